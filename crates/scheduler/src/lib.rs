@@ -1,0 +1,5 @@
+//! Planning in advance.
+
+pub mod time;
+
+pub use time::{Interval, Seconds, Time};

@@ -1,0 +1,1 @@
+//! WS-Agreement documents.

@@ -1,0 +1,2 @@
+//! Reads the command line, nothing else.
+fn main() {}
