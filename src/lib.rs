@@ -1,1 +1,8 @@
-//! Bespeak.
+//! Bespeak: negotiated, guaranteed reservations of computing capacity in advance.
+//!
+//! The map, one line a module; `ARCHITECTURE.md` says who may import whom.
+
+/// The life cycle of an agreement: states, assessment.
+pub mod agreement;
+/// The one clock.
+pub mod clock;

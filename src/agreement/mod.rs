@@ -1,0 +1,213 @@
+//! The life cycle of an agreement as values and total functions: what an agreement is, which states follow which, and
+//! how its guarantees are assessed. Nothing here is stored, sent or waited for; the planner applies it.
+
+mod assessment;
+mod state;
+
+use scheduler::{Interval, Seconds, Time};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub use assessment::Guarantee;
+pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
+
+use crate::clock::Micros;
+
+/// An agreement as the planner holds it and the store keeps it, without the offer's document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreement {
+    /// Assigned by the service; `UUIDv7`, so that ids sort by creation.
+    pub id: Uuid,
+    /// The party that made the offer and alone may see it.
+    pub party: String,
+    /// The name that the offer gave.
+    pub name: Option<String>,
+    /// The template that the offer was made from.
+    pub template: String,
+    /// The resource that holds the placement.
+    pub resource: String,
+    /// Nodes granted.
+    pub nodes: u32,
+    /// Contract duration in seconds.
+    pub duration: Seconds,
+    /// Earliest start T^r.
+    pub ready: Time,
+    /// Latest completion D.
+    pub deadline: Time,
+    /// Planned start and completion; shortened to what was used once the work has ended early.
+    pub placement: Interval,
+    /// What to run; `None` reserves nodes and runs nothing.
+    pub job: Option<Job>,
+    /// The guarantee terms and their states.
+    pub guarantees: Vec<Guarantee>,
+    /// State of the agreement.
+    pub state: AgreementState,
+    /// State of its service terms: they describe one service and move together.
+    pub service: ServiceState,
+    /// When the work really started.
+    pub started: Option<Micros>,
+    /// When the work really ended.
+    pub ended: Option<Micros>,
+    /// How the work ended.
+    pub outcome: Option<Outcome>,
+    /// When the offer was accepted.
+    pub created: Micros,
+    /// Counts changes, from 1; the entity tag.
+    pub version: i64,
+}
+
+impl Agreement {
+    /// The window `[T^r, D)`.
+    pub fn window(&self) -> Interval {
+        Interval::new(self.ready, self.deadline)
+    }
+
+    /// Whether it occupies nodes in the plan now or later.
+    pub fn occupies(&self) -> bool {
+        !self.state.is_final()
+    }
+
+    /// Whether it is accepted and its slot has not begun.
+    pub fn is_waiting(&self) -> bool {
+        self.state == AgreementState::Observed && self.service == ServiceState::NotReady
+    }
+}
+
+/// What an agreement runs: an application of the provider's catalogue and its arguments, already checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Name in the catalogue.
+    pub application: String,
+    /// Version in the catalogue, where it declares one.
+    pub version: Option<String>,
+    /// The arguments, in the order that the catalogue declares.
+    pub arguments: Vec<String>,
+}
+
+/// How the work of an agreement ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Outcome {
+    /// The process ended by itself with status 0, or a reservation without a job reached its end.
+    Completed,
+    /// The process ended by itself with another status.
+    Failed {
+        /// Its exit status; 128 + signal when a signal ended it.
+        exit: i32,
+    },
+    /// Stopped at the slot's end.
+    Killed,
+    /// Stopped because the agreement was terminated.
+    Terminated,
+    /// Never started, or gone without a trace of its end.
+    Lost,
+}
+
+impl Outcome {
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed { .. } => "failed",
+            Self::Killed => "killed",
+            Self::Terminated => "terminated",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// The exit status, where a process ended by itself.
+    pub fn exit(self) -> Option<i32> {
+        match self {
+            Self::Completed => Some(0),
+            Self::Failed { exit } => Some(exit),
+            Self::Killed | Self::Terminated | Self::Lost => None,
+        }
+    }
+}
+
+/// One line of an agreement's timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When it happened.
+    pub at: Micros,
+    /// What happened.
+    pub kind: EventKind,
+    /// The particulars, in words for its party.
+    pub detail: String,
+}
+
+/// What can happen to an agreement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// The offer was accepted and placed.
+    Accepted,
+    /// The slot began and, where there is one, the job was handed to the executor.
+    Started,
+    /// The work ended.
+    Ended,
+    /// A guarantee was assessed.
+    Assessed,
+    /// Termination was asked for.
+    Terminating,
+    /// A final state was reached.
+    Closed,
+}
+
+impl EventKind {
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Started => "started",
+            Self::Ended => "ended",
+            Self::Assessed => "assessed",
+            Self::Terminating => "terminating",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// The kind that a stored word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Accepted, Self::Started, Self::Ended, Self::Assessed, Self::Terminating, Self::Closed]
+            .into_iter()
+            .find(|kind| kind.word() == word)
+    }
+}
+
+/// One finished piece of work, kept for prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// The agreement that it served.
+    pub agreement: Uuid,
+    /// Name in the catalogue.
+    pub application: String,
+    /// Version in the catalogue, where it declares one.
+    pub version: Option<String>,
+    /// The arguments that matter for its length.
+    pub arguments: Vec<String>,
+    /// Bytes of input files.
+    pub input_bytes: i64,
+    /// Bytes of captured output.
+    pub output_bytes: i64,
+    /// Where it ran.
+    pub resource: String,
+    /// On how many nodes.
+    pub nodes: u32,
+    /// Planned start and completion.
+    pub planned: Interval,
+    /// The estimate of its run time in seconds: the slot it was given.
+    pub estimate: Seconds,
+    /// From the slot's start to the process's start, in microseconds.
+    pub queue_time: Micros,
+    /// From the process's start to its end, in microseconds.
+    pub run_time: Micros,
+    /// Staging in, in microseconds.
+    pub transfer_in: Micros,
+    /// Staging out, in microseconds.
+    pub transfer_out: Micros,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it ended.
+    pub ended: Micros,
+}
