@@ -56,3 +56,31 @@ impl Clock {
 pub fn second_of(micros: Micros) -> Time {
     Time(micros.div_euclid(MICROS_PER_SECOND))
 }
+
+/// The first second that begins at or after an instant in microseconds.
+pub fn second_after(micros: Micros) -> Time {
+    Time(-(-micros).div_euclid(MICROS_PER_SECOND))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_round_to_the_second_they_lie_in_and_to_the_one_after() {
+        for (micros, within, after) in
+            [(0, 0, 0), (1, 0, 1), (999_999, 0, 1), (1_000_000, 1, 1), (1_000_001, 1, 2), (-1, -1, 0)]
+        {
+            assert_eq!(second_of(micros), Time(within), "{micros}");
+            assert_eq!(second_after(micros), Time(after), "{micros}");
+        }
+    }
+
+    #[test]
+    fn a_standing_clock_moves_only_when_turned() {
+        let clock = Clock::standing_at(5 * MICROS_PER_SECOND);
+        let other = clock.clone();
+        clock.set(7 * MICROS_PER_SECOND);
+        assert_eq!(other.now(), Time(7));
+    }
+}

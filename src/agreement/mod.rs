@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub use assessment::Guarantee;
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 
-use crate::clock::Micros;
+use crate::clock::{Micros, second_after};
 
 /// An agreement as the planner holds it and the store keeps it, without the offer's document.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Agreement {
     pub ready: Time,
     /// Latest completion D.
     pub deadline: Time,
-    /// Planned start and completion; shortened to what was used once the work has ended early.
+    /// Planned start and completion. What it still occupies once its work has ended is [`Agreement::occupied`].
     pub placement: Interval,
     /// What to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
@@ -62,9 +62,12 @@ impl Agreement {
         Interval::new(self.ready, self.deadline)
     }
 
-    /// Whether it occupies nodes in the plan now or later.
-    pub fn occupies(&self) -> bool {
-        !self.state.is_final()
+    /// The time that its nodes are kept from others: the placement, cut at the second after the work ended. Empty
+    /// when it ended before its slot began.
+    pub fn occupied(&self) -> Interval {
+        let Interval { start, end } = self.placement;
+        let end = self.ended.map_or(end, |ended| end.min(second_after(ended)).max(start));
+        Interval::new(start, end)
     }
 
     /// Whether it is accepted and its slot has not begun.
