@@ -26,7 +26,9 @@ impl Clock {
 
     /// A clock that stands at `now` until [`Clock::set`] turns it.
     pub fn standing_at(now: Micros) -> Self {
-        Self { set: Some(Arc::new(AtomicI64::new(now))) }
+        Self {
+            set: Some(Arc::new(AtomicI64::new(now))),
+        }
     }
 
     /// Turns a standing clock; the system's clock is not ours to turn, and stays as it is.
@@ -68,9 +70,14 @@ mod tests {
 
     #[test]
     fn instants_round_to_the_second_they_lie_in_and_to_the_one_after() {
-        for (micros, within, after) in
-            [(0, 0, 0), (1, 0, 1), (999_999, 0, 1), (1_000_000, 1, 1), (1_000_001, 1, 2), (-1, -1, 0)]
-        {
+        for (micros, within, after) in [
+            (0, 0, 0),
+            (1, 0, 1),
+            (999_999, 0, 1),
+            (1_000_000, 1, 1),
+            (1_000_001, 1, 2),
+            (-1, -1, 0),
+        ] {
             assert_eq!(second_of(micros), Time(within), "{micros}");
             assert_eq!(second_after(micros), Time(after), "{micros}");
         }

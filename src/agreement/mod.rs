@@ -66,7 +66,9 @@ impl Agreement {
     /// when it ended before its slot began.
     pub fn occupied(&self) -> Interval {
         let Interval { start, end } = self.placement;
-        let end = self.ended.map_or(end, |ended| end.min(second_after(ended)).max(start));
+        let end = self
+            .ended
+            .map_or(end, |ended| end.min(second_after(ended)).max(start));
         Interval::new(start, end)
     }
 
@@ -172,9 +174,16 @@ impl EventKind {
 
     /// The kind that a stored word names.
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Accepted, Self::Started, Self::Ended, Self::Assessed, Self::Terminating, Self::Closed]
-            .into_iter()
-            .find(|kind| kind.word() == word)
+        [
+            Self::Accepted,
+            Self::Started,
+            Self::Ended,
+            Self::Assessed,
+            Self::Terminating,
+            Self::Closed,
+        ]
+        .into_iter()
+        .find(|kind| kind.word() == word)
     }
 }
 

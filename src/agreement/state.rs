@@ -69,7 +69,10 @@ impl AgreementState {
     /// Whether the specification has a move from here to `next`.
     pub fn allows(self, next: Self) -> bool {
         match self {
-            Self::Pending => matches!(next, Self::Observed | Self::Rejected | Self::PendingAndTerminating),
+            Self::Pending => matches!(
+                next,
+                Self::Observed | Self::Rejected | Self::PendingAndTerminating
+            ),
             Self::Observed => matches!(next, Self::Complete | Self::ObservedAndTerminating),
             Self::PendingAndTerminating | Self::ObservedAndTerminating => {
                 matches!(next, Self::Terminated | Self::Complete)
@@ -83,7 +86,11 @@ impl AgreementState {
     /// # Errors
     /// [`IllegalTransition`] where the specification has no such move.
     pub fn to(self, next: Self) -> Result<Self, IllegalTransition> {
-        if self.allows(next) { Ok(next) } else { Err(IllegalTransition { from: self, to: next }) }
+        if self.allows(next) {
+            Ok(next)
+        } else {
+            Err(IllegalTransition { from: self, to: next })
+        }
     }
 
     /// The state after its initiator asks for termination; `None` where that changes nothing any more.
@@ -179,7 +186,10 @@ mod tests {
     #[test]
     fn final_states_allow_nothing_and_every_other_state_leads_to_one() {
         for state in AgreementState::ALL {
-            let nexts: Vec<_> = AgreementState::ALL.into_iter().filter(|next| state.allows(*next)).collect();
+            let nexts: Vec<_> = AgreementState::ALL
+                .into_iter()
+                .filter(|next| state.allows(*next))
+                .collect();
             assert_eq!(state.is_final(), nexts.is_empty(), "{state}");
         }
     }

@@ -1,1 +1,3 @@
-//! One test binary.
+//! One test binary, a module a topic.
+
+mod support;

@@ -1,0 +1,288 @@
+//! A real PostgreSQL for the whole test run, and a database of its own for each test.
+//!
+//! The server is started at the first test that wants it, on a free port of the loopback interface, as an unprivileged
+//! user where the tests run as root. A shell is its parent and waits for the end of its standard input, which the test
+//! process alone holds open: whether that process ends, panics or is killed, the shell then stops the server and
+//! removes its folder. `BESPEAK_TEST_DATABASE_URL` names a server to use instead; databases are then made and dropped
+//! there.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use sqlx::migrate::MigrateDatabase;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, Executor, PgConnection, Postgres};
+
+use super::{block_on, poll_until};
+
+/// Starts the server and outlives the test process by just so long as it takes to clear up.
+///
+/// The first argument is the server's folder, the rest its command. An immediate shutdown is right for data that
+/// nobody wants any more.
+const GUARD: &str = r#"
+folder=$1; shift
+"$@" & server=$!
+read -r _
+kill -QUIT $server 2>/dev/null; wait $server
+cd /; rm -rf "$folder"
+"#;
+
+/// How often another free port is tried when somebody took the first one in between.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// How long a server may take to start.
+const START_DEADLINE: Duration = Duration::from_secs(30);
+
+/// An empty database that is dropped with this value.
+#[derive(Debug)]
+pub(crate) struct Database {
+    url: String,
+}
+
+impl Database {
+    /// Makes an empty database.
+    ///
+    /// # Panics
+    /// With one sentence when there is no PostgreSQL.
+    pub(crate) fn create() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "bespeak_test_{}_{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let options =
+            PgConnectOptions::from_str(server_url()).expect("the server's URL is one of PostgreSQL");
+        let url = options.database(&name).to_url_lossy().to_string();
+        block_on({
+            let url = url.clone();
+            async move { Postgres::create_database(&url).await }
+        })
+        .unwrap_or_else(|error| panic!("no database could be made on {}: {error}", server_url()));
+        Self { url }
+    }
+
+    /// Where it is, for `--database-url`.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let url = self.url.clone();
+        if let Err(error) = block_on(async move { Postgres::force_drop_database(&url).await }) {
+            eprintln!("{} is left behind: {error}", self.url);
+        }
+    }
+}
+
+/// The server of this test run: the one that the environment names, or one that is started now.
+fn server_url() -> &'static str {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    let server = SERVER.get_or_init(|| match std::env::var("BESPEAK_TEST_DATABASE_URL") {
+        Ok(url) => Server { url, _lifeline: None },
+        Err(_) => Server::start(),
+    });
+    &server.url
+}
+
+/// A running server; where it is ours, it runs for as long as the lifeline is open.
+struct Server {
+    url: String,
+    _lifeline: Option<ChildStdin>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let Some(programs) = programs() else {
+            panic!(
+                "These tests need PostgreSQL: install its server (initdb and postgres) as scripts/test does, \
+                 or set BESPEAK_TEST_DATABASE_URL."
+            );
+        };
+        for _ in 0..PORT_ATTEMPTS {
+            match Self::start_on(free_port(), &programs) {
+                Ok(server) => return server,
+                Err(log) if log.contains(PORT_TAKEN) => {}
+                Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
+            }
+        }
+        panic!("PostgreSQL found no free port in {PORT_ATTEMPTS} attempts.");
+    }
+
+    /// Starts a server on `port`; what it logged when it does not come up.
+    ///
+    /// That it is ready is read from its log, not asked at the port: there somebody else's server might answer.
+    #[expect(
+        clippy::zombie_processes,
+        reason = "the guard outlives this process by design"
+    )]
+    fn start_on(port: u16, programs: &Path) -> Result<Self, String> {
+        let folder = tempfile::Builder::new()
+            .prefix("bespeak-postgres-")
+            .tempdir()
+            .expect("a temporary folder can be made")
+            .keep();
+        let user = Unprivileged::needed();
+        let command = |program: &Path| {
+            let mut command = Command::new(program);
+            // English messages wherever the tests run; a folder that the unprivileged user may enter.
+            command.env("LC_ALL", "C").current_dir(&folder);
+            if let Some(user) = &user {
+                command.uid(user.uid).gid(user.gid);
+            }
+            command
+        };
+        if let Some(user) = &user {
+            chown(&folder, Some(user.uid), Some(user.gid)).expect("root may give its folder away");
+        }
+        let data = folder.join("data");
+        let made = command(&programs.join("initdb"))
+            .args([
+                "--username=postgres",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--no-sync",
+                "--pgdata",
+            ])
+            .arg(&data)
+            .output()
+            .expect("initdb can be run");
+        assert!(
+            made.status.success(),
+            "initdb failed:\n{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+
+        let log = folder.join("log");
+        let output = File::create(&log).expect("a log in the server's folder");
+        let mut guard = command(Path::new("/bin/sh"))
+            .args(["-c", GUARD, "postgres-guard"])
+            .arg(&folder)
+            .arg(programs.join("postgres"))
+            .arg("-D")
+            .arg(&data)
+            .args(["-p", &port.to_string()])
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
+            // A group of its own, so that an interrupt from the terminal leaves the guard to do its work.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone().expect("a second handle of the log"))
+            .stderr(output)
+            .spawn()
+            .expect("a shell can be run");
+        let lifeline = guard.stdin.take().expect("the guard was given a pipe");
+
+        let said = |what: &str| fs::read_to_string(&log).is_ok_and(|log| log.contains(what));
+        let done = poll_until(START_DEADLINE, || said(READY) || said("FATAL"));
+        if done && said(READY) {
+            Ok(Self {
+                url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
+                _lifeline: Some(lifeline),
+            })
+        } else {
+            Err(fs::read_to_string(&log).unwrap_or_default())
+        }
+    }
+}
+
+/// What the log says when the server takes connections.
+const READY: &str = "database system is ready to accept connections";
+
+/// What the log says when another program took the port first.
+const PORT_TAKEN: &str = "could not create any TCP/IP sockets";
+
+/// The server's settings. What is on disk need not survive a power cut, only the death of processes.
+const SETTINGS: [&str; 4] = [
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "max_connections=300",
+    "fsync=off",
+];
+
+/// The folder with `initdb` and `postgres`: one of the search path, or the newest of those that Debian keeps apart.
+fn programs() -> Option<PathBuf> {
+    let has_both = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut debian: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            Some((
+                entry.file_name().to_str()?.parse().ok()?,
+                entry.path().join("bin"),
+            ))
+        })
+        .collect();
+    debian.sort_unstable_by_key(|(version, _)| std::cmp::Reverse(*version));
+    std::env::split_paths(&path)
+        .chain(debian.into_iter().map(|(_, folder)| folder))
+        .find(has_both)
+}
+
+/// A port of the loopback interface that nobody listens on at this moment.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of the loopback interface");
+    listener
+        .local_addr()
+        .expect("a bound listener has an address")
+        .port()
+}
+
+/// A user to run the server as: it refuses to run as root.
+struct Unprivileged {
+    uid: u32,
+    gid: u32,
+}
+
+impl Unprivileged {
+    /// The user to change to; `None` where the tests do not run as root.
+    fn needed() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let users = fs::read_to_string("/etc/passwd").expect("root can read the list of users");
+        let user = ["postgres", "nobody"].into_iter().find_map(|name| {
+            let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+            let mut ids = line.split(':').skip(2).map(str::parse);
+            Some(Self {
+                uid: ids.next()?.ok()?,
+                gid: ids.next()?.ok()?,
+            })
+        });
+        Some(user.expect("a user postgres or nobody, as PostgreSQL refuses to run as root"))
+    }
+}
+
+#[test]
+fn a_test_database_is_empty_its_own_and_gone_afterwards() {
+    let (one, two) = (Database::create(), Database::create());
+    let tables = |url: &str, statement: &'static str| {
+        let url = url.to_owned();
+        block_on(async move {
+            let mut connection = PgConnection::connect(&url).await?;
+            connection.execute(statement).await?;
+            sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'")
+                .fetch_one(&mut connection)
+                .await
+        })
+    };
+    assert_eq!(
+        tables(one.url(), "CREATE TABLE only_in_one (id BIGINT)").expect("one answers"),
+        1
+    );
+    assert_eq!(tables(two.url(), "SELECT 1").expect("two answers"), 0);
+    let url = two.url().to_owned();
+    drop(two);
+    assert!(tables(&url, "SELECT 1").is_err(), "{url} still answers");
+}
