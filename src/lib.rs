@@ -4,5 +4,7 @@
 
 /// The life cycle of an agreement: states, assessment.
 pub mod agreement;
+/// The provider's applications and their arguments.
+pub mod catalogue;
 /// The one clock.
 pub mod clock;

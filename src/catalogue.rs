@@ -1,0 +1,524 @@
+//! The provider's applications: what an offer may ask to run, and the typed, bounded arguments that it may give. Pure
+//! values. A requester never supplies a command line: each argument is checked here and handed on as one element of an
+//! argument vector, and none of them can begin with `-` unless it is a number that the provider allows to be negative.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// Applications in a catalogue: enough for any provider, and small enough to be searched and shown whole.
+pub const APPLICATIONS_MAX: usize = 1_000;
+/// Arguments of an application, so that an argument vector stays far below every system's limit.
+pub const ARGUMENTS_MAX: usize = 64;
+/// Characters in a text argument or a choice; 64 of them stay far below every system's limit.
+pub const TEXT_LENGTH_MAX: usize = 1_024;
+/// Bytes in the name of a file: what Unix file systems take.
+pub const FILE_NAME_LENGTH_MAX: usize = 255;
+/// The longest sleep of the built-in application, in seconds: a week.
+const SLEEP_SECONDS_MAX: i64 = 86_400 * 7;
+
+/// What a provider offers to run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Catalogue {
+    applications: Vec<Application>,
+}
+
+/// An application of the provider. Made from `[[application]]` of the configuration, and checked as it is read.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "ApplicationKeys")]
+pub struct Application {
+    /// The name that an offer gives.
+    pub name: String,
+    /// The version that an offer may give; `None` where the provider does not tell versions apart.
+    pub version: Option<String>,
+    /// What it does, for those who choose.
+    pub description: String,
+    /// The program, by its absolute path.
+    pub program: PathBuf,
+    /// Its arguments, in their order; all are required.
+    pub arguments: Vec<ArgumentSpec>,
+}
+
+/// An argument of an application.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "ArgumentKeys")]
+pub struct ArgumentSpec {
+    /// What it is called in forms and messages.
+    pub name: String,
+    /// What it may be.
+    pub kind: ArgumentKind,
+}
+
+/// The type of an argument with its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgumentKind {
+    /// A whole number, both bounds included, in decimal and without leading zeros.
+    Integer(RangeInclusive<i64>),
+    /// A decimal number, both bounds included.
+    Number(RangeInclusive<f64>),
+    /// A text of at least one character.
+    Text {
+        /// Characters at most.
+        max_length: usize,
+        /// The characters that it may hold; `None` allows every one that is not a control character.
+        characters: Option<CharacterSet>,
+    },
+    /// One of these.
+    Choice(Vec<String>),
+    /// The name of a file in the provider's data folder, without a path.
+    File,
+}
+
+/// Characters that a text may hold, written as in a bracket expression: `a-zA-Z0-9_.`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CharacterSet(Vec<RangeInclusive<char>>);
+
+/// An argument that its application does not take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("argument {}: expected {expected}", index + 1)]
+pub struct ArgumentError {
+    /// Its place, from 0; the number of arguments given where one is missing.
+    pub index: usize,
+    /// What was expected there.
+    pub expected: String,
+}
+
+/// A catalogue, application or argument that cannot be: the key of the configuration and what it should hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CatalogueError(String);
+
+impl Catalogue {
+    /// A catalogue of these applications.
+    ///
+    /// # Errors
+    /// Two applications with the same name and version, or too many.
+    pub fn new(applications: Vec<Application>) -> Result<Self, CatalogueError> {
+        if applications.len() > APPLICATIONS_MAX {
+            return Err(CatalogueError(format!(
+                "application: expected at most {APPLICATIONS_MAX} of them"
+            )));
+        }
+        let mut seen = BTreeSet::new();
+        for application in &applications {
+            if !seen.insert((&application.name, &application.version)) {
+                return Err(CatalogueError(format!(
+                    "application `{}`: name: expected each name and version once",
+                    application.name
+                )));
+            }
+        }
+        Ok(Self { applications })
+    }
+
+    /// The applications that every provider can offer, `sleep` and `sha256sum`, where `find_program` finds their
+    /// programs.
+    pub fn built_in(find_program: impl Fn(&str) -> Option<PathBuf>) -> Self {
+        let sleep = find_program("sleep").map(|program| Application {
+            name: "sleep".into(),
+            version: None,
+            description: "Waits for a number of seconds.".into(),
+            program,
+            arguments: vec![ArgumentSpec {
+                name: "seconds".into(),
+                kind: ArgumentKind::Integer(0..=SLEEP_SECONDS_MAX),
+            }],
+        });
+        let sha256sum = find_program("sha256sum").map(|program| Application {
+            name: "sha256sum".into(),
+            version: None,
+            description: "Prints the SHA-256 checksum of a file.".into(),
+            program,
+            arguments: vec![ArgumentSpec {
+                name: "file".into(),
+                kind: ArgumentKind::File,
+            }],
+        });
+        Self {
+            applications: sleep.into_iter().chain(sha256sum).collect(),
+        }
+    }
+
+    /// The applications, in the provider's order.
+    pub fn applications(&self) -> &[Application] {
+        &self.applications
+    }
+
+    /// The application of that name and version; without a version, the first of that name.
+    pub fn find(&self, name: &str, version: Option<&str>) -> Option<&Application> {
+        self.applications.iter().find(|application| {
+            application.name == name && (version.is_none() || application.version.as_deref() == version)
+        })
+    }
+}
+
+impl Application {
+    /// Checks the arguments of an offer; `has_file` tells whether the provider's data folder has a file of that name.
+    ///
+    /// # Errors
+    /// The first argument that is missing, too many, of the wrong type, out of bounds, or names no file.
+    pub fn check(&self, arguments: &[String], has_file: impl Fn(&str) -> bool) -> Result<(), ArgumentError> {
+        for (index, spec) in self.arguments.iter().enumerate() {
+            let wrong = |expected| ArgumentError { index, expected };
+            let argument = arguments.get(index).ok_or_else(|| wrong(spec.to_string()))?;
+            if !spec.kind.admits(argument) {
+                return Err(wrong(spec.to_string()));
+            }
+            if spec.kind == ArgumentKind::File && !has_file(argument) {
+                return Err(wrong(format!("{spec}; it has no file of this name")));
+            }
+        }
+        if arguments.len() > self.arguments.len() {
+            let index = self.arguments.len();
+            return Err(ArgumentError {
+                index,
+                expected: format!("no more than {index} arguments"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Those of its checked arguments that name files of the provider's data folder.
+    pub fn files<'a>(&self, arguments: &'a [String]) -> Vec<&'a str> {
+        let files = self
+            .arguments
+            .iter()
+            .zip(arguments)
+            .filter(|(spec, _)| spec.kind == ArgumentKind::File);
+        files.map(|(_, argument)| argument.as_str()).collect()
+    }
+}
+
+impl ArgumentKind {
+    /// Whether an argument is of this type and within its bounds.
+    fn admits(&self, argument: &str) -> bool {
+        match self {
+            Self::Integer(bounds) => argument
+                .parse::<i64>()
+                .is_ok_and(|number| bounds.contains(&number) && number.to_string() == argument),
+            Self::Number(bounds) => decimal(argument).is_some_and(|number| bounds.contains(&number)),
+            Self::Text {
+                max_length,
+                characters,
+            } => {
+                is_plain_text(argument)
+                    && argument.chars().count() <= *max_length
+                    && characters
+                        .as_ref()
+                        .is_none_or(|set| argument.chars().all(|one| set.contains(one)))
+            }
+            Self::Choice(values) => values.iter().any(|value| value == argument),
+            Self::File => is_file_name(argument),
+        }
+    }
+}
+
+/// Reads `-?digits[.digits]`: no sign but `-`, no exponent, no infinity and nothing that a program might take for an
+/// option. `-0` in all its forms is refused, because its bounds do not say that a `-` is to be expected.
+fn decimal(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if text.len() > TEXT_LENGTH_MAX || !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && (*number < 0.0 || !text.starts_with('-')))
+}
+
+/// Whether a text can be an argument that no program reads as an option and no terminal obeys.
+fn is_plain_text(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('-') && !text.chars().any(char::is_control)
+}
+
+/// Whether a text is `[A-Za-z0-9_][A-Za-z0-9._-]*` of at most 255 characters: the name of a file and never a path.
+pub fn is_file_name(text: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.len() <= FILE_NAME_LENGTH_MAX
+        && text.bytes().next().is_some_and(word)
+        && text
+            .bytes()
+            .all(|byte| word(byte) || byte == b'.' || byte == b'-')
+}
+
+impl fmt::Display for ArgumentSpec {
+    /// What is expected, as messages and forms say it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, ", self.name)?;
+        match &self.kind {
+            ArgumentKind::Integer(bounds) => {
+                write!(f, "a whole number from {} to {}", bounds.start(), bounds.end())
+            }
+            ArgumentKind::Number(bounds) => {
+                write!(f, "a decimal number from {} to {}", bounds.start(), bounds.end())
+            }
+            ArgumentKind::Text {
+                max_length,
+                characters,
+            } => {
+                write!(
+                    f,
+                    "a text of 1 to {max_length} characters that does not begin with `-`"
+                )?;
+                characters
+                    .as_ref()
+                    .map_or(Ok(()), |set| write!(f, ", of the characters {set}"))
+            }
+            ArgumentKind::Choice(values) => write!(f, "one of {}", values.join(", ")),
+            ArgumentKind::File => {
+                write!(
+                    f,
+                    "the name of a file in the provider's data folder, without a path"
+                )
+            }
+        }
+    }
+}
+
+impl CharacterSet {
+    /// Reads a bracket expression: characters and ranges; `-` is itself at either end.
+    fn read(text: &str) -> Option<Self> {
+        let characters: Vec<char> = text.chars().collect();
+        let mut ranges = Vec::new();
+        let mut rest = characters.as_slice();
+        loop {
+            rest = match *rest {
+                [] => break,
+                [first, '-', last, ref rest @ ..] => {
+                    ranges.push(first..=last);
+                    rest
+                }
+                [one, ref rest @ ..] => {
+                    ranges.push(one..=one);
+                    rest
+                }
+            };
+        }
+        let sound = !ranges.is_empty() && ranges.iter().all(|range| !range.is_empty());
+        sound.then_some(Self(ranges))
+    }
+
+    fn contains(&self, character: char) -> bool {
+        self.0.iter().any(|range| range.contains(&character))
+    }
+}
+
+impl fmt::Display for CharacterSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|range| match (range.start(), range.end()) {
+                (start, end) if start == end => write!(f, "{start}"),
+                (start, end) => write!(f, "{start}-{end}"),
+            })
+    }
+}
+
+/// `[[application]]` as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApplicationKeys {
+    name: String,
+    version: Option<String>,
+    #[serde(default)]
+    description: String,
+    program: PathBuf,
+    #[serde(default, rename = "argument")]
+    arguments: Vec<ArgumentSpec>,
+}
+
+impl TryFrom<ApplicationKeys> for Application {
+    type Error = CatalogueError;
+
+    fn try_from(keys: ApplicationKeys) -> Result<Self, CatalogueError> {
+        let ApplicationKeys {
+            name,
+            version,
+            description,
+            program,
+            arguments,
+        } = keys;
+        let wrong = |key: &str, expected: &str| {
+            Err(CatalogueError(format!(
+                "application `{name}`: {key}: expected {expected}"
+            )))
+        };
+        if !is_short_text(&name) {
+            return wrong("name", "1 to 100 printable characters that do not begin with `-`");
+        }
+        if version.as_deref().is_some_and(|version| !is_short_text(version)) {
+            return wrong(
+                "version",
+                "1 to 100 printable characters that do not begin with `-`",
+            );
+        }
+        if !program.is_absolute() {
+            return wrong("program", "an absolute path");
+        }
+        if arguments.len() > ARGUMENTS_MAX {
+            return wrong("argument", &format!("at most {ARGUMENTS_MAX} of them"));
+        }
+        let names: BTreeSet<_> = arguments.iter().map(|argument| &argument.name).collect();
+        if names.len() < arguments.len() {
+            return wrong("argument", "each name once");
+        }
+        Ok(Self {
+            name,
+            version,
+            description,
+            program,
+            arguments,
+        })
+    }
+}
+
+fn is_short_text(text: &str) -> bool {
+    is_plain_text(text) && text.chars().count() <= 100
+}
+
+/// `[[application.argument]]` as it is written: every key of every type, told apart by `type`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArgumentKeys {
+    name: String,
+    r#type: ArgumentType,
+    min: Option<Bound>,
+    max: Option<Bound>,
+    max_length: Option<usize>,
+    characters: Option<String>,
+    values: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum ArgumentType {
+    Integer,
+    Number,
+    Text,
+    Choice,
+    File,
+}
+
+/// A bound of a number; a whole one may be written for a decimal one.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
+enum Bound {
+    Whole(i64),
+    Decimal(f64),
+}
+
+impl Bound {
+    fn whole(self) -> Option<i64> {
+        match self {
+            Self::Whole(bound) => Some(bound),
+            Self::Decimal(_) => None,
+        }
+    }
+
+    fn decimal(self) -> Option<f64> {
+        match self {
+            // Only a bound beyond 2^53 loses digits, and it loses them at the edge of what the argument itself can say.
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a decimal argument has no more digits itself"
+            )]
+            Self::Whole(bound) => Some(bound as f64),
+            Self::Decimal(bound) => Some(bound).filter(|bound| bound.is_finite()),
+        }
+    }
+}
+
+impl TryFrom<ArgumentKeys> for ArgumentSpec {
+    type Error = CatalogueError;
+
+    fn try_from(keys: ArgumentKeys) -> Result<Self, CatalogueError> {
+        let wrong = |key: &str, expected: &str| {
+            CatalogueError(format!("argument `{}`: {key}: expected {expected}", keys.name))
+        };
+        if !is_short_text(&keys.name) {
+            return Err(wrong(
+                "name",
+                "1 to 100 printable characters that do not begin with `-`",
+            ));
+        }
+        let of_no_other_type = [
+            (
+                "min",
+                keys.min.is_some(),
+                &[ArgumentType::Integer, ArgumentType::Number] as &[_],
+            ),
+            (
+                "max",
+                keys.max.is_some(),
+                &[ArgumentType::Integer, ArgumentType::Number],
+            ),
+            ("max_length", keys.max_length.is_some(), &[ArgumentType::Text]),
+            ("characters", keys.characters.is_some(), &[ArgumentType::Text]),
+            ("values", keys.values.is_some(), &[ArgumentType::Choice]),
+        ];
+        for (key, given, types) in of_no_other_type {
+            if given && !types.contains(&keys.r#type) {
+                return Err(wrong(key, "nothing, for this type"));
+            }
+        }
+        let kind = match keys.r#type {
+            ArgumentType::Integer => {
+                let bound = |key, bound: Option<Bound>| {
+                    bound
+                        .and_then(Bound::whole)
+                        .ok_or_else(|| wrong(key, "a whole number"))
+                };
+                let (min, max) = (bound("min", keys.min)?, bound("max", keys.max)?);
+                Some(ArgumentKind::Integer(min..=max)).filter(|_| min <= max)
+            }
+            ArgumentType::Number => {
+                let bound = |key, bound: Option<Bound>| {
+                    bound
+                        .and_then(Bound::decimal)
+                        .ok_or_else(|| wrong(key, "a number"))
+                };
+                let (min, max) = (bound("min", keys.min)?, bound("max", keys.max)?);
+                Some(ArgumentKind::Number(min..=max)).filter(|_| min <= max)
+            }
+            ArgumentType::Text => {
+                let max_length = keys
+                    .max_length
+                    .filter(|length| (1..=TEXT_LENGTH_MAX).contains(length));
+                let max_length = max_length
+                    .ok_or_else(|| wrong("max_length", &format!("a number from 1 to {TEXT_LENGTH_MAX}")))?;
+                let characters = keys.characters.as_deref().map(|set| {
+                    CharacterSet::read(set)
+                        .ok_or_else(|| wrong("characters", "characters and ranges, as in `a-zA-Z0-9_`"))
+                });
+                Some(ArgumentKind::Text {
+                    max_length,
+                    characters: characters.transpose()?,
+                })
+            }
+            ArgumentType::Choice => {
+                let fits = |value: &String| is_plain_text(value) && value.chars().count() <= TEXT_LENGTH_MAX;
+                let values = keys
+                    .values
+                    .clone()
+                    .filter(|values| !values.is_empty() && values.iter().all(fits));
+                let expected = "one or more printable texts that do not begin with `-`";
+                Some(ArgumentKind::Choice(
+                    values.ok_or_else(|| wrong("values", expected))?,
+                ))
+            }
+            ArgumentType::File => Some(ArgumentKind::File),
+        };
+        let kind = kind.ok_or_else(|| wrong("max", "no less than min"))?;
+        Ok(Self {
+            name: keys.name,
+            kind,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
