@@ -1,3 +1,4 @@
 //! One test binary, a module a topic.
 
 mod support;
+mod tidy;

@@ -1,0 +1,517 @@
+//! Reads the sources and holds them to the house rules that no compiler knows.
+//!
+//! The rules are the tables below; what they mean stands in `ARCHITECTURE.md` and `CONTRIBUTING.md`. Each rule has a
+//! test that shows it fail.
+
+mod source;
+
+use std::fs;
+use std::path::Path;
+
+use source::{NamedPath, Source};
+
+/// Modules of `src/` and member crates, and which of ours each may name. `ANY` stands for all of them.
+///
+/// `clock` and `catalogue` are leaves that every module of the service may name; they are listed where used so that the
+/// table tells the whole truth.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("src/main.rs", &["bespeak", "cli"]),
+    ("src/lib.rs", ANY),
+    ("src/cli", ANY),
+    (
+        "src/http",
+        &["access", "agreement", "catalogue", "clock", "negotiation", "wsag"],
+    ),
+    (
+        "src/portal",
+        &["access", "agreement", "catalogue", "clock", "negotiation", "wsag"],
+    ),
+    // The one place where documents meet requests.
+    (
+        "src/negotiation",
+        &[
+            "agreement",
+            "catalogue",
+            "clock",
+            "planner",
+            "scheduler",
+            "store",
+            "wsag",
+        ],
+    ),
+    ("src/access", &["clock", "store"]),
+    ("src/planner", &["agreement", "clock", "scheduler", "store"]),
+    (
+        "src/execution",
+        &["agreement", "catalogue", "clock", "planner", "scheduler", "store"],
+    ),
+    ("src/federation", &["agreement", "clock", "planner", "wsag"]),
+    ("src/store", &["agreement", "clock", "scheduler"]),
+    // The expression language of guarantee terms is part of the documents.
+    ("src/agreement", &["clock", "scheduler", "wsag"]),
+    ("src/catalogue", &["clock"]),
+    ("src/clock", &["scheduler"]),
+    ("crates/simulation", &["scheduler"]),
+    ("crates/wsag", &[]),
+    ("crates/scheduler", &[]),
+];
+
+/// No limit.
+const ANY: &[&str] = &["*"];
+
+/// Crates of ours, as they are named from outside.
+const OUR_CRATES: &[&str] = &["bespeak", "scheduler", "simulation", "wsag"];
+
+/// Libraries that are known in one place only.
+const ONLY_IN: &[(&str, &[&str])] = &[
+    ("axum", &["src/http", "src/portal", "src/cli/serve.rs"]),
+    ("sqlx", &["src/store"]),
+    ("askama", &["src/portal"]),
+    ("clap", &["src/cli", "src/main.rs"]),
+    ("xsd_schema", &["crates/wsag"]),
+    ("uppsala", &["crates/wsag"]),
+    ("quick_xml", &["crates/wsag"]),
+];
+
+/// What the pure crates may not name, in tests neither (only benchmarks do): the same inputs give the same answer on
+/// every machine.
+const NOT_IN: &[(&str, &[&str])] = &[
+    (
+        "crates/scheduler",
+        &[
+            "std::env",
+            "std::fs",
+            "std::io",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "std::time::Instant",
+            "std::time::SystemTime",
+            "std::collections::HashMap",
+            "std::collections::HashSet",
+            "jiff",
+            "serde",
+            "tokio",
+        ],
+    ),
+    (
+        "crates/wsag",
+        &[
+            "std::env",
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::time::Instant",
+            "std::time::SystemTime",
+            "jiff::Timestamp::now",
+            "jiff::Zoned::now",
+            "tokio",
+        ],
+    ),
+];
+
+/// Macros that no finished code has.
+const NO_MACROS: &[&str] = &["todo", "unimplemented", "dbg"];
+
+/// The longest file, in lines.
+const LINES_MAX: usize = 600;
+
+/// Where sources are.
+const FOLDERS: &[&str] = &["src", "crates", "tests", "benches", "fuzz"];
+
+type Rule = fn(&Source) -> Vec<String>;
+
+/// Every rule that looks at one file.
+const RULES: &[Rule] = &[
+    imports,
+    libraries,
+    purity,
+    left_overs,
+    unproven,
+    allowed_lints,
+    length,
+];
+
+#[test]
+fn the_sources_keep_the_house_rules() {
+    let sources = sources();
+    assert!(
+        sources.iter().any(|source| source.path == "src/lib.rs"),
+        "the sources were not found"
+    );
+    let findings: Vec<String> = sources
+        .iter()
+        .flat_map(|source| RULES.iter().flat_map(|rule| rule(source)))
+        .collect();
+    assert!(
+        findings.is_empty(),
+        "{} findings:\n{}",
+        findings.len(),
+        findings.join("\n")
+    );
+}
+
+#[test]
+fn every_package_takes_the_lints_of_the_workspace() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("Cargo.toml");
+    for lint in [
+        "unsafe_code = \"forbid\"",
+        "missing_docs = \"warn\"",
+        "unwrap_used = \"warn\"",
+        "pedantic = ",
+    ] {
+        assert!(
+            manifest.contains(lint),
+            "Cargo.toml: the workspace's lints lack `{lint}`"
+        );
+    }
+    let members = fs::read_dir(root.join("crates")).expect("crates/").flatten();
+    for folder in members.map(|member| member.path()).chain([root.to_path_buf()]) {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("each package has a manifest");
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{}: the package does not take the workspace's lints",
+            folder.display()
+        );
+    }
+    let checks = fs::read_to_string(root.join(".ci/run")).expect(".ci/run");
+    assert!(
+        checks.contains("-D warnings"),
+        ".ci/run: warnings do not fail the check"
+    );
+}
+
+/// All sources of the repository.
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<_> = FOLDERS.iter().map(|folder| root.join(folder)).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+        {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if path.is_dir() && name != "target" {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source can be read");
+                let relative = path.strip_prefix(root).expect("it lies below the root");
+                found.push(Source::new(&relative.to_string_lossy(), &text));
+            }
+        }
+    }
+    found
+}
+
+/// Imports that `MAY_IMPORT` does not have. Tests may name what they like.
+fn imports(source: &Source) -> Vec<String> {
+    if source.is_test_file() {
+        return Vec::new();
+    }
+    let Some((place, may)) = MAY_IMPORT.iter().find(|(place, _)| source.lies_in(place)) else {
+        return vec![format!(
+            "{}: this module has no row in MAY_IMPORT of tests/it/tidy",
+            source.path
+        )];
+    };
+    let own = place.rsplit('/').next().unwrap_or(place);
+    source
+        .paths()
+        .iter()
+        .filter(|path| !source.is_test(path.line))
+        .filter_map(|path| Some((path.line, ours(source, path)?)))
+        .filter(|(_, named)| *may != ANY && named != own && !may.contains(&named.as_str()))
+        .map(|(line, named)| {
+            format!(
+                "{}:{line}: {own} may not import {named} (see \"Who may import whom\")",
+                source.path
+            )
+        })
+        .collect()
+}
+
+/// The module of the service, or the crate of ours, that a path leads to.
+fn ours(source: &Source, path: &NamedPath) -> Option<String> {
+    let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
+    let supers = segments.iter().take_while(|segment| **segment == "super").count();
+    let in_service = source.path.starts_with("src/");
+    if supers > 0 {
+        let depth = module_depth(&source.path) + path.inline_depth;
+        return (in_service && supers == depth)
+            .then(|| segments.get(supers).copied().unwrap_or("crate").to_owned());
+    }
+    match segments.as_slice() {
+        ["crate", module, ..] if in_service => Some((*module).to_owned()),
+        ["bespeak", module, ..] => Some((*module).to_owned()),
+        [first, ..] if OUR_CRATES.contains(first) => Some((*first).to_owned()),
+        _ => None,
+    }
+}
+
+/// How many `super`s lead from the file's module to the crate's root.
+fn module_depth(path: &str) -> usize {
+    let module = path
+        .trim_start_matches("src/")
+        .trim_end_matches(".rs")
+        .trim_end_matches("/mod");
+    module.split('/').count()
+}
+
+/// Libraries named outside the one place that knows them.
+fn libraries(source: &Source) -> Vec<String> {
+    let mut findings = Vec::new();
+    for path in source.paths().iter().filter(|path| !source.is_test(path.line)) {
+        for (library, places) in ONLY_IN {
+            if path.segments[0] == *library && !places.iter().any(|place| source.lies_in(place)) {
+                findings.push(format!(
+                    "{}:{}: {library} is known to {} only",
+                    source.path,
+                    path.line,
+                    places.join(", ")
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// Clocks, I/O and hash order in the pure crates.
+fn purity(source: &Source) -> Vec<String> {
+    let mut findings = Vec::new();
+    let pure = |place: &str| source.lies_in(place) && !source.lies_in(&format!("{place}/benches"));
+    for (place, names) in NOT_IN.iter().filter(|(place, _)| pure(place)) {
+        for path in source.paths() {
+            let joined = path.segments.join("::");
+            let named = names.iter().find(|name| {
+                joined
+                    .strip_prefix(**name)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+            });
+            if let Some(name) = named {
+                findings.push(format!(
+                    "{}:{}: {place} is pure and may not name {name}",
+                    source.path, path.line
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// `todo!` and its like.
+fn left_overs(source: &Source) -> Vec<String> {
+    NO_MACROS
+        .iter()
+        .flat_map(|name| {
+            source
+                .lines_with(&[name, "!"])
+                .into_iter()
+                .map(move |line| (name, line))
+        })
+        .map(|(name, line)| format!("{}:{line}: {name}! is left over", source.path))
+        .collect()
+}
+
+/// `unwrap` and `expect` outside tests without a comment that proves them: on the line, or above the statement's lines.
+fn unproven(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let commented = |at: usize| lines.get(at).is_some_and(|line| line.contains("//"));
+    let calls = [&[".", "unwrap", "("][..], &[".", "expect", "("][..]];
+    calls
+        .iter()
+        .flat_map(|call| source.lines_with(call).into_iter().map(|line| (call[1], line)))
+        .filter(|(_, line)| !source.is_test(*line))
+        .filter(|(_, line)| {
+            let mut at = line - 1;
+            // Up a chain of calls, a line each, to the line that it starts on.
+            while !commented(at) && at > 0 && lines[at].trim_start().starts_with('.') {
+                at -= 1;
+            }
+            !(commented(at) || at > 0 && commented(at - 1))
+        })
+        .map(|(call, line)| format!("{}:{line}: {call} without a comment that proves it", source.path))
+        .collect()
+}
+
+/// `#[allow]`, which stays when its reason is gone; `#[expect]` does not.
+fn allowed_lints(source: &Source) -> Vec<String> {
+    [&["#", "[", "allow"][..], &["#", "!", "[", "allow"][..]]
+        .iter()
+        .flat_map(|tokens| source.lines_with(tokens))
+        .map(|line| {
+            format!(
+                "{}:{line}: #[expect(lint, reason = \"…\")] rather than #[allow]",
+                source.path
+            )
+        })
+        .collect()
+}
+
+/// Files that are too long to read.
+fn length(source: &Source) -> Vec<String> {
+    let lines = source.text.lines().count();
+    if lines <= LINES_MAX {
+        return Vec::new();
+    }
+    vec![format!("{}: {lines} lines, more than {LINES_MAX}", source.path)]
+}
+
+/// Asserts that a rule finds fault with a text at `bad` and none with one at `good`.
+#[cfg(test)]
+fn check(rule: Rule, bad: (&str, &str), good: (&str, &str)) {
+    let found = |(path, text)| rule(&Source::new(path, text));
+    assert_ne!(found(bad), Vec::<String>::new(), "no fault found with {bad:?}");
+    assert_eq!(found(good), Vec::<String>::new(), "with {good:?}");
+}
+
+#[test]
+fn an_import_against_the_table_is_found() {
+    check(
+        imports,
+        ("src/http/a.rs", "use crate::store::Store;"),
+        ("src/access/a.rs", "use crate::store::Store;"),
+    );
+    check(
+        imports,
+        ("src/http/a.rs", "use crate::{clock, planner};"),
+        ("src/http/a.rs", "use crate::{clock, http};"),
+    );
+    check(
+        imports,
+        ("src/http/mod.rs", "use super::store::Store;"),
+        ("src/http/a.rs", "use super::store::Store;"),
+    );
+    check(
+        imports,
+        ("src/http/mod.rs", "mod inner { use super::super::store::Store; }"),
+        ("src/http/mod.rs", "mod inner { use super::store::Store; }"),
+    );
+    check(
+        imports,
+        ("src/portal/a.rs", "fn f(t: scheduler::Time) {}"),
+        ("src/store/a.rs", "fn f(t: scheduler::Time) {}"),
+    );
+    check(
+        imports,
+        ("crates/wsag/src/a.rs", "use scheduler::Time;"),
+        ("crates/wsag/tests/a.rs", "use wsag::guard;"),
+    );
+    check(imports, ("src/helpers.rs", ""), ("src/clock.rs", ""));
+    check(
+        imports,
+        ("src/main.rs", "fn main() { bespeak::store::open() }"),
+        ("src/main.rs", "fn main() { bespeak::cli::run() }"),
+    );
+    check(
+        imports,
+        (
+            "src/http/a.rs",
+            "#[cfg(test)]\nmod tests {}\nuse crate::store::Store;",
+        ),
+        (
+            "src/http/a.rs",
+            "#[cfg(test)]\nmod tests { use crate::store::Store; }",
+        ),
+    );
+}
+
+#[test]
+fn a_library_out_of_its_place_is_found() {
+    check(
+        libraries,
+        ("src/negotiation/a.rs", "use axum::Json;"),
+        ("src/http/a.rs", "use axum::Json;"),
+    );
+    check(
+        libraries,
+        ("src/http/a.rs", "fn f() { sqlx::query(\"\") }"),
+        ("src/store/a.rs", "use sqlx::Row;"),
+    );
+}
+
+#[test]
+fn an_impure_name_is_found() {
+    check(
+        purity,
+        (
+            "crates/scheduler/src/a.rs",
+            "use std::{collections::HashMap, fmt};",
+        ),
+        (
+            "crates/scheduler/src/a.rs",
+            "use std::{collections::BTreeMap, fmt};",
+        ),
+    );
+    check(
+        purity,
+        (
+            "crates/scheduler/src/a.rs",
+            "let now = std::time::Instant::now();",
+        ),
+        (
+            "crates/scheduler/benches/a.rs",
+            "let now = std::time::Instant::now();",
+        ),
+    );
+}
+
+#[test]
+fn a_left_over_is_found() {
+    check(
+        left_overs,
+        ("src/clock.rs", "fn f() { todo!() }"),
+        ("src/clock.rs", "// todo!()\nlet todo = \"todo!()\";"),
+    );
+}
+
+#[test]
+fn an_unproven_unwrap_is_found() {
+    check(
+        unproven,
+        ("src/a.rs", "let x = y.unwrap();"),
+        ("src/a.rs", "// y was made above.\nlet x = y.unwrap();"),
+    );
+    check(
+        unproven,
+        ("src/a.rs", "let x = y\n    .expect(\"z\");"),
+        ("src/a.rs", "let x = y.expect(\"z\"); // made above"),
+    );
+    check(
+        unproven,
+        (
+            "src/a.rs",
+            "// about a\nlet a = b();\nlet x = y\n    .map(f)\n    .unwrap();",
+        ),
+        ("src/a.rs", "// about x\nlet x = y\n    .map(f)\n    .unwrap();"),
+    );
+    check(
+        unproven,
+        ("src/a.rs", "fn f() { y.unwrap() }"),
+        (
+            "src/a.rs",
+            "#[cfg(test)]\nmod tests {\n    fn f() { y.unwrap() }\n}",
+        ),
+    );
+}
+
+#[test]
+fn an_allowed_lint_is_found() {
+    check(
+        allowed_lints,
+        ("src/a.rs", "#[allow(dead_code)]"),
+        ("src/a.rs", "#[expect(dead_code, reason = \"…\")]"),
+    );
+}
+
+#[test]
+fn a_file_that_is_too_long_is_found() {
+    let (long, short) = ("\n".repeat(LINES_MAX + 1), "\n".repeat(LINES_MAX));
+    check(length, ("src/a.rs", &long), ("src/a.rs", &short));
+}
