@@ -1,7 +1,9 @@
 //! Planning in advance.
 
 pub mod refusal;
+pub mod slot_tree;
 pub mod time;
 
 pub use refusal::Reason;
+pub use slot_tree::{SlotError, SlotTree};
 pub use time::{Interval, Seconds, Time};

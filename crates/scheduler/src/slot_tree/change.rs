@@ -1,0 +1,367 @@
+//! Reserving, releasing and forgetting: everything that changes the step function.
+
+use super::search::Cursor;
+use super::summary::Summary;
+use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
+use crate::time::{Interval, Time};
+
+impl SlotTree {
+    /// Takes `nodes` throughout `interval`. O(log n), whatever it covers.
+    ///
+    /// # Errors
+    /// [`SlotError::NotFree`] if fewer are free at some second; [`SlotError::Interval`] for an empty or boundless one.
+    /// Nothing is changed then.
+    pub fn reserve(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
+        self.change(interval, nodes, true)
+    }
+
+    /// Gives back `nodes` throughout `interval`. O(log n), whatever it covers.
+    ///
+    /// # Errors
+    /// [`SlotError::NotReserved`] if fewer are in use at some second; [`SlotError::Interval`] for an empty or boundless
+    /// one. Nothing is changed then.
+    pub fn release(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
+        self.change(interval, nodes, false)
+    }
+
+    /// Drops the history before `before`: the step function from there on is unchanged, and what lies before is outside
+    /// the plan. O(k log n) for k slots dropped.
+    pub fn forget(&mut self, before: Time) {
+        let before = before.0.clamp(self.begin, Time::MAX.0 - 1);
+        self.begin = before;
+        let mut at = self.find(before);
+        let mut slot = self.slot_at(at.node, before);
+        if self.blocks[at.node as usize].starts[slot] != before {
+            if self.nodes[at.node as usize].len == BLOCK {
+                self.split(at.node);
+                at = self.find(before);
+                slot = self.slot_at(at.node, before);
+            }
+            slot += 1;
+            self.insert_slot(at.node, slot, before);
+        }
+        // The block of the slot at Time::MIN is never removed, so it is the first one in time.
+        let first = self.find(Time::MIN.0).node;
+        let x = at.node;
+        let free = self.blocks[x as usize].free[slot] + self.base(at);
+        if x == first {
+            self.remove_slots(x, 1, slot);
+        } else {
+            while self.nodes[first as usize].beside[RIGHT] != x {
+                let y = self.nodes[first as usize].beside[RIGHT];
+                self.unlink(y);
+            }
+            self.remove_slots(x, 0, slot);
+            self.nodes[first as usize].len = 1;
+        }
+        if free == self.capacity {
+            let slot = usize::from(x == first);
+            self.remove_slots(x, slot, slot + 1);
+        }
+        for y in [first, x] {
+            self.push_path(y);
+            let unused = self.capacity - self.nodes[y as usize].offset;
+            if y == first {
+                self.blocks[y as usize].free[0] = unused;
+            }
+            self.recount(y, unused);
+            self.pull_path(y);
+        }
+        self.refresh([first, if x == first { NIL } else { x }]);
+    }
+
+    fn change(&mut self, interval: Interval, nodes: u32, take: bool) -> Result<(), SlotError> {
+        if interval.is_empty() || interval.start <= Time::MIN || interval.end >= Time::MAX {
+            return Err(SlotError::Interval);
+        }
+        let (start, end) = (interval.start.0.max(self.begin), interval.end.0);
+        if nodes == 0 || start >= end {
+            return Ok(());
+        }
+        let (min, max) = self.extremes(start, end);
+        // Free nodes lie between 0 and the capacity.
+        let (free, used) = (min.cast_unsigned(), (self.capacity - max).cast_unsigned());
+        if take && free < nodes {
+            return Err(SlotError::NotFree { free });
+        }
+        if !take && used < nodes {
+            return Err(SlotError::NotReserved { used });
+        }
+        // No more than the capacity, by the tests above.
+        let nodes = nodes.cast_signed();
+        self.add(start, end, if take { -nodes } else { nodes });
+        Ok(())
+    }
+
+    /// Adds to the free nodes throughout `[start, end)`.
+    fn add(&mut self, start: i64, end: i64, nodes: i32) {
+        let (a, i, z, j) = self.borders(start, end);
+        if a == z {
+            for f in &mut self.blocks[a as usize].free[i..=j] {
+                *f += nodes;
+            }
+        } else {
+            let len = self.nodes[a as usize].len;
+            for f in &mut self.blocks[a as usize].free[i..len] {
+                *f += nodes;
+            }
+            for f in &mut self.blocks[z as usize].free[..=j] {
+                *f += nodes;
+            }
+            if self.nodes[a as usize].beside[RIGHT] != z {
+                let (low, high) = (self.nodes[a as usize].start, self.nodes[z as usize].start);
+                self.add_between(self.root, low, high, nodes);
+            }
+        }
+        let after = self.nodes[z as usize].beside[RIGHT];
+        let behind = if j + 1 < self.nodes[z as usize].len {
+            z
+        } else {
+            after
+        };
+        let (rise, fall) = (
+            Steps::at(start, -i64::from(nodes)),
+            Steps::at(end, i64::from(nodes)),
+        );
+        if a == behind {
+            self.count(a, rise.plus(fall));
+        } else {
+            self.count(a, rise);
+            self.count(behind, fall);
+        }
+        // Borders between equal slots go; a block that loses its first slot makes the one before it longer.
+        let before = if i == 0 {
+            self.nodes[a as usize].beside[LEFT]
+        } else {
+            NIL
+        };
+        self.merge_at(end);
+        self.merge_at(start);
+        self.refresh([
+            before,
+            a,
+            if z == a { NIL } else { z },
+            if behind == z { NIL } else { behind },
+        ]);
+    }
+
+    /// Brings the tree up to date with blocks whose slots changed: each at most once, NIL for none.
+    fn refresh<const N: usize>(&mut self, mut changed: [u32; N]) {
+        for x in &mut changed {
+            if *x != NIL && self.nodes[*x as usize].len == 0 {
+                self.unlink(*x);
+                *x = NIL;
+            }
+        }
+        for x in changed {
+            if x != NIL {
+                self.summarise(x);
+                self.climb(x);
+            }
+        }
+        for x in changed {
+            self.tidy(x);
+        }
+    }
+
+    /// Makes `start` and `end` borders of slots: the blocks and indices of the first and the last slot between them.
+    fn borders(&mut self, start: i64, end: i64) -> (u32, usize, u32, usize) {
+        loop {
+            let (a, z) = (self.find(start).node, self.find(end - 1).node);
+            let (mut i, mut j) = (self.slot_at(a, start), self.slot_at(z, end - 1));
+            let cut_start = self.blocks[a as usize].starts[i] != start;
+            let cut_end = self.slot_end(z, j) != end;
+            let (more_a, more_z) = if a == z {
+                (usize::from(cut_start) + usize::from(cut_end), 0)
+            } else {
+                (usize::from(cut_start), usize::from(cut_end))
+            };
+            if self.nodes[a as usize].len + more_a > BLOCK {
+                self.split(a);
+                continue;
+            }
+            if self.nodes[z as usize].len + more_z > BLOCK {
+                self.split(z);
+                continue;
+            }
+            if cut_end {
+                self.insert_slot(z, j + 1, end);
+            }
+            if cut_start {
+                i += 1;
+                self.insert_slot(a, i, start);
+                j += usize::from(a == z);
+            }
+            return (a, i, z, j);
+        }
+    }
+
+    /// Adds to the blocks of subtree `x` that start strictly between `low` and `high`.
+    fn add_between(&mut self, x: u32, low: i64, high: i64, nodes: i32) {
+        if x == NIL {
+            return;
+        }
+        if low == i64::MIN && high == i64::MAX {
+            return self.add_subtree(x, nodes);
+        }
+        let start = self.nodes[x as usize].start;
+        let [l, r] = self.nodes[x as usize].child;
+        if start <= low {
+            self.add_between(r, low, high, nodes);
+        } else if start >= high {
+            self.add_between(l, low, high, nodes);
+        } else {
+            self.add_block(x, nodes);
+            self.add_between(l, low, i64::MAX, nodes);
+            self.add_between(r, i64::MIN, high, nodes);
+        }
+        self.pull(x);
+    }
+
+    /// Splits the slot before index `slot` of block `x`, which has room, at second `t`.
+    fn insert_slot(&mut self, x: u32, slot: usize, t: i64) {
+        let len = self.nodes[x as usize].len;
+        let block = &mut self.blocks[x as usize];
+        block.starts.copy_within(slot..len, slot + 1);
+        block.free.copy_within(slot..len, slot + 1);
+        block.starts[slot] = t;
+        block.free[slot] = block.free[slot - 1];
+        self.nodes[x as usize].len += 1;
+    }
+
+    /// Removes the slots `from..to` of block `x`.
+    fn remove_slots(&mut self, x: u32, from: usize, to: usize) {
+        let len = self.nodes[x as usize].len;
+        let block = &mut self.blocks[x as usize];
+        block.starts.copy_within(to..len, from);
+        block.free.copy_within(to..len, from);
+        let len = len - (to - from);
+        self.nodes[x as usize].len = len;
+        if from == 0 && len > 0 {
+            self.nodes[x as usize].start = self.blocks[x as usize].starts[0];
+        }
+    }
+
+    /// Removes the border at `t` if nothing changes there.
+    fn merge_at(&mut self, t: i64) {
+        let at = self.find(t);
+        let slot = self.slot_at(at.node, t);
+        let free = self.blocks[at.node as usize].free[slot];
+        let same = if slot > 0 {
+            self.blocks[at.node as usize].free[slot - 1] == free
+        } else {
+            self.find_before(at).is_some_and(|before| {
+                let last = self.nodes[before.node as usize].len - 1;
+                self.blocks[before.node as usize].free[last] + self.base(before) == free + self.base(at)
+            })
+        };
+        if same {
+            self.remove_slots(at.node, slot, slot + 1);
+        }
+    }
+
+    fn find_before(&self, at: Cursor) -> Option<Cursor> {
+        self.seek(at, LEFT, |_, _| true)
+    }
+
+    /// Halves a block.
+    fn split(&mut self, x: u32) {
+        self.push_path(x);
+        let new = self.allocate();
+        let len = self.nodes[x as usize].len;
+        let half = len / 2;
+        let old = self.blocks[x as usize];
+        let block = &mut self.blocks[new as usize];
+        block.starts[..len - half].copy_from_slice(&old.starts[half..len]);
+        block.free[..len - half].copy_from_slice(&old.free[half..len]);
+        let start = block.starts[0];
+        let offset = self.nodes[x as usize].offset;
+        let node = &mut self.nodes[new as usize];
+        node.start = start;
+        node.len = len - half;
+        node.offset = offset;
+        self.nodes[x as usize].len = half;
+        let mut moved = Steps::default();
+        for i in half..len {
+            let used = i64::from(old.free[i - 1]) - i64::from(old.free[i]);
+            moved = moved.plus(Steps::at(old.starts[i], used));
+        }
+        self.steps[new as usize][OWN] = moved;
+        self.steps[x as usize][OWN] = self.steps[x as usize][OWN].minus(moved);
+        self.link_after(x, new);
+        for y in [x, new] {
+            self.summarise(y);
+            self.pull_path(y);
+        }
+    }
+
+    /// Joins block `x` with a neighbour if the two are far from full.
+    fn tidy(&mut self, x: u32) {
+        let len = self.nodes[x as usize].len;
+        // NIL, and a block that was joined to another meanwhile, have no slot.
+        if len == 0 || len > BLOCK / 4 {
+            return;
+        }
+        let [before, after] = self.nodes[x as usize].beside;
+        for (y, z) in [(x, after), (before, x)] {
+            let both = self.nodes[y as usize].len + self.nodes[z as usize].len;
+            if y != NIL && z != NIL && both <= BLOCK / 2 {
+                self.join(y, z);
+                return;
+            }
+        }
+    }
+
+    /// Moves the slots of block `z` to the one before it, `y`.
+    fn join(&mut self, y: u32, z: u32) {
+        self.push_path(y);
+        self.push_path(z);
+        let (from, to) = (self.nodes[y as usize].len, self.nodes[z as usize].len);
+        let shift = self.nodes[z as usize].offset - self.nodes[y as usize].offset;
+        let block = self.blocks[z as usize];
+        let target = &mut self.blocks[y as usize];
+        target.starts[from..from + to].copy_from_slice(&block.starts[..to]);
+        for (t, f) in target.free[from..from + to].iter_mut().zip(&block.free[..to]) {
+            *t = f + shift;
+        }
+        self.nodes[y as usize].len += self.nodes[z as usize].len;
+        self.nodes[z as usize].len = 0;
+        let moved = self.steps[z as usize][OWN];
+        self.steps[z as usize][OWN] = Steps::default();
+        self.steps[y as usize][OWN] = self.steps[y as usize][OWN].plus(moved);
+        self.unlink(z);
+        self.summarise(y);
+        self.pull_path(y);
+    }
+
+    /// Counts a step of the used nodes in block `x` and everything above.
+    fn count(&mut self, x: u32, step: Steps) {
+        let own = &mut self.steps[x as usize][OWN];
+        *own = own.plus(step);
+        let mut y = x;
+        while y != NIL {
+            let sum = &mut self.steps[y as usize][SUBTREE];
+            *sum = sum.plus(step);
+            y = self.nodes[y as usize].parent;
+        }
+    }
+
+    /// Counts the steps of block `x` anew; `before` are the free nodes before it, less the block's offset.
+    fn recount(&mut self, x: u32, mut before: i32) {
+        let len = self.nodes[x as usize].len;
+        let block = &self.blocks[x as usize];
+        let mut steps = Steps::default();
+        for (&start, &free) in block.starts[..len].iter().zip(&block.free[..len]) {
+            steps = steps.plus(Steps::at(start, i64::from(before) - i64::from(free)));
+            before = free;
+        }
+        self.steps[x as usize][OWN] = steps;
+    }
+
+    pub(super) fn summarise(&mut self, x: u32) {
+        let len = self.nodes[x as usize].len;
+        let mut sum = Summary::of(&self.blocks[x as usize], len, self.block_end(x));
+        sum.shift(self.nodes[x as usize].offset);
+        self.sums[x as usize][OWN] = sum;
+    }
+}

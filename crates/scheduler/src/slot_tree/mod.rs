@@ -1,0 +1,307 @@
+//! The free nodes of one resource over time.
+//!
+//! A plan of reservations is a step function: so many nodes are free from here until the next change. Admission asks it
+//! two things thousands of times a second: where does this request fit first, and take these nodes for that interval.
+//! [`SlotTree`] answers both in logarithmic time.
+//!
+//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a red-black tree orders the
+//! blocks: the descent is short, and its last steps run along one or two cache lines, which is what makes a sorted
+//! vector fast. Nodes are linked by `u32` indices into an arena, so a tree is a handful of flat vectors.
+//!
+//! Three augmentations keep every operation away from the slots that it does not need:
+//! * a pending addition per subtree, so that a reservation costs the same whatever it covers;
+//! * the minimum of free nodes, to find where a run of free time ends;
+//! * for a few durations, the most nodes that a run of that length could have (`summary`), to skip the gaps that are too
+//!   short or too narrow in a dense backlog. It is indexed by duration and not by nodes, because then a pending
+//!   addition shifts it exactly.
+//!
+//! Used node-seconds are kept as sums over the steps of the function, which no pending addition changes.
+
+mod balance;
+mod change;
+mod search;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use crate::time::{Interval, Seconds, Time};
+use std::fmt;
+use std::mem::size_of;
+use summary::Summary;
+
+/// The most nodes that a resource can have: sums of two capacities stay inside 32 bits.
+pub const MAX_CAPACITY: u32 = 1 << 30;
+
+/// Slots in a block. Small in the unit tests, so that small plans make deep trees.
+const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
+
+/// No node. Its entry in the arena is neutral in every sum.
+const NIL: u32 = 0;
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+/// What belongs to the block of a node alone.
+const OWN: usize = 0;
+/// What belongs to the subtree of a node, its own pending addition included.
+const SUBTREE: usize = 1;
+
+/// Why slots could not be changed. The tree is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotError {
+    /// The interval holds no second, or reaches beyond [`Time::MIN`] or [`Time::MAX`].
+    Interval,
+    /// Fewer nodes are free somewhere in the interval than were to be reserved.
+    NotFree {
+        /// The free nodes at the worst second of the interval.
+        free: u32,
+    },
+    /// Fewer nodes are in use somewhere in the interval than were to be released.
+    NotReserved {
+        /// The used nodes at the worst second of the interval.
+        used: u32,
+    },
+}
+
+impl fmt::Display for SlotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interval => f.write_str("the interval holds no second of the plan"),
+            Self::NotFree { free } => write!(f, "only {free} nodes are free throughout the interval"),
+            Self::NotReserved { used } => write!(f, "only {used} nodes are in use throughout the interval"),
+        }
+    }
+}
+
+impl std::error::Error for SlotError {}
+
+/// A node of the red-black tree: a block's key and links.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// Start of the block's first slot.
+    start: i64,
+    child: [u32; 2],
+    /// The blocks before and after in time.
+    beside: [u32; 2],
+    parent: u32,
+    /// To be added to everything in the subtree.
+    pending: i32,
+    /// To be added to every slot of the block.
+    offset: i32,
+    len: usize,
+    red: bool,
+}
+
+/// The slots of a node, apart from the node because a descent does not read them.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    starts: [i64; BLOCK],
+    free: [i32; BLOCK],
+}
+
+/// Sums over the steps of the used nodes: Σ Δ and Σ t·Δ, where Δ is the change at second t. The node-seconds used before
+/// t are t·ΣΔ − Σt·Δ over the steps before t. In wrapping arithmetic: only differences that fit are ever read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Steps {
+    height: i64,
+    moment: i64,
+}
+
+impl Steps {
+    fn at(time: i64, used: i64) -> Self {
+        Self {
+            height: used,
+            moment: time.wrapping_mul(used),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            height: self.height.wrapping_add(other.height),
+            moment: self.moment.wrapping_add(other.moment),
+        }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self {
+            height: self.height.wrapping_sub(other.height),
+            moment: self.moment.wrapping_sub(other.moment),
+        }
+    }
+}
+
+/// The free nodes of one resource over all time, as a step function.
+///
+/// Times before the last [`SlotTree::forget`] are outside the plan: they count as unused, nothing can be placed there,
+/// and the part of a reservation that lies there is ignored.
+///
+/// ```
+/// use scheduler::{Interval, SlotTree, Time};
+/// let mut plan = SlotTree::new(8);
+/// plan.reserve(Interval::new(Time(100), Time(200)), 6)?;
+/// let window = Interval::new(Time(50), Time(1_000));
+/// assert_eq!(plan.earliest_fit(2, 100, window), Some(Time(50)));
+/// assert_eq!(plan.earliest_fit(3, 100, window), Some(Time(200)));
+/// assert_eq!(plan.busy_area(Interval::new(Time(150), Time(300))), 300);
+/// # Ok::<(), scheduler::SlotError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct SlotTree {
+    capacity: i32,
+    /// The first second that still counts.
+    begin: i64,
+    root: u32,
+    /// Chain of unused entries, linked by `parent`.
+    vacant: u32,
+    nodes: Vec<Node>,
+    sums: Vec<[Summary; 2]>,
+    steps: Vec<[Steps; 2]>,
+    blocks: Vec<Block>,
+}
+
+impl SlotTree {
+    /// A resource of `capacity` nodes with nothing reserved.
+    ///
+    /// # Panics
+    /// If `capacity` exceeds [`MAX_CAPACITY`].
+    pub fn new(capacity: u32) -> Self {
+        assert!(
+            capacity <= MAX_CAPACITY,
+            "a resource of {capacity} nodes; at most {MAX_CAPACITY} are possible"
+        );
+        let mut tree = Self {
+            capacity: capacity.cast_signed(),
+            begin: Time::MIN.0 + 1,
+            root: NIL,
+            vacant: NIL,
+            nodes: Vec::new(),
+            sums: Vec::new(),
+            steps: Vec::new(),
+            blocks: Vec::new(),
+        };
+        tree.allocate();
+        tree.root = tree.allocate();
+        let root = tree.root as usize;
+        tree.nodes[root].start = Time::MIN.0;
+        tree.nodes[root].len = 1;
+        tree.blocks[root].starts[0] = Time::MIN.0;
+        tree.blocks[root].free[0] = tree.capacity;
+        tree.summarise(tree.root);
+        tree.pull(tree.root);
+        tree
+    }
+
+    /// The number of nodes.
+    pub fn capacity(&self) -> u32 {
+        self.capacity.cast_unsigned()
+    }
+
+    /// The free nodes at second `t`. O(log n).
+    pub fn free_at(&self, t: Time) -> u32 {
+        let t = t.0.clamp(Time::MIN.0, Time::MAX.0);
+        let at = self.find(t);
+        let free = self.blocks[at.node as usize].free[self.slot_at(at.node, t)];
+        (free + self.base(at)).cast_unsigned()
+    }
+
+    /// The free nodes at the worst second of `interval`; the capacity when it is empty. O(log n).
+    pub fn min_free(&self, interval: Interval) -> u32 {
+        if interval.is_empty() {
+            return self.capacity();
+        }
+        let (start, end) = (interval.start.0.max(Time::MIN.0), interval.end.0.min(Time::MAX.0));
+        if start >= end {
+            return self.capacity();
+        }
+        self.extremes(start, end).0.cast_unsigned()
+    }
+
+    /// The node-seconds in use inside `interval`. O(log n).
+    pub fn busy_area(&self, interval: Interval) -> u64 {
+        let start = interval.start.0.clamp(Time::MIN.0, Time::MAX.0);
+        let end = interval.end.0.clamp(start, Time::MAX.0);
+        self.busy_before(end)
+            .wrapping_sub(self.busy_before(start))
+            .cast_unsigned()
+    }
+
+    /// The slots in order of time: each second at which the number of free nodes changes, with the number from there on.
+    /// The first is [`Time::MIN`]. O(n) for all.
+    pub fn steps(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
+        let mut at = self.find(Time::MIN.0);
+        let mut slot = 0;
+        std::iter::from_fn(move || {
+            if slot == self.nodes[at.node as usize].len {
+                at = self.seek(at, RIGHT, |_, _| true)?;
+                slot = 0;
+            }
+            let block = &self.blocks[at.node as usize];
+            let step = (
+                Time(block.starts[slot]),
+                (block.free[slot] + self.base(at)).cast_unsigned(),
+            );
+            slot += 1;
+            Some(step)
+        })
+    }
+
+    /// The bytes that the arena has allocated.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+            + self.sums.capacity() * size_of::<[Summary; 2]>()
+            + self.steps.capacity() * size_of::<[Steps; 2]>()
+            + self.blocks.capacity() * size_of::<Block>()
+    }
+
+    /// An unlinked entry of the arena.
+    fn allocate(&mut self) -> u32 {
+        let node = Node {
+            start: 0,
+            child: [NIL; 2],
+            beside: [NIL; 2],
+            parent: NIL,
+            pending: 0,
+            offset: 0,
+            len: 0,
+            red: false,
+        };
+        if self.vacant != NIL {
+            let x = self.vacant;
+            self.vacant = self.nodes[x as usize].parent;
+            self.nodes[x as usize] = node;
+            self.steps[x as usize] = [Steps::default(); 2];
+            return x;
+        }
+        // 2³² blocks are more than the address space of a plan: each holds at least one reservation's border.
+        let x = u32::try_from(self.nodes.len()).expect("an arena outgrows memory before it outgrows u32");
+        self.nodes.push(node);
+        self.sums.push([Summary::NEUTRAL; 2]);
+        self.steps.push([Steps::default(); 2]);
+        self.blocks.push(Block {
+            starts: [0; BLOCK],
+            free: [0; BLOCK],
+        });
+        x
+    }
+
+    /// First second after the block.
+    fn block_end(&self, x: u32) -> i64 {
+        match self.nodes[x as usize].beside[RIGHT] {
+            NIL => Time::MAX.0,
+            after => self.nodes[after as usize].start,
+        }
+    }
+
+    /// First second after the slot.
+    fn slot_end(&self, x: u32, slot: usize) -> i64 {
+        if slot + 1 < self.nodes[x as usize].len {
+            self.blocks[x as usize].starts[slot + 1]
+        } else {
+            self.block_end(x)
+        }
+    }
+}
+
+/// Whether a placement of `seconds` can be asked for at all.
+fn possible(nodes: u32, capacity: i32, seconds: Seconds) -> Option<i32> {
+    let nodes = i32::try_from(nodes).ok()?;
+    (nodes <= capacity && seconds > 0).then_some(nodes)
+}
