@@ -6,5 +6,9 @@
 pub mod agreement;
 /// The provider's applications and their arguments.
 pub mod catalogue;
+/// The command line.
+pub mod cli;
 /// The one clock.
 pub mod clock;
+/// From a slot of the plan to work that really runs.
+pub mod execution;

@@ -1,2 +1,7 @@
 //! Reads the command line, nothing else.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bespeak::cli::run()
+}

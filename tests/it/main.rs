@@ -1,5 +1,6 @@
 //! One test binary, a module a topic.
 
+mod execution;
 mod licences;
 mod support;
 mod tidy;

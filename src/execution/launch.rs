@@ -1,0 +1,72 @@
+//! The last step before a job runs: a process that records itself as the job and then becomes the job's program. So the
+//! record of the process is durable before the program's first instruction, and only the one process whose record stands
+//! ever gets there: however many launchers there are after crashes, the job runs once.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use super::folder::{Claim, Folder};
+use super::process::{MARK, ProcessIdentity};
+use super::{ExecutionError, JobSpec};
+use crate::clock::Clock;
+
+/// Exit status when the program is there and cannot be run, as shells have it.
+const CANNOT_RUN: u8 = 126;
+/// Exit status when there is no such program, as shells have it.
+const NOT_FOUND: u8 = 127;
+
+/// Becomes the program of the job whose folder this is, unless that job has been started already or is not to be. Called
+/// in a process of its own, the leader of its group, with the outputs where they belong. Returns only where the program
+/// does not run.
+pub fn run(job_folder: &Path) -> ExitCode {
+    let folder = Folder::at(job_folder);
+    match claim(&folder) {
+        Ok(Some(job)) => {
+            let error = become_program(&folder, &job);
+            eprintln!("bespeak: {} cannot be run: {error}", job.program.display());
+            ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+                NOT_FOUND
+            } else {
+                CANNOT_RUN
+            })
+        }
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bespeak: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The job to become, if it is for this process to become it.
+fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
+    let Some(job) = folder.spec()? else {
+        return Ok(None);
+    };
+    let process = ProcessIdentity::current()
+        .map_err(ExecutionError::system("identify the process of", folder.path()))?;
+    let won = folder.decide(&Claim::Started {
+        process,
+        at: Clock::system().micros(),
+    })?;
+    Ok(won.then_some(job))
+}
+
+/// Only the program's own error comes back from here.
+fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
+    Command::new(&job.program)
+        .args(&job.arguments)
+        .current_dir(folder.work())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", folder.work())
+        .env("LANG", "C.UTF-8")
+        .env(MARK, job.agreement.to_string())
+        .env("BESPEAK_NODES", job.nodes.to_string())
+        .env(
+            "BESPEAK_SLOT_END",
+            crate::clock::second_of(job.slot_end).to_string(),
+        )
+        .exec()
+}

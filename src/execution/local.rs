@@ -1,0 +1,146 @@
+//! Jobs as processes of this machine. Each has a folder and a supervisor process; this end of it writes the intent, keeps
+//! a supervisor at work, and reads the record of the end. It holds nothing that a restart would need.
+
+use std::collections::HashMap;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::folder::{Claim, Folder};
+use super::{ExecutionError, Executor, JobSpec, JobStatus};
+
+/// The running executable, also after the file that it came from has been replaced by a newer one.
+pub const EXECUTABLE: &str = "/proc/self/exe";
+/// Bytes kept of each output of a job by default.
+pub const OUTPUT_LIMIT: u64 = 16 << 20;
+/// How soon a supervisor that failed is followed by another: soon enough for a job to start within its slot's first
+/// seconds, seldom enough not to be a load when a disk is full.
+const RESPAWN_AFTER: Duration = Duration::from_secs(2);
+
+/// Runs jobs as processes of this machine.
+#[derive(Debug)]
+pub struct LocalExecutor {
+    jobs: PathBuf,
+    executable: PathBuf,
+    /// The supervisors that this process has spawned, to be reaped.
+    supervisors: Mutex<HashMap<Uuid, Spawned>>,
+}
+
+#[derive(Debug)]
+struct Spawned {
+    process: Child,
+    at: Instant,
+}
+
+impl LocalExecutor {
+    /// An executor with the folder of all jobs, made when there is a first one, and the executable that has the
+    /// `supervise` command: [`EXECUTABLE`] for the one that is running.
+    ///
+    /// # Errors
+    /// When the current folder is needed to make a path absolute and is gone.
+    pub fn new(jobs: &Path, executable: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            jobs: std::path::absolute(jobs)?,
+            executable: executable.to_owned(),
+            supervisors: Mutex::default(),
+        })
+    }
+
+    /// The folder of an agreement's job.
+    pub fn folder(&self, agreement: Uuid) -> Folder {
+        Folder::of(&self.jobs, agreement)
+    }
+
+    /// Sees to it that a supervisor is at work. One too many does no harm: it finds the lock taken and ends.
+    fn supervise(&self, agreement: Uuid, folder: &Folder) -> Result<(), ExecutionError> {
+        let mut supervisors = self.supervisors();
+        if let Some(spawned) = supervisors.get_mut(&agreement) {
+            let ended = spawned
+                .process
+                .try_wait()
+                .map_err(ExecutionError::system("wait for", folder.path()))?;
+            if ended.is_none() || spawned.at.elapsed() < RESPAWN_AFTER {
+                return Ok(());
+            }
+        }
+        if folder.is_supervised() {
+            return Ok(());
+        }
+        let process = Command::new(&self.executable)
+            .arg0("bespeak")
+            .arg("supervise")
+            .arg(folder.path())
+            .current_dir(folder.path())
+            // The service's environment may hold secrets, and a supervisor needs none of it.
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(folder.open_log()?)
+            .spawn()
+            .map_err(ExecutionError::system("run", &self.executable))?;
+        supervisors.insert(
+            agreement,
+            Spawned {
+                process,
+                at: Instant::now(),
+            },
+        );
+        Ok(())
+    }
+
+    /// Takes the status of a supervisor that has recorded the end and has nothing left to do.
+    fn reap(&self, agreement: Uuid) {
+        let spawned = self.supervisors().remove(&agreement);
+        if let Some(mut spawned) = spawned {
+            let _ = spawned.process.wait();
+        }
+    }
+
+    fn supervisors(&self) -> MutexGuard<'_, HashMap<Uuid, Spawned>> {
+        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Executor for LocalExecutor {
+    fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
+        Folder::create(&self.jobs, job)?;
+        self.follow(job.agreement).map(|_| ())
+    }
+
+    fn follow(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
+        let folder = self.folder(agreement);
+        if let Some(end) = folder.end()? {
+            self.reap(agreement);
+            return Ok(JobStatus::Ended(end));
+        }
+        if folder.spec()?.is_none() {
+            return Ok(JobStatus::NotStarted);
+        }
+        self.supervise(agreement, &folder)?;
+        let started = match folder.claim()? {
+            Some(Claim::Started { at, .. }) => Some(at),
+            Some(Claim::Abandoned) | None => None,
+        };
+        Ok(JobStatus::Running { started })
+    }
+
+    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
+        let folder = self.folder(agreement);
+        if folder.spec()?.is_none() || folder.end()?.is_some() {
+            return Ok(());
+        }
+        folder.ask_to_stop()
+    }
+}
+
+/// The program of that name where Unix systems keep theirs, as an absolute path.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    ["/usr/local/bin", "/usr/bin", "/bin"]
+        .iter()
+        .map(|folder| Path::new(folder).join(name))
+        .find(|path| path.is_file())
+}

@@ -1,0 +1,344 @@
+//! The supervisor: a small process for each job that outlives the service. It has the job launched, keeps its outputs,
+//! stops it at the slot's end or when asked, and records how it ended. It leads a session of its own, so that neither the
+//! service's end nor a key at its terminal reaches it.
+//!
+//! It may be killed itself. The next one finds by the job's claim where things stand: a job that never started is
+//! launched, one that runs is watched (its exit status is then lost with its parent, its outputs end where the pipe
+//! broke), one that is gone without a trace is lost.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use super::folder::{Claim, Folder, Stream};
+use super::process::{ProcessIdentity, ended_within, kill_marked, signal_group};
+use super::{ExecutionError, JobEnd, JobSpec};
+use crate::agreement::Outcome;
+use crate::clock::{Clock, Micros};
+
+/// How long a job has between the request to end and its being killed. Its nodes may be another's by then, so it is just
+/// enough to close files.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the clock and the request to stop are looked at: the clock may be stepped, so no wait is longer.
+const TICK: Duration = Duration::from_millis(200);
+/// How long the outputs may take to come to their ends once no process of the job is left that is known of.
+const DRAIN: Duration = Duration::from_secs(2);
+/// Bytes read from an output at once.
+const BUFFER: usize = 64 << 10;
+
+/// Sees the job whose folder this is to its end. Called in a process of its own.
+pub fn run(job_folder: &Path) -> ExitCode {
+    // It fails only for the leader of a group, which is apart from the service already.
+    let _ = rustix::process::setsid();
+    match supervise(&Folder::at(job_folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bespeak: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
+    let Some(_lock) = folder.lock()? else {
+        return Ok(());
+    };
+    let Some(job) = folder.spec()? else { return Ok(()) };
+    if folder.end()?.is_some() {
+        return Ok(());
+    }
+    let supervisor = Supervisor {
+        folder,
+        job,
+        clock: Clock::system(),
+    };
+    let end = supervisor.see_to_the_end()?;
+    folder.write_end(&end)
+}
+
+/// Why a job is to run no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Asked,
+    SlotOver,
+}
+
+impl Stop {
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::Asked => Outcome::Terminated,
+            Self::SlotOver => Outcome::Killed,
+        }
+    }
+}
+
+struct Supervisor<'a> {
+    folder: &'a Folder,
+    job: JobSpec,
+    clock: Clock,
+}
+
+impl Supervisor<'_> {
+    fn see_to_the_end(&self) -> Result<JobEnd, ExecutionError> {
+        loop {
+            match self.folder.claim()? {
+                Some(Claim::Started { process, at }) => return self.watch(&process, at),
+                Some(Claim::Abandoned) => {
+                    let stopped = self.folder.stop_asked();
+                    return Ok(self.end(
+                        if stopped {
+                            Outcome::Terminated
+                        } else {
+                            Outcome::Lost
+                        },
+                        None,
+                    ));
+                }
+                // A launcher of an earlier supervisor may yet claim the job: who wins is known in the next round.
+                None if self.stop().is_some() => {
+                    self.folder.decide(&Claim::Abandoned)?;
+                }
+                None => {
+                    if let Some(end) = self.launch()? {
+                        return Ok(end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Launches the job and waits for its end; `None` where the process that was launched did not become the job.
+    fn launch(&self) -> Result<Option<JobEnd>, ExecutionError> {
+        let (stdout, stderr) = (
+            self.folder.create_output(Stream::Out)?,
+            self.folder.create_output(Stream::Err)?,
+        );
+        let mut child = Command::new(super::local::EXECUTABLE)
+            .arg0("bespeak")
+            .arg("launch")
+            .arg(self.folder.path())
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(self.failed("launch"))?;
+        let outputs = [
+            child
+                .stdout
+                .take()
+                .map(|pipe| capture(pipe, stdout, self.job.output_limit)),
+            child
+                .stderr
+                .take()
+                .map(|pipe| capture(pipe, stderr, self.job.output_limit)),
+        ];
+        let leader = Pid::from_child(&child);
+        let identity = ProcessIdentity::of(leader).map_err(self.failed("identify the process of"))?;
+        let process =
+            pidfd_open(leader, PidfdFlags::empty()).map_err(self.failed("follow the process of"))?;
+
+        let stop = self.wait(&process, leader)?;
+        let ended = self.clock.micros();
+        let status = self.reap(&mut child, leader)?;
+        let started = match self.folder.claim()? {
+            Some(Claim::Started { process, at }) if process == identity => at,
+            None if stop.is_none() => return Err(self.failed("launch")(not_launched(status))),
+            _ => return Ok(None),
+        };
+        self.kill_what_is_left()?;
+        // An output that some unknown process still holds open is left where it stands.
+        let cut = |output: &mpsc::Receiver<bool>| output.recv_timeout(DRAIN).unwrap_or(true);
+        let truncated = outputs.iter().flatten().filter(|output| cut(output)).count() > 0;
+        let outcome = stop.map_or_else(|| outcome_of(status), Stop::outcome);
+        Ok(Some(JobEnd {
+            ended,
+            truncated,
+            ..self.end(outcome, Some(started))
+        }))
+    }
+
+    /// Waits for the end of a job that an earlier supervisor launched.
+    fn watch(&self, identity: &ProcessIdentity, started: Micros) -> Result<JobEnd, ExecutionError> {
+        let process = identity.open().map_err(self.failed("follow the process of"))?;
+        let stop = match (process, identity.pid()) {
+            (Some(process), Some(leader)) => {
+                let stop = self.wait(&process, leader)?;
+                // The number of a group stays taken while it has members, so this reaches them or nobody.
+                signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+                stop
+            }
+            _ => None,
+        };
+        let ended = self.clock.micros();
+        self.kill_what_is_left()?;
+        let outcome = stop.map_or(Outcome::Lost, Stop::outcome);
+        // What it wrote after its first supervisor was gone is not kept.
+        Ok(JobEnd {
+            ended,
+            truncated: true,
+            ..self.end(outcome, Some(started))
+        })
+    }
+
+    /// Waits until the leader of the job has ended, by itself or because it had to.
+    fn wait(&self, process: &OwnedFd, leader: Pid) -> Result<Option<Stop>, ExecutionError> {
+        let ended = |wait| ended_within(process, wait).map_err(self.failed("wait for"));
+        let stop = loop {
+            if ended(self.next_look())? {
+                return Ok(None);
+            }
+            if let Some(stop) = self.stop() {
+                break stop;
+            }
+        };
+        signal_group(leader, Signal::TERM).map_err(self.failed("end"))?;
+        let asked = Instant::now();
+        while asked.elapsed() < GRACE {
+            if ended(TICK)? {
+                return Ok(Some(stop));
+            }
+        }
+        // Not even a killed process need end at once; while it does not, its slot is not free.
+        loop {
+            signal_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
+            if ended(TICK)? {
+                return Ok(Some(stop));
+            }
+        }
+    }
+
+    /// Why the job is to run no longer, if it is not to.
+    fn stop(&self) -> Option<Stop> {
+        if self.folder.stop_asked() {
+            Some(Stop::Asked)
+        } else {
+            (self.clock.micros() >= self.job.slot_end).then_some(Stop::SlotOver)
+        }
+    }
+
+    /// How long to wait before the clock is looked at again.
+    fn next_look(&self) -> Duration {
+        let left = self.job.slot_end.saturating_sub(self.clock.micros());
+        TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
+    }
+
+    /// Kills what is left of the leader's group and then takes the leader's status: in this order, because its number
+    /// is the group's and may be given away as soon as the status is taken.
+    fn reap(&self, child: &mut Child, leader: Pid) -> Result<ExitStatus, ExecutionError> {
+        signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+        child.wait().map_err(self.failed("wait for"))
+    }
+
+    fn kill_what_is_left(&self) -> Result<(), ExecutionError> {
+        kill_marked(self.job.agreement).map_err(self.failed("kill the processes of"))
+    }
+
+    fn end(&self, outcome: Outcome, started: Option<Micros>) -> JobEnd {
+        let input_bytes = self
+            .job
+            .inputs
+            .iter()
+            .filter_map(|input| input.metadata().ok())
+            .map(|meta| meta.len())
+            .sum();
+        JobEnd {
+            outcome,
+            started,
+            ended: self.clock.micros(),
+            input_bytes,
+            output_bytes: self.folder.output_bytes(),
+            truncated: false,
+        }
+    }
+
+    fn failed<E: Into<std::io::Error>>(&self, doing: &'static str) -> impl FnOnce(E) -> ExecutionError {
+        ExecutionError::system(doing, self.folder.path())
+    }
+}
+
+/// How a process that ended by itself ended.
+fn outcome_of(status: ExitStatus) -> Outcome {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Outcome::Completed,
+        (Some(exit), _) => Outcome::Failed { exit },
+        (None, signal) => Outcome::Failed {
+            exit: 128 + signal.unwrap_or(0),
+        },
+    }
+}
+
+fn not_launched(status: ExitStatus) -> std::io::Error {
+    std::io::Error::other(format!(
+        "the launcher ended with {status} before it became the job"
+    ))
+}
+
+/// Writes what comes from a pipe to a file, up to a limit; what comes beyond it is read and dropped, so that the job is
+/// neither stopped nor held up. Tells at the end whether anything was dropped.
+fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> mpsc::Receiver<bool> {
+    let (done, end) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = vec![0; BUFFER];
+        let (mut room, mut dropped) = (limit, false);
+        loop {
+            let count = match pipe.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            let kept = usize::try_from(room).unwrap_or(usize::MAX).min(count);
+            // A full disk drops output as the limit does.
+            if kept > 0 && file.write_all(&buffer[..kept]).is_err() {
+                (room, dropped) = (0, true);
+                continue;
+            }
+            room -= kept as u64;
+            dropped |= kept < count;
+        }
+        dropped |= file.sync_all().is_err();
+        // Nobody listens any more when the outputs took too long to end.
+        let _ = done.send(dropped);
+    });
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_kept_to_its_limit_and_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        for (limit, kept, dropped) in [(0, 0, true), (9, 9, true), (10, 10, false), (u64::MAX, 10, false)] {
+            let path = folder.path().join(limit.to_string());
+            let end = capture(
+                std::io::Cursor::new(b"0123456789"),
+                File::create(&path).unwrap(),
+                limit,
+            );
+            assert_eq!(end.recv(), Ok(dropped), "limit {limit}");
+            assert_eq!(std::fs::read(&path).unwrap().len(), kept, "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn a_status_says_how_a_process_ended() {
+        assert_eq!(outcome_of(ExitStatus::from_raw(0)), Outcome::Completed);
+        assert_eq!(
+            outcome_of(ExitStatus::from_raw(3 << 8)),
+            Outcome::Failed { exit: 3 }
+        );
+        assert_eq!(outcome_of(ExitStatus::from_raw(9)), Outcome::Failed { exit: 137 });
+    }
+}

@@ -1,0 +1,450 @@
+//! Jobs as real processes: what they see, how they end, and that neither they nor their ends are lost or doubled when
+//! anything around them is killed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bespeak::agreement::Outcome;
+use bespeak::catalogue::Catalogue;
+use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
+use bespeak::execution::folder::Stream;
+use bespeak::execution::local::{LocalExecutor, OUTPUT_LIMIT, find_program};
+use bespeak::execution::{Executor, JobEnd, JobSpec, JobStatus};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// How long a test waits for what should be there within a second or two, on a machine that may be busy.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A folder for jobs and files that goes away with the test.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// An executor as a service has it that has just started.
+    fn executor(&self) -> LocalExecutor {
+        self.executor_with(Path::new(env!("CARGO_BIN_EXE_bespeak")))
+    }
+
+    fn executor_with(&self, executable: &Path) -> LocalExecutor {
+        LocalExecutor::new(&self.path("jobs"), executable).unwrap()
+    }
+
+    fn record(&self, job: &JobSpec, name: &str) -> PathBuf {
+        self.path("jobs").join(job.agreement.to_string()).join(name)
+    }
+
+    /// The number of the supervisor at work, from its own record.
+    fn supervisor(&self, job: &JobSpec) -> Option<Pid> {
+        let record: serde_json::Value =
+            serde_json::from_slice(&fs::read(self.record(job, "lock")).ok()?).ok()?;
+        Pid::from_raw(record["pid"].as_i64()?.try_into().ok()?)
+    }
+
+    fn output(&self, job: &JobSpec, stream: Stream) -> String {
+        let page = self.executor().folder(job.agreement).output(stream, 0).unwrap();
+        String::from_utf8(page.bytes).unwrap()
+    }
+}
+
+/// A job of a shell script, whose slot ends that many seconds from now.
+fn script(text: &str, seconds: i64) -> JobSpec {
+    job("/bin/sh", &["-c", text], seconds)
+}
+
+fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
+    JobSpec {
+        agreement: Uuid::now_v7(),
+        program: program.into(),
+        arguments: arguments.iter().map(ToString::to_string).collect(),
+        inputs: Vec::new(),
+        nodes: 2,
+        slot_end: now() + seconds * MICROS_PER_SECOND,
+        output_limit: OUTPUT_LIMIT,
+    }
+}
+
+fn now() -> Micros {
+    Clock::system().micros()
+}
+
+/// Asks again and again until there is an answer.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let asked = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(asked.elapsed() < PATIENCE, "no {what} after {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn end(executor: &LocalExecutor, job: &JobSpec) -> JobEnd {
+    wait_for("end", || match executor.follow(job.agreement).unwrap() {
+        JobStatus::Ended(end) => Some(end),
+        status => {
+            assert_ne!(status, JobStatus::NotStarted);
+            None
+        }
+    })
+}
+
+fn run(place: &Place, job: &JobSpec) -> JobEnd {
+    let executor = place.executor();
+    executor.start(job).unwrap();
+    end(&executor, job)
+}
+
+/// The processes of a job that there are, by the mark in their environment.
+fn processes(job: &JobSpec) -> Vec<i32> {
+    let mark = format!("BESPEAK_AGREEMENT={}", job.agreement);
+    let pids = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
+            environ
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == mark.as_bytes())
+        })
+    })
+    .collect()
+}
+
+#[test]
+fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environment() {
+    let place = Place::new();
+    fs::write(place.path("words.txt"), "a word\n").unwrap();
+    let text = "cat words.txt; pwd; env | cut -d= -f1 | sort | tr '\\n' ' '; echo problem >&2; cat; exit 3";
+    let mut job = script(text, 60);
+    job.inputs.push(place.path("words.txt"));
+    let before = now();
+    let end = run(&place, &job);
+    assert_eq!(end.outcome, Outcome::Failed { exit: 3 });
+    let work = fs::canonicalize(place.record(&job, "work")).unwrap();
+    let variables = "BESPEAK_AGREEMENT BESPEAK_NODES BESPEAK_SLOT_END HOME LANG PATH PWD ";
+    assert_eq!(
+        place.output(&job, Stream::Out),
+        format!("a word\n{}\n{variables}", work.display())
+    );
+    assert_eq!(place.output(&job, Stream::Err), "problem\n");
+    let started = end.started.unwrap();
+    assert!(
+        before <= started && started <= end.ended && end.ended <= now(),
+        "{before} {end:?}"
+    );
+    assert_eq!(end.input_bytes, 7);
+    let written = place.output(&job, Stream::Out).len() + "problem\n".len();
+    assert_eq!((end.output_bytes, end.truncated), (written as u64, false));
+    let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(place.record(&job, "")).unwrap());
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
+    let place = Place::new();
+    assert_eq!(run(&place, &script("true", 60)).outcome, Outcome::Completed);
+    assert_eq!(
+        run(&place, &script("kill -9 $$", 60)).outcome,
+        Outcome::Failed { exit: 137 }
+    );
+    let absent = job("/nonexistent/program", &[], 60);
+    assert_eq!(run(&place, &absent).outcome, Outcome::Failed { exit: 127 });
+    assert!(
+        place
+            .output(&absent, Stream::Err)
+            .contains("/nonexistent/program cannot be run")
+    );
+    fs::write(place.path("text"), "no program").unwrap();
+    let unfit = job(place.path("text").to_str().unwrap(), &[], 60);
+    assert_eq!(run(&place, &unfit).outcome, Outcome::Failed { exit: 126 });
+}
+
+#[test]
+fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
+    let place = Place::new();
+    let arguments = [
+        "$(touch injected)",
+        "; touch injected",
+        "`touch injected`",
+        "*",
+        "a b",
+        "\"'\\",
+    ];
+    let job = job("/usr/bin/printf", &[&["%s|"] as &[_], &arguments].concat(), 60);
+    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(
+        place.output(&job, Stream::Out),
+        arguments.map(|argument| format!("{argument}|")).concat()
+    );
+    assert_eq!(fs::read_dir(place.record(&job, "work")).unwrap().count(), 0);
+
+    let catalogue = Catalogue::built_in(find_program);
+    for (application, argument) in [
+        ("sha256sum", "--help"),
+        ("sha256sum", "-"),
+        ("sha256sum", "../x"),
+        ("sleep", "--version"),
+        ("sleep", "1d"),
+    ] {
+        let application = catalogue.find(application, None).unwrap();
+        assert!(
+            application.check(&[argument.into()], |_| true).is_err(),
+            "{argument}"
+        );
+    }
+}
+
+#[test]
+fn a_built_in_application_runs_with_a_file_of_the_provider() {
+    let place = Place::new();
+    fs::write(place.path("abc"), "abc").unwrap();
+    let catalogue = Catalogue::built_in(find_program);
+    let application = catalogue.find("sha256sum", None).unwrap();
+    application
+        .check(&["abc".into()], |name| place.path(name).is_file())
+        .unwrap();
+    let mut job = job(application.program.to_str().unwrap(), &["abc"], 60);
+    job.inputs.push(place.path("abc"));
+    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  abc\n";
+    assert_eq!(place.output(&job, Stream::Out), sum);
+}
+
+#[test]
+fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
+    let place = Place::new();
+    let job = script(
+        "trap '' TERM; sleep 1000 & setsid sleep 1000 & echo started; while :; do sleep 1; done",
+        1,
+    );
+    let executor = place.executor();
+    executor.start(&job).unwrap();
+    wait_for("three processes", || (processes(&job).len() >= 3).then_some(()));
+    let end = end(&executor, &job);
+    assert_eq!(end.outcome, Outcome::Killed);
+    assert!(end.ended >= job.slot_end, "not before its slot was over");
+    assert_eq!(processes(&job), [] as [i32; 0]);
+    assert_eq!(place.output(&job, Stream::Out), "started\n");
+}
+
+#[test]
+fn what_a_job_leaves_running_ends_with_it() {
+    let place = Place::new();
+    let job = script("sleep 1000 & setsid sleep 1000 & exit 0", 60);
+    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(processes(&job), [] as [i32; 0]);
+}
+
+#[test]
+fn a_job_that_is_asked_to_stop_is_terminated() {
+    let place = Place::new();
+    let job = script("exec sleep 1000", 600);
+    let executor = place.executor();
+    executor.start(&job).unwrap();
+    wait_for("process", || (processes(&job).len() == 1).then_some(()));
+    executor.stop(job.agreement).unwrap();
+    executor.stop(job.agreement).unwrap();
+    assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
+    executor.stop(job.agreement).unwrap();
+    assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
+    assert_eq!(processes(&job), [] as [i32; 0]);
+}
+
+#[test]
+fn a_job_that_is_stopped_or_whose_slot_is_over_before_it_starts_never_runs() {
+    let place = Place::new();
+    // The service is killed between the intent and the spawning of a supervisor.
+    let service_dies = place.executor_with(Path::new("/bin/true"));
+    let stopped = script("touch ran", 600);
+    service_dies.start(&stopped).unwrap();
+    service_dies.stop(stopped.agreement).unwrap();
+    let ended = end(&place.executor(), &stopped);
+    assert_eq!((ended.outcome, ended.started), (Outcome::Terminated, None));
+    assert!(!place.record(&stopped, "work/ran").exists());
+
+    let late = script("touch ran", 0);
+    service_dies.start(&late).unwrap();
+    let ended = end(&place.executor(), &late);
+    assert_eq!((ended.outcome, ended.started), (Outcome::Lost, None));
+    assert!(!place.record(&late, "work/ran").exists());
+}
+
+#[test]
+fn a_job_whose_service_was_killed_after_the_intent_starts_once_it_is_back() {
+    let place = Place::new();
+    let job = script("echo x >> runs", 60);
+    place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
+    assert_eq!(end(&place.executor(), &job).outcome, Outcome::Completed);
+    assert_eq!(
+        fs::read_to_string(place.record(&job, "work/runs")).unwrap(),
+        "x\n"
+    );
+}
+
+#[test]
+fn a_job_that_is_started_many_times_runs_once() {
+    let place = Place::new();
+    let job = script("echo x >> runs; sleep 0.3", 60);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let executor = place.executor();
+                executor.start(&job).unwrap();
+                assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+                executor.start(&job).unwrap();
+                assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+            });
+        }
+    });
+    assert_eq!(
+        fs::read_to_string(place.record(&job, "work/runs")).unwrap(),
+        "x\n"
+    );
+}
+
+#[test]
+fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
+    let place = Place::new();
+    let job = script("while [ ! -s go ]; do sleep 0.05; done; cat go; exit 4", 60);
+    place.executor().start(&job).unwrap();
+    let supervisor = wait_for("supervisor", || place.supervisor(&job));
+    let session = rustix::process::getsid(Some(supervisor)).unwrap();
+    assert_eq!(session, supervisor, "it leads a session of its own");
+    wait_for("process", || (!processes(&job).is_empty()).then_some(()));
+    fs::write(place.record(&job, "work/go"), "on\n").unwrap();
+    assert_eq!(end(&place.executor(), &job).outcome, Outcome::Failed { exit: 4 });
+    assert_eq!(place.output(&job, Stream::Out), "on\n");
+}
+
+#[test]
+fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_slot() {
+    let place = Place::new();
+    let job = script("trap '' TERM; echo x >> runs; sleep 1000 & wait; sleep 1000", 3);
+    place.executor().start(&job).unwrap();
+    wait_for("process", || (processes(&job).len() >= 2).then_some(()));
+    let first = wait_for("supervisor", || place.supervisor(&job));
+    kill_process(first, Signal::KILL).unwrap();
+    let executor = place.executor();
+    let second = wait_for("another supervisor", || {
+        executor.follow(job.agreement).unwrap();
+        place.supervisor(&job).filter(|second| *second != first)
+    });
+    assert!(matches!(
+        executor.follow(job.agreement).unwrap(),
+        JobStatus::Running { started: Some(_) }
+    ));
+    assert!(!processes(&job).is_empty(), "still running under {second:?}");
+    let end = end(&executor, &job);
+    assert_eq!(end.outcome, Outcome::Killed);
+    assert!(end.ended >= job.slot_end);
+    assert_eq!(processes(&job), [] as [i32; 0]);
+    assert_eq!(
+        fs::read_to_string(place.record(&job, "work/runs")).unwrap(),
+        "x\n"
+    );
+}
+
+#[test]
+fn a_job_that_ends_without_a_supervisor_is_lost_and_nothing_of_it_stays() {
+    let place = Place::new();
+    let job = script("setsid sleep 1000 & while [ ! -e go ]; do sleep 0.05; done", 600);
+    place.executor().start(&job).unwrap();
+    wait_for("processes", || (processes(&job).len() >= 2).then_some(()));
+    kill_process(wait_for("supervisor", || place.supervisor(&job)), Signal::KILL).unwrap();
+    fs::write(place.record(&job, "work/go"), "").unwrap();
+    wait_for("end of the leader", || (processes(&job).len() <= 1).then_some(()));
+    let end = end(&place.executor(), &job);
+    assert_eq!(end.outcome, Outcome::Lost);
+    assert!(end.started.is_some());
+    assert_eq!(processes(&job), [] as [i32; 0]);
+}
+
+#[test]
+fn however_often_and_whenever_supervisors_are_killed_a_job_never_runs_twice() {
+    let place = Place::new();
+    thread::scope(|scope| {
+        for round in 0_u64..12 {
+            let place = &place;
+            scope.spawn(move || {
+                let job = script("echo x >> runs; sleep 0.2; echo y >> runs", 600);
+                place.executor().start(&job).unwrap();
+                for kill in 0..6 {
+                    // From before the supervisor's first instruction to well after the job's.
+                    let patience = Duration::from_micros((round * 977 + kill * 3_571) % 40_000);
+                    let from = Instant::now();
+                    while from.elapsed() < patience {
+                        thread::yield_now();
+                    }
+                    if let Some(supervisor) = place.supervisor(&job) {
+                        let _ = kill_process(supervisor, Signal::KILL);
+                    }
+                    let _ = place.executor().follow(job.agreement).unwrap();
+                }
+                let end = end(&place.executor(), &job);
+                let runs = fs::read_to_string(place.record(&job, "work/runs")).unwrap_or_default();
+                match end.outcome {
+                    Outcome::Completed => assert_eq!(runs, "x\ny\n"),
+                    Outcome::Lost => assert!(["", "x\n", "x\ny\n"].contains(&runs.as_str()), "{runs}"),
+                    other => panic!("{other:?}"),
+                }
+                assert_eq!(processes(&job), [] as [i32; 0]);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_process_number_that_another_process_has_by_now_is_left_alone() {
+    let place = Place::new();
+    for (ticks, boot) in [
+        (1, fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap()),
+        (1, "earlier".into()),
+    ] {
+        let job = script("touch ran", 600);
+        place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
+        let mut stranger = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = serde_json::json!({ "pid": stranger.id(), "start_ticks": ticks, "boot": boot.trim() });
+        let claim = serde_json::json!({ "kind": "started", "process": process, "at": 17 });
+        fs::write(place.record(&job, "claim.json"), claim.to_string()).unwrap();
+        place.executor().stop(job.agreement).unwrap();
+        let end = end(&place.executor(), &job);
+        assert_eq!((end.outcome, end.started), (Outcome::Lost, Some(17)));
+        assert!(stranger.try_wait().unwrap().is_none(), "the stranger still runs");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+        assert!(!place.record(&job, "work/ran").exists());
+    }
+}
+
+#[test]
+fn output_beyond_the_limit_is_dropped_and_the_job_runs_on() {
+    let place = Place::new();
+    let mut job = script("head -c 1000000 /dev/zero; echo done > done; echo x >&2", 60);
+    job.output_limit = 1_000;
+    let end = run(&place, &job);
+    assert_eq!(end.outcome, Outcome::Completed);
+    assert_eq!((end.output_bytes, end.truncated), (1_002, true));
+    assert_eq!(
+        fs::read_to_string(place.record(&job, "work/done")).unwrap(),
+        "done\n"
+    );
+}
