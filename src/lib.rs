@@ -12,3 +12,5 @@ pub mod cli;
 pub mod clock;
 /// From a slot of the plan to work that really runs.
 pub mod execution;
+/// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
+pub mod store;

@@ -2,5 +2,6 @@
 
 mod execution;
 mod licences;
+mod store;
 mod support;
 mod tidy;

@@ -1,0 +1,217 @@
+//! Agreements, their documents and their timelines.
+
+use uuid::Uuid;
+
+use super::engine::{Dialect, Value, execute};
+use super::rows::{Columns, to_json};
+use super::{Error, Store, on, statements};
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
+
+impl Store {
+    /// Every agreement that is not final, ordered by id: what a plan is rebuilt from.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn live_agreements(&self) -> Result<Vec<Agreement>, Error> {
+        on!(self, database => database.read(statements::LIVE_AGREEMENTS, &[], read).await)
+    }
+
+    /// The agreement with an id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn agreement(&self, id: Uuid) -> Result<Option<Agreement>, Error> {
+        on!(self, database => Ok(database.read(statements::AGREEMENT, &[id.into()], read).await?.pop()))
+    }
+
+    /// The offer that an agreement was made from, as it came.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<String>, Error> {
+        on!(self, database => {
+            let values = [id.into()];
+            Ok(database.read(statements::DOCUMENT, &values, |row| row.text("document")).await?.pop())
+        })
+    }
+
+    /// At most `limit` agreements, newest first, older than `after`; of one party, or for an operator of all.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn agreements_page(
+        &self,
+        party: Option<&str>,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<Agreement>, Error> {
+        let before = after.unwrap_or(Uuid::max());
+        on!(self, database => {
+            match party {
+                Some(party) => {
+                    let values = [before.into(), limit.into(), party.into()];
+                    database.read(statements::AGREEMENTS_NEWEST_OF, &values, read).await
+                }
+                None => database.read(statements::AGREEMENTS_NEWEST, &[before.into(), limit.into()], read).await,
+            }
+        })
+    }
+
+    /// At most `limit` agreements of every party and state, oldest first, newer than `after`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>, Error> {
+        let values = [after.unwrap_or(Uuid::nil()).into(), limit.into()];
+        on!(self, database => database.read(statements::AGREEMENTS_OLDEST, &values, read).await)
+    }
+
+    /// The timeline of an agreement, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn events(&self, agreement: Uuid) -> Result<Vec<Event>, Error> {
+        on!(self, database => database.read(statements::EVENTS, &[agreement.into()], read_event).await)
+    }
+}
+
+fn read_event<D: Dialect>(row: &Columns<'_, D>) -> Result<Event, Error> {
+    Ok(Event {
+        at: row.integer("at_us")?,
+        kind: row.word("kind", EventKind::from_word)?,
+        detail: row.text("detail")?,
+    })
+}
+
+/// Reads a row of [`statements::AGREEMENT`] and its like.
+pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Agreement, Error> {
+    let id = row.id("id")?;
+    read_of(id, row).map_err(|error| match error {
+        Error::Corrupt(what) => Error::Corrupt(format!("agreement {id}: {what}")),
+        other => other,
+    })
+}
+
+fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Error> {
+    let window = row.interval("ready_s", "deadline_s")?;
+    Ok(Agreement {
+        id,
+        party: row.text("party")?,
+        name: row.maybe_text("name")?,
+        template: row.text("template")?,
+        resource: row.text("resource")?,
+        nodes: row.count("nodes")?,
+        duration: row.integer("duration_s")?,
+        ready: window.start,
+        deadline: window.end,
+        placement: row.interval("planned_start_s", "planned_end_s")?,
+        job: row.maybe_json("job")?,
+        guarantees: row.json("guarantees")?,
+        state: row.word("state", AgreementState::from_word)?,
+        service: row.word("service", ServiceState::from_word)?,
+        started: row.maybe_integer("started_us")?,
+        ended: row.maybe_integer("ended_us")?,
+        outcome: row.maybe_outcome()?,
+        created: row.integer("created_us")?,
+        version: row.integer("version")?,
+    })
+}
+
+/// Stores a new agreement with its document.
+pub(super) async fn insert<D: Dialect>(
+    connection: &mut D::Connection,
+    agreement: &Agreement,
+    document: &str,
+) -> Result<(), sqlx::Error> {
+    let job = agreement.job.as_ref().map(to_json);
+    let guarantees = to_json(&agreement.guarantees);
+    let values = [
+        agreement.id.into(),
+        (&agreement.party).into(),
+        (&agreement.name).into(),
+        (&agreement.template).into(),
+        (&agreement.resource).into(),
+        agreement.nodes.into(),
+        agreement.duration.into(),
+        agreement.ready.into(),
+        agreement.deadline.into(),
+        agreement.placement.start.into(),
+        agreement.placement.end.into(),
+        (&job).into(),
+        (&guarantees).into(),
+        agreement.state.word().into(),
+        agreement.service.word().into(),
+        agreement.started.into(),
+        agreement.ended.into(),
+        agreement.outcome.map(crate::agreement::Outcome::word).into(),
+        exit_status(agreement),
+        agreement.created.into(),
+        agreement.version.into(),
+    ];
+    execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
+    execute::<D>(
+        connection,
+        statements::INSERT_DOCUMENT,
+        &[agreement.id.into(), document.into()],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Stores an agreement's changes; false where the stored version is not the one before.
+pub(super) async fn update<D: Dialect>(
+    connection: &mut D::Connection,
+    agreement: &Agreement,
+) -> Result<bool, sqlx::Error> {
+    let job = agreement.job.as_ref().map(to_json);
+    let guarantees = to_json(&agreement.guarantees);
+    let values = [
+        agreement.id.into(),
+        (&agreement.resource).into(),
+        agreement.nodes.into(),
+        agreement.duration.into(),
+        agreement.ready.into(),
+        agreement.deadline.into(),
+        agreement.placement.start.into(),
+        agreement.placement.end.into(),
+        (&job).into(),
+        (&guarantees).into(),
+        agreement.state.word().into(),
+        agreement.service.word().into(),
+        agreement.started.into(),
+        agreement.ended.into(),
+        agreement.outcome.map(crate::agreement::Outcome::word).into(),
+        exit_status(agreement),
+        agreement.version.into(),
+    ];
+    Ok(execute::<D>(connection, statements::UPDATE_AGREEMENT, &values).await? == 1)
+}
+
+/// Appends to the timeline of an agreement, with the states that it has after the change.
+pub(super) async fn append_events<D: Dialect>(
+    connection: &mut D::Connection,
+    agreement: &Agreement,
+    events: &[Event],
+) -> Result<(), sqlx::Error> {
+    for event in events {
+        let values = [
+            agreement.id.into(),
+            event.at.into(),
+            event.kind.word().into(),
+            (&event.detail).into(),
+            agreement.version.into(),
+            agreement.state.word().into(),
+            agreement.service.word().into(),
+        ];
+        execute::<D>(connection, statements::INSERT_EVENT, &values).await?;
+    }
+    Ok(())
+}
+
+fn exit_status(agreement: &Agreement) -> Value<'static> {
+    agreement
+        .outcome
+        .and_then(crate::agreement::Outcome::exit)
+        .map(i64::from)
+        .into()
+}

@@ -1,0 +1,261 @@
+//! Writing a batch of decisions: one transaction, under an epoch, and with a definite outcome wherever there can be
+//! one.
+//!
+//! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for
+//! the batch before it reads anything; and when the connection breaks around COMMIT, locking the row again waits until
+//! the server has made an end of the broken transaction, and the id in it says which end.
+
+use std::time::Duration;
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute, fetch};
+use super::error::is_contention;
+use super::rows::Columns;
+use super::{
+    Database, Error, Idempotent, Store, agreements, bindings, executions, idempotency, on, statements,
+};
+use crate::agreement::{Agreement, Event, Execution};
+
+/// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
+const ATTEMPTS: u32 = 4;
+/// How often the outcome of a COMMIT is asked for, and how long to wait before the second time; it doubles then.
+/// Together with what each attempt may take itself, about as long as a server's restart.
+const INQUIRIES: u32 = 6;
+const INQUIRY_WAIT: Duration = Duration::from_millis(100);
+/// A server that takes longer than this for a batch, or for a COMMIT, counts as gone.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// One change of a batch.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// Stores a new agreement, with everything that is stored once.
+    CreateAgreement {
+        /// The agreement, with version 1.
+        agreement: Box<Agreement>,
+        /// The accepted offer, as it came.
+        document: String,
+        /// The beginning of its timeline.
+        events: Vec<Event>,
+        /// The key that the request came with.
+        idempotency: Option<Idempotent>,
+    },
+    /// Stores what has changed of an agreement; a conflict unless the stored version is the one before.
+    UpdateAgreement {
+        /// The agreement after the change, its version one higher.
+        agreement: Box<Agreement>,
+        /// What to append to its timeline.
+        events: Vec<Event>,
+    },
+    /// Gives nodes to an agreement; a conflict where one of them has another owner in the interval.
+    BindNodes {
+        /// The new owner.
+        agreement: Uuid,
+        /// Name of the resource.
+        resource: String,
+        /// Numbers of the nodes.
+        nodes: Vec<u32>,
+        /// From when until when.
+        interval: Interval,
+    },
+    /// Shortens the bindings of an agreement to end at `end`; those that would be empty go.
+    ReleaseNodes {
+        /// The owner.
+        agreement: Uuid,
+        /// The first second in which it does not have them.
+        end: Time,
+    },
+    /// Stores a finished piece of work.
+    RecordExecution(Box<Execution>),
+    /// Stores what a request's key did, where the request made no agreement; a conflict where the key is taken.
+    RememberRequest(Idempotent),
+}
+
+/// Why an attempt failed.
+enum Failure {
+    /// Nothing was written, and trying again may help.
+    Contention(sqlx::Error),
+    /// Nothing was written.
+    Refused(Error),
+    /// Whether COMMIT was carried out is not known.
+    Unknown(sqlx::Error),
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        if is_contention(&error) {
+            Self::Contention(error)
+        } else {
+            Self::Refused(error.into())
+        }
+    }
+}
+
+impl Store {
+    /// Writes one batch in one transaction, for the holder of the lease with this epoch. Takes time in proportion to
+    /// the batch.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where a later epoch exists, [`Error::Conflict`] where a change does not fit what is
+    /// stored, [`Error::Unavailable`]; after these nothing was written. [`Error::Unknown`] where the connection broke
+    /// around COMMIT and the database did not come back in time.
+    pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<(), Error> {
+        on!(self, database => commit(database, epoch, batch).await)
+    }
+}
+
+async fn commit<D: Dialect>(database: &Database<D>, epoch: i64, batch: &[Change]) -> Result<(), Error> {
+    let id = Uuid::now_v7();
+    let mut attempt = 1;
+    loop {
+        let again: Error = match write(database, epoch, id, batch).await {
+            Ok(()) => return Ok(()),
+            Err(Failure::Refused(error)) => return Err(error),
+            Err(Failure::Contention(error)) => error.into(),
+            Err(Failure::Unknown(error)) => match inquire(database, epoch, id).await {
+                Some(true) => return Ok(()),
+                Some(false) => error.into(),
+                None => return Err(Error::Unknown(Box::new(error))),
+            },
+        };
+        if attempt == ATTEMPTS {
+            return Err(again);
+        }
+        tracing::warn!(attempt, error = %again, "a batch is written again");
+        attempt += 1;
+    }
+}
+
+/// One attempt.
+async fn write<D: Dialect>(
+    database: &Database<D>,
+    epoch: i64,
+    id: Uuid,
+    batch: &[Change],
+) -> Result<(), Failure> {
+    let writing = async {
+        let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+        if execute::<D>(
+            &mut transaction,
+            statements::BEGIN_BATCH,
+            &[epoch.into(), id.into()],
+        )
+        .await?
+            != 1
+        {
+            return Err(Failure::Refused(Error::LeaseLost));
+        }
+        for change in batch {
+            apply::<D>(&mut transaction, change).await?;
+        }
+        Ok(transaction)
+    };
+    let transaction = tokio::time::timeout(ANSWER_WAIT, writing)
+        .await
+        .map_err(|_| silence())??;
+    match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) if is_contention(&error) => Err(Failure::Contention(error)),
+        Ok(Err(error)) => Err(Failure::Unknown(error)),
+        Err(_) => Err(Failure::Unknown(silence())),
+    }
+}
+
+fn silence() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        "the database did not answer",
+    ))
+}
+
+async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> Result<(), Failure> {
+    match change {
+        Change::CreateAgreement {
+            agreement,
+            document,
+            events,
+            idempotency,
+        } => {
+            agreements::insert::<D>(connection, agreement, document).await?;
+            agreements::append_events::<D>(connection, agreement, events).await?;
+            match idempotency {
+                Some(done) => remember::<D>(connection, done).await,
+                None => Ok(()),
+            }
+        }
+        Change::UpdateAgreement { agreement, events } => {
+            if !agreements::update::<D>(connection, agreement).await? {
+                return Err(conflict(format!(
+                    "agreement {} is not stored with version {}",
+                    agreement.id,
+                    agreement.version - 1
+                )));
+            }
+            Ok(agreements::append_events::<D>(connection, agreement, events).await?)
+        }
+        Change::BindNodes {
+            agreement,
+            resource,
+            nodes,
+            interval,
+        } => {
+            for node in nodes {
+                if !bindings::bind::<D>(connection, *agreement, resource, *node, *interval).await? {
+                    return Err(conflict(format!(
+                        "node {node} of {resource} has another owner in {interval}"
+                    )));
+                }
+            }
+            Ok(())
+        }
+        Change::ReleaseNodes { agreement, end } => {
+            Ok(bindings::release::<D>(connection, *agreement, *end).await?)
+        }
+        Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),
+        Change::RememberRequest(done) => remember::<D>(connection, done).await,
+    }
+}
+
+async fn remember<D: Dialect>(connection: &mut D::Connection, done: &Idempotent) -> Result<(), Failure> {
+    if idempotency::remember::<D>(connection, done).await? {
+        Ok(())
+    } else {
+        Err(conflict(format!("the idempotency key {:?} is taken", done.key)))
+    }
+}
+
+fn conflict(what: String) -> Failure {
+    Failure::Refused(Error::Conflict(what))
+}
+
+/// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or
+/// another decider has written since.
+async fn inquire<D: Dialect>(database: &Database<D>, epoch: i64, id: Uuid) -> Option<bool> {
+    let mut wait = INQUIRY_WAIT;
+    for inquiry in 1..=INQUIRIES {
+        match tokio::time::timeout(ANSWER_WAIT, settled(database)).await {
+            Ok(Ok((current, last))) => return (current == epoch).then_some(last == Some(id)),
+            Ok(Err(error)) => tracing::warn!(inquiry, %error, "the outcome of a batch is not known yet"),
+            Err(_) => tracing::warn!(inquiry, "the outcome of a batch is not known yet: no answer"),
+        }
+        if inquiry < INQUIRIES {
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+    }
+    None
+}
+
+/// The epoch and the last batch, once no transaction that writes is open any more.
+async fn settled<D: Dialect>(database: &Database<D>) -> Result<(i64, Option<Uuid>), Error> {
+    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let rows = fetch::<D>(&mut transaction, statements::SETTLE, &[]).await?;
+    let row = rows
+        .first()
+        .ok_or_else(|| Error::Corrupt("the lease has no row".into()))?;
+    let row = Columns::<D>::of(row);
+    let found = (row.integer("epoch")?, row.maybe_id("batch")?);
+    transaction.commit().await?;
+    Ok(found)
+}

@@ -1,0 +1,225 @@
+//! What the two engines do not share, behind one small trait, so that everything above is written once.
+//!
+//! The bodies of the common part are the same for both and are made by a macro: sqlx states its bounds per value and
+//! per connection, and generic code over them would repeat a page of bounds at every function.
+
+use std::future::Future;
+
+use scheduler::Time;
+use sqlx::error::BoxDynError;
+use sqlx::{Arguments, Executor, Row, SqlSafeStr};
+use uuid::Uuid;
+
+/// A value for a placeholder. What a column holds is one of these three, or nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    Integer(Option<i64>),
+    Text(Option<&'a str>),
+    Id(Option<Uuid>),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Self::Integer(Some(value))
+    }
+}
+
+impl From<Option<i64>> for Value<'_> {
+    fn from(value: Option<i64>) -> Self {
+        Self::Integer(value)
+    }
+}
+
+impl From<u32> for Value<'_> {
+    fn from(value: u32) -> Self {
+        Self::Integer(Some(value.into()))
+    }
+}
+
+impl From<Time> for Value<'_> {
+    fn from(value: Time) -> Self {
+        Self::Integer(Some(value.seconds()))
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Self::Text(Some(value))
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Value<'a> {
+    fn from(value: Option<&'a str>) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(value: &'a String) -> Self {
+        Self::Text(Some(value))
+    }
+}
+
+impl<'a> From<&'a Option<String>> for Value<'a> {
+    fn from(value: &'a Option<String>) -> Self {
+        Self::Text(value.as_deref())
+    }
+}
+
+impl From<Uuid> for Value<'_> {
+    fn from(value: Uuid) -> Self {
+        Self::Id(Some(value))
+    }
+}
+
+impl From<Option<Uuid>> for Value<'_> {
+    fn from(value: Option<Uuid>) -> Self {
+        Self::Id(value)
+    }
+}
+
+/// A database engine that the store can use.
+pub(super) trait Dialect: sqlx::Database {
+    /// Begins a transaction that writes.
+    const BEGIN: &'static str;
+    /// Makes others that migrate wait until this transaction ends; `None` where [`Self::BEGIN`] does so.
+    const LOCK_MIGRATIONS: Option<&'static str>;
+    /// The migrations of this engine only, by version.
+    const OWN_MIGRATIONS: &'static [(i64, &'static str)];
+
+    /// Appends a value to the arguments of a statement.
+    fn push(arguments: &mut Self::Arguments, value: Value<'_>) -> Result<(), BoxDynError>;
+
+    /// Runs a statement and says how many rows it changed.
+    fn execute(
+        connection: &mut Self::Connection,
+        sql: &'static str,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = sqlx::Result<u64>> + Send;
+
+    /// Runs a statement and fetches its rows.
+    fn fetch(
+        connection: &mut Self::Connection,
+        sql: &'static str,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = sqlx::Result<Vec<Self::Row>>> + Send;
+
+    /// Runs a text of several statements without arguments.
+    fn script(
+        connection: &mut Self::Connection,
+        sql: &'static str,
+    ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Has a statement checked by the engine without running it.
+    fn prepare(
+        connection: &mut Self::Connection,
+        sql: &'static str,
+    ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// The integer of a column, if it is not null.
+    fn integer(row: &Self::Row, column: &str) -> sqlx::Result<Option<i64>>;
+
+    /// The text of a column, if it is not null.
+    fn text(row: &Self::Row, column: &str) -> sqlx::Result<Option<String>>;
+
+    /// The id of a column, if it is not null.
+    fn id(row: &Self::Row, column: &str) -> sqlx::Result<Option<Uuid>>;
+}
+
+/// The part of [`Dialect`] that reads the same for both engines.
+macro_rules! common {
+    () => {
+        fn push(arguments: &mut Self::Arguments, value: Value<'_>) -> Result<(), BoxDynError> {
+            match value {
+                Value::Integer(integer) => arguments.add(integer),
+                Value::Text(text) => arguments.add(text),
+                Value::Id(id) => arguments.add(id),
+            }
+        }
+
+        async fn execute(
+            connection: &mut Self::Connection,
+            sql: &'static str,
+            arguments: Self::Arguments,
+        ) -> sqlx::Result<u64> {
+            Ok(sqlx::query_with(sql, arguments)
+                .execute(connection)
+                .await?
+                .rows_affected())
+        }
+
+        async fn fetch(
+            connection: &mut Self::Connection,
+            sql: &'static str,
+            arguments: Self::Arguments,
+        ) -> sqlx::Result<Vec<Self::Row>> {
+            sqlx::query_with(sql, arguments).fetch_all(connection).await
+        }
+
+        async fn script(connection: &mut Self::Connection, sql: &'static str) -> sqlx::Result<()> {
+            sqlx::raw_sql(sql).execute(connection).await.map(|_| ())
+        }
+
+        async fn prepare(connection: &mut Self::Connection, sql: &'static str) -> sqlx::Result<()> {
+            connection.prepare(sql.into_sql_str()).await.map(|_| ())
+        }
+
+        fn integer(row: &Self::Row, column: &str) -> sqlx::Result<Option<i64>> {
+            row.try_get(column)
+        }
+
+        fn text(row: &Self::Row, column: &str) -> sqlx::Result<Option<String>> {
+            row.try_get(column)
+        }
+
+        fn id(row: &Self::Row, column: &str) -> sqlx::Result<Option<Uuid>> {
+            row.try_get(column)
+        }
+    };
+}
+
+impl Dialect for sqlx::Sqlite {
+    // Taking the write lock at once: a transaction that reads first and writes later could find that another has
+    // written in between, and fail.
+    const BEGIN: &'static str = "BEGIN IMMEDIATE";
+    const LOCK_MIGRATIONS: Option<&'static str> = None;
+    const OWN_MIGRATIONS: &'static [(i64, &'static str)] = &[];
+
+    common!();
+}
+
+impl Dialect for sqlx::Postgres {
+    // Not SERIALIZABLE: the lease's row is locked by every batch and the versions are checked, which conflicts less.
+    const BEGIN: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+    const LOCK_MIGRATIONS: Option<&'static str> = Some("SELECT pg_advisory_xact_lock(7018974217)");
+    const OWN_MIGRATIONS: &'static [(i64, &'static str)] =
+        &[(1, include_str!("../../migrations/postgres/0001_first.sql"))];
+
+    common!();
+}
+
+/// Runs a statement and says how many rows it changed.
+pub(super) async fn execute<D: Dialect>(
+    connection: &mut D::Connection,
+    sql: &'static str,
+    values: &[Value<'_>],
+) -> sqlx::Result<u64> {
+    D::execute(connection, sql, arguments::<D>(values)?).await
+}
+
+/// Runs a statement and fetches its rows.
+pub(super) async fn fetch<D: Dialect>(
+    connection: &mut D::Connection,
+    sql: &'static str,
+    values: &[Value<'_>],
+) -> sqlx::Result<Vec<D::Row>> {
+    D::fetch(connection, sql, arguments::<D>(values)?).await
+}
+
+fn arguments<D: Dialect>(values: &[Value<'_>]) -> sqlx::Result<D::Arguments> {
+    let mut arguments = D::Arguments::default();
+    for value in values {
+        D::push(&mut arguments, *value).map_err(sqlx::Error::Encode)?;
+    }
+    Ok(arguments)
+}

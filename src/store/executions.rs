@@ -1,0 +1,71 @@
+//! Finished pieces of work, kept for prediction.
+
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute};
+use super::rows::{Columns, to_json};
+use super::{Error, Store, on, statements};
+use crate::agreement::{Execution, Outcome};
+
+impl Store {
+    /// The pieces of work that were done for an agreement, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn executions(&self, agreement: Uuid) -> Result<Vec<Execution>, Error> {
+        on!(self, database => database.read(statements::EXECUTIONS, &[agreement.into()], read).await)
+    }
+}
+
+fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Execution, Error> {
+    Ok(Execution {
+        agreement: row.id("agreement")?,
+        application: row.text("application")?,
+        version: row.maybe_text("version")?,
+        arguments: row.json("arguments")?,
+        input_bytes: row.integer("input_bytes")?,
+        output_bytes: row.integer("output_bytes")?,
+        resource: row.text("resource")?,
+        nodes: row.count("nodes")?,
+        planned: row.interval("planned_start_s", "planned_end_s")?,
+        estimate: row.integer("estimate_s")?,
+        queue_time: row.integer("queue_time_us")?,
+        run_time: row.integer("run_time_us")?,
+        transfer_in: row.integer("transfer_in_us")?,
+        transfer_out: row.integer("transfer_out_us")?,
+        outcome: row
+            .maybe_outcome()?
+            .ok_or_else(|| Error::Corrupt("outcome is null".into()))?,
+        ended: row.integer("ended_us")?,
+    })
+}
+
+/// Stores one finished piece of work.
+pub(super) async fn insert<D: Dialect>(
+    connection: &mut D::Connection,
+    execution: &Execution,
+) -> Result<(), sqlx::Error> {
+    let arguments = to_json(&execution.arguments);
+    let values = [
+        execution.agreement.into(),
+        execution.ended.into(),
+        (&execution.application).into(),
+        (&execution.version).into(),
+        (&arguments).into(),
+        execution.input_bytes.into(),
+        execution.output_bytes.into(),
+        (&execution.resource).into(),
+        execution.nodes.into(),
+        execution.planned.start.into(),
+        execution.planned.end.into(),
+        execution.estimate.into(),
+        execution.queue_time.into(),
+        execution.run_time.into(),
+        execution.transfer_in.into(),
+        execution.transfer_out.into(),
+        execution.outcome.word().into(),
+        Outcome::exit(execution.outcome).map(i64::from).into(),
+    ];
+    execute::<D>(connection, statements::INSERT_EXECUTION, &values).await?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What a request with an `Idempotency-Key` did, so that the same request again has no second effect.
+
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute};
+use super::rows::Columns;
+use super::{Error, Store, on, statements};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
+/// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
+pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
+
+/// A request with a key, and the agreement that it made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotent {
+    /// The party that sent it; keys of different parties have nothing to do with each other.
+    pub party: String,
+    /// The key.
+    pub key: String,
+    /// A digest of the request: another request under the same key is the client's mistake.
+    pub request_hash: String,
+    /// What it made or changed.
+    pub agreement: Uuid,
+    /// When.
+    pub created: Micros,
+}
+
+impl Store {
+    /// What a party's key has done. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn idempotent(&self, party: &str, key: &str) -> Result<Option<Idempotent>, Error> {
+        let values = [party.into(), key.into()];
+        on!(self, database => Ok(database.read(statements::IDEMPOTENT, &values, read).await?.pop()))
+    }
+
+    /// Forgets what is older than [`IDEMPOTENCY_KEPT`] at `now`, and says how many there were.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn forget_idempotent(&self, now: Micros) -> Result<u64, Error> {
+        let before = now.saturating_sub(IDEMPOTENCY_KEPT);
+        on!(self, database => database.write(statements::FORGET_IDEMPOTENT, &[before.into()]).await)
+    }
+}
+
+fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Idempotent, Error> {
+    Ok(Idempotent {
+        party: row.text("party")?,
+        key: row.text("key")?,
+        request_hash: row.text("request_hash")?,
+        agreement: row.id("agreement")?,
+        created: row.integer("created_us")?,
+    })
+}
+
+/// Stores what a key has done; false where it is taken.
+pub(super) async fn remember<D: Dialect>(
+    connection: &mut D::Connection,
+    done: &Idempotent,
+) -> Result<bool, sqlx::Error> {
+    let values = [
+        (&done.party).into(),
+        (&done.key).into(),
+        (&done.request_hash).into(),
+        done.agreement.into(),
+        done.created.into(),
+        done.created.saturating_sub(IDEMPOTENCY_KEPT).into(),
+    ];
+    Ok(execute::<D>(connection, statements::REMEMBER, &values).await? == 1)
+}

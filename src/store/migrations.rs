@@ -1,0 +1,74 @@
+//! Brings a database's schema up to date, all steps in one transaction: two processes that start at once do it one
+//! after the other, and one that dies half-way has done nothing. Both engines can undo changes of a schema.
+
+use sha2::{Digest, Sha256};
+
+use super::engine::{Dialect, execute, fetch};
+use super::rows::Columns;
+use super::{Database, Error, statements};
+
+/// A step that every database takes once, in order of its version.
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "first",
+    sql: include_str!("../../migrations/0001_first.sql"),
+}];
+
+pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {
+    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    if let Some(lock) = D::LOCK_MIGRATIONS {
+        execute::<D>(&mut transaction, lock, &[]).await?;
+    }
+    execute::<D>(&mut transaction, statements::CREATE_MIGRATIONS, &[]).await?;
+    let applied = fetch::<D>(&mut transaction, statements::APPLIED_MIGRATIONS, &[]).await?;
+    for (row, migration) in applied.iter().zip(MIGRATIONS) {
+        let row = Columns::<D>::of(row);
+        if row.integer("version")? != migration.version || row.text("checksum")? != checksum::<D>(migration) {
+            return Err(Error::Schema(format!(
+                "its step {} is another",
+                migration.version
+            )));
+        }
+    }
+    if applied.len() > MIGRATIONS.len() {
+        return Err(Error::Schema("a later version of bespeak has been here".into()));
+    }
+    for migration in &MIGRATIONS[applied.len()..] {
+        D::script(&mut transaction, migration.sql).await?;
+        if let Some(sql) = own::<D>(migration) {
+            D::script(&mut transaction, sql).await?;
+        }
+        execute::<D>(
+            &mut transaction,
+            statements::RECORD_MIGRATION,
+            &[
+                migration.version.into(),
+                migration.name.into(),
+                checksum::<D>(migration).as_str().into(),
+            ],
+        )
+        .await?;
+    }
+    Ok(transaction.commit().await?)
+}
+
+/// What the engine adds to a step.
+fn own<D: Dialect>(migration: &Migration) -> Option<&'static str> {
+    D::OWN_MIGRATIONS
+        .iter()
+        .find(|(version, _)| *version == migration.version)
+        .map(|(_, sql)| *sql)
+}
+
+fn checksum<D: Dialect>(migration: &Migration) -> String {
+    let mut digest = Sha256::new();
+    digest.update(migration.sql);
+    digest.update(own::<D>(migration).unwrap_or_default());
+    super::rows::hex(&digest.finalize())
+}

@@ -1,0 +1,178 @@
+//! What must last. The only module that knows sqlx.
+//!
+//! One SQL text serves two engines: SQLite, a file in the data folder that one process owns, and Postgres. What they do
+//! not share is in [`engine`] and [`connect`]; every statement is a constant in [`statements`]; everything else is
+//! written once, generic over the engine.
+//!
+//! Two rules keep it right. Only a decider writes decisions: [`Store::acquire_lease`] gives it an epoch, and every
+//! batch of [`Store::commit`] is refused once a later epoch exists. And a batch is one transaction: what is answered to
+//! a client was stored together with everything that belongs to it, or not at all.
+
+mod agreements;
+mod bindings;
+mod commit;
+mod connect;
+mod engine;
+mod error;
+mod executions;
+mod idempotency;
+mod lease;
+mod migrations;
+mod resources;
+mod rows;
+mod statements;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sqlx::{Pool, Postgres, Sqlite};
+
+pub use bindings::Binding;
+pub use commit::Change;
+pub use error::Error;
+pub use idempotency::{IDEMPOTENCY_KEPT, Idempotent};
+pub use lease::Lease;
+pub use resources::ResourceRow;
+
+use engine::{Dialect, Value, execute, fetch};
+use rows::Columns;
+
+/// A database that is open and has our schema. Clones share its connections.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+/// The engines that the store runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// A file of this machine, owned by one process.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+enum Inner {
+    Sqlite {
+        database: Database<Sqlite>,
+        lock: PathBuf,
+    },
+    Postgres {
+        database: Database<Postgres>,
+        options: Box<sqlx::postgres::PgConnectOptions>,
+    },
+}
+
+/// Connections of one engine.
+struct Database<D: Dialect> {
+    /// One connection on SQLite, where a second could only wait for it.
+    writers: Pool<D>,
+    /// On Postgres the same as the writers.
+    readers: Pool<D>,
+}
+
+/// Runs an expression on the database of whichever engine it is.
+macro_rules! on {
+    ($store:expr, $database:ident => $body:expr) => {
+        match &*$store.inner {
+            crate::store::Inner::Sqlite {
+                database: $database, ..
+            } => $body,
+            crate::store::Inner::Postgres {
+                database: $database, ..
+            } => $body,
+        }
+    };
+}
+use on;
+
+impl Store {
+    /// Opens `postgres://…`, `postgresql://…` or `sqlite:PATH`, and brings its schema up to date. A file that is
+    /// missing is created, readable by its owner only; its folder must exist.
+    ///
+    /// # Errors
+    /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        let store = Self {
+            inner: Arc::new(connect::connect(url).await?),
+        };
+        on!(store, database => migrations::run(database).await)?;
+        Ok(store)
+    }
+
+    /// The engine that it runs on.
+    pub fn kind(&self) -> Engine {
+        match *self.inner {
+            Inner::Sqlite { .. } => Engine::Sqlite,
+            Inner::Postgres { .. } => Engine::Postgres,
+        }
+    }
+
+    /// Whether the database answers.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        on!(self, database => {
+            database.read(statements::PING, &[], |_| Ok(())).await?;
+            Ok(())
+        })
+    }
+
+    /// Has the engine prepare every statement that the store can make, so that one that does not fit the schema is
+    /// found before it is needed.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] with the statement's name and what the engine says.
+    pub async fn check_statements(&self) -> Result<(), Error> {
+        on!(self, database => database.prepare_all().await)
+    }
+
+    /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`].
+    pub async fn close(&self) {
+        on!(self, database => {
+            database.readers.close().await;
+            database.writers.close().await;
+        });
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The address may hold a password.
+        f.debug_struct("Store")
+            .field("kind", &self.kind())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Dialect> Database<D> {
+    /// Reads the rows of one statement.
+    async fn read<T>(
+        &self,
+        sql: &'static str,
+        values: &[Value<'_>],
+        one: impl Fn(&Columns<'_, D>) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut connection = self.readers.acquire().await?;
+        let rows = fetch::<D>(&mut connection, sql, values).await?;
+        drop(connection);
+        rows.iter().map(|row| one(&Columns::of(row))).collect()
+    }
+
+    async fn prepare_all(&self) -> Result<(), Error> {
+        let mut connection = self.writers.acquire().await?;
+        for (name, sql) in statements::ALL {
+            D::prepare(&mut connection, sql)
+                .await
+                .map_err(|error| Error::Schema(format!("statement {name}: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Runs one statement that is a transaction by itself, and says how many rows it changed.
+    async fn write(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Error> {
+        let mut connection = self.writers.acquire().await?;
+        Ok(execute::<D>(&mut connection, sql, values).await?)
+    }
+}

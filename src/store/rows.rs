@@ -1,0 +1,119 @@
+//! Reading rows. A column that does not hold what it must is [`Error::Corrupt`], never a panic.
+
+use scheduler::{Interval, Time};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::Error;
+use super::engine::Dialect;
+use crate::agreement::Outcome;
+
+/// The columns of one row, by name.
+pub(super) struct Columns<'r, D: Dialect>(&'r D::Row);
+
+impl<'r, D: Dialect> Columns<'r, D> {
+    pub(super) fn of(row: &'r D::Row) -> Self {
+        Self(row)
+    }
+
+    pub(super) fn maybe_integer(&self, column: &str) -> Result<Option<i64>, Error> {
+        Ok(D::integer(self.0, column)?)
+    }
+
+    pub(super) fn maybe_text(&self, column: &str) -> Result<Option<String>, Error> {
+        Ok(D::text(self.0, column)?)
+    }
+
+    pub(super) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>, Error> {
+        Ok(D::id(self.0, column)?)
+    }
+
+    pub(super) fn integer(&self, column: &str) -> Result<i64, Error> {
+        self.maybe_integer(column)?.ok_or_else(|| null(column))
+    }
+
+    pub(super) fn text(&self, column: &str) -> Result<String, Error> {
+        self.maybe_text(column)?.ok_or_else(|| null(column))
+    }
+
+    pub(super) fn id(&self, column: &str) -> Result<Uuid, Error> {
+        self.maybe_id(column)?.ok_or_else(|| null(column))
+    }
+
+    /// A number of nodes or the number of a node.
+    pub(super) fn count(&self, column: &str) -> Result<u32, Error> {
+        let count = self.integer(column)?;
+        u32::try_from(count).map_err(|_| Error::Corrupt(format!("{column} is {count}")))
+    }
+
+    pub(super) fn interval(&self, start: &str, end: &str) -> Result<Interval, Error> {
+        Ok(Interval::new(
+            Time(self.integer(start)?),
+            Time(self.integer(end)?),
+        ))
+    }
+
+    /// A word from a closed list.
+    pub(super) fn word<T>(&self, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+        let word = self.text(column)?;
+        named(&word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
+    }
+
+    /// A value kept as JSON.
+    pub(super) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, Error> {
+        self.maybe_json(column)?.ok_or_else(|| null(column))
+    }
+
+    pub(super) fn maybe_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, Error> {
+        let Some(text) = self.maybe_text(column)? else {
+            return Ok(None);
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| Error::Corrupt(format!("{column}: {error}")))
+    }
+
+    /// An outcome: its word in `outcome`, and the exit status of one that failed in `exit_status`.
+    pub(super) fn maybe_outcome(&self) -> Result<Option<Outcome>, Error> {
+        let Some(word) = self.maybe_text("outcome")? else {
+            return Ok(None);
+        };
+        let exit = self.maybe_integer("exit_status")?;
+        let exit = exit.map(i32::try_from).transpose().ok().flatten();
+        let candidates = [
+            Outcome::Completed,
+            Outcome::Killed,
+            Outcome::Terminated,
+            Outcome::Lost,
+        ];
+        exit.map(|exit| Outcome::Failed { exit })
+            .into_iter()
+            .chain(candidates)
+            .find(|outcome| outcome.word() == word)
+            .map(Some)
+            .ok_or_else(|| Error::Corrupt(format!("outcome is {word:?} with exit status {exit:?}")))
+    }
+}
+
+fn null(column: &str) -> Error {
+    Error::Corrupt(format!("{column} is null"))
+}
+
+/// A value as the JSON that is stored.
+pub(super) fn to_json<T: Serialize>(value: &T) -> String {
+    // The records that are kept as JSON are structs of strings and words: writing them cannot fail.
+    serde_json::to_string(value).expect("a record of strings and words is JSON")
+}
+
+/// Lower-case hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

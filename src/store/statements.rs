@@ -1,0 +1,98 @@
+//! Every SQL statement, in the dialect that Postgres and SQLite share: `$1` placeholders, no clock of the database, no
+//! function that only one has. [`super::Store::check_statements`] has an engine prepare each of them.
+
+/// Declares statements as constants and lists them for the test.
+macro_rules! statements {
+    ($($name:ident = $sql:expr;)+) => {
+        $(pub(super) const $name: &str = $sql;)+
+        pub(super) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),+];
+    };
+}
+
+/// The columns of an agreement, as [`super::agreements`] reads them.
+macro_rules! select_agreement {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
+             planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
+             version FROM agreements ",
+            $rest
+        )
+    };
+}
+
+statements! {
+    PING = "SELECT 1 AS one";
+
+    // Migrations: made and read before anything else exists.
+    CREATE_MIGRATIONS = "CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT NOT NULL PRIMARY KEY, \
+        name TEXT NOT NULL, checksum TEXT NOT NULL)";
+    APPLIED_MIGRATIONS = "SELECT version, checksum FROM schema_migrations ORDER BY version";
+    RECORD_MIGRATION = "INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)";
+
+    // The lease.
+    NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
+    BEGIN_BATCH = "UPDATE lease SET batch = $2 WHERE id = 1 AND epoch = $1";
+    // Locks the row, and so waits for a transaction that is still being committed.
+    SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
+
+    // Agreements.
+    INSERT_AGREEMENT = "INSERT INTO agreements (id, party, name, template, resource, nodes, duration_s, ready_s, \
+        deadline_s, planned_start_s, planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, \
+        exit_status, created_us, version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+        $16, $17, $18, $19, $20, $21)";
+    UPDATE_AGREEMENT = "UPDATE agreements SET resource = $2, nodes = $3, duration_s = $4, ready_s = $5, \
+        deadline_s = $6, planned_start_s = $7, planned_end_s = $8, job = $9, guarantees = $10, state = $11, \
+        service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17 \
+        WHERE id = $1 AND version = $17 - 1";
+    INSERT_DOCUMENT = "INSERT INTO agreement_documents (agreement, document) VALUES ($1, $2)";
+    DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1";
+    AGREEMENT = select_agreement!("WHERE id = $1");
+    LIVE_AGREEMENTS =
+        select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
+    AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
+
+    // The timeline. Lines are numbered from 1 per agreement; the single writer makes the numbers free of gaps.
+    INSERT_EVENT = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service) \
+        SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4, $5, $6, $7 FROM events WHERE agreement = $1";
+    EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
+
+    // Resources.
+    PUT_RESOURCE = "INSERT INTO resources (name, kind, capacity) VALUES ($1, $2, $3) \
+        ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, capacity = excluded.capacity";
+    RESOURCES = "SELECT name, kind, capacity FROM resources ORDER BY name";
+    // Only where it differs from the latest that is known.
+    RECORD_CAPACITY = "INSERT INTO capacities (resource, since_us, capacity) SELECT r.name, $2, r.capacity \
+        FROM resources r WHERE r.name = $1 AND r.capacity <> COALESCE((SELECT c.capacity FROM capacities c \
+        WHERE c.resource = $1 ORDER BY c.since_us DESC LIMIT 1), -1) \
+        ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
+
+    // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides.
+    BIND_NODE = "INSERT INTO node_bindings (resource, node, start_s, end_s, agreement) \
+        SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM node_bindings \
+        WHERE resource = $1 AND node = $2 AND start_s < $4 AND end_s > $3)";
+    RELEASE_NODES = "DELETE FROM node_bindings WHERE agreement = $1 AND start_s >= $2";
+    SHORTEN_BINDINGS = "UPDATE node_bindings SET end_s = $2 WHERE agreement = $1 AND end_s > $2";
+    LIVE_BINDINGS = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM node_bindings b \
+        JOIN agreements a ON a.id = b.agreement WHERE a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        ORDER BY b.resource, b.node, b.start_s";
+
+    // Executions.
+    INSERT_EXECUTION = "INSERT INTO executions (agreement, ended_us, application, version, arguments, input_bytes, \
+        output_bytes, resource, nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, \
+        transfer_in_us, transfer_out_us, outcome, exit_status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
+        $12, $13, $14, $15, $16, $17, $18)";
+    EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
+        nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
+        transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
+
+    // Idempotency. A key that is older than they are kept is free again.
+    REMEMBER = "INSERT INTO idempotency (party, key, request_hash, agreement, created_us) \
+        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (party, key) DO UPDATE SET request_hash = excluded.request_hash, \
+        agreement = excluded.agreement, created_us = excluded.created_us WHERE idempotency.created_us < $6";
+    IDEMPOTENT = "SELECT party, key, request_hash, agreement, created_us FROM idempotency \
+        WHERE party = $1 AND key = $2";
+    FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
+}

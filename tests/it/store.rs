@@ -1,0 +1,264 @@
+//! What is stored is there, whole, once, and written by one decider: on both engines.
+
+mod broken_connections;
+mod decider;
+mod records;
+
+use bespeak::agreement::{
+    Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState,
+};
+use bespeak::store::{Change, Lease, ResourceRow, Store};
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    several_processes_may_open_a_new_database_at_once,
+    every_statement_fits_the_schema,
+    a_database_of_a_later_version_is_refused,
+    a_database_whose_migrations_were_others_is_refused,
+    a_row_that_cannot_be_is_reported_as_corrupt,
+    a_closed_store_is_unavailable,
+);
+
+/// The resource that the tests plan on.
+pub(crate) const RESOURCE: &str = "local";
+
+/// An open store with a resource of eight nodes.
+pub(crate) async fn open(url: &str) -> Store {
+    let store = Store::open(url).await.expect("an empty database can be opened");
+    let resource = ResourceRow {
+        name: RESOURCE.into(),
+        kind: "local".into(),
+        capacity: 8,
+    };
+    store
+        .put_resources(&[resource], 0)
+        .await
+        .expect("a resource can be stored");
+    store
+}
+
+/// The same, and the right to write.
+pub(crate) async fn decide(url: &str) -> (Store, Lease) {
+    let store = open(url).await;
+    let lease = store.acquire_lease().await.expect("nobody else decides");
+    (store, lease)
+}
+
+/// An observed agreement of two nodes for `[100, 160)`.
+pub(crate) fn agreement(party: &str) -> Agreement {
+    Agreement {
+        id: Uuid::now_v7(),
+        party: party.into(),
+        name: Some("a \"name\" — with ünïcode".into()),
+        template: "advance-reservation".into(),
+        resource: RESOURCE.into(),
+        nodes: 2,
+        duration: 60,
+        ready: Time(90),
+        deadline: Time(200),
+        placement: Interval::new(Time(100), Time(160)),
+        job: Some(Job {
+            application: "sleep".into(),
+            version: None,
+            arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],
+        }),
+        guarantees: vec![Guarantee {
+            name: "COMPLETION".into(),
+            objective: "completed".into(),
+            qualifying_condition: None,
+            state: GuaranteeState::NotDetermined,
+            evidence: None,
+        }],
+        state: AgreementState::Observed,
+        service: ServiceState::NotReady,
+        started: None,
+        ended: None,
+        outcome: None,
+        created: 1_000_000,
+        version: 1,
+    }
+}
+
+/// An event of this kind.
+pub(crate) fn event(kind: EventKind) -> Event {
+    Event {
+        at: 1_000_000,
+        kind,
+        detail: format!("it was {}", kind.word()),
+    }
+}
+
+/// The change that stores a new agreement.
+pub(crate) fn create(agreement: &Agreement) -> Change {
+    Change::CreateAgreement {
+        agreement: Box::new(agreement.clone()),
+        document: format!("<offer>{}</offer>", agreement.id),
+        events: vec![event(EventKind::Accepted)],
+        idempotency: None,
+    }
+}
+
+/// The change that stores what has changed.
+pub(crate) fn update(agreement: &Agreement) -> Change {
+    Change::UpdateAgreement {
+        agreement: Box::new(agreement.clone()),
+        events: vec![],
+    }
+}
+
+/// Runs statements behind the store's back.
+pub(crate) async fn tamper(url: &str, sql: &'static str) {
+    if url.starts_with("sqlite:") {
+        run::<sqlx::Sqlite>(url, sql).await;
+    } else {
+        run::<sqlx::Postgres>(url, sql).await;
+    }
+}
+
+async fn run<D: sqlx::Database>(url: &str, sql: &'static str)
+where
+    for<'c> &'c mut D::Connection: sqlx::Executor<'c, Database = D>,
+{
+    let mut connection = <D::Connection as sqlx::Connection>::connect(url)
+        .await
+        .expect("the database is there");
+    sqlx::raw_sql(sql)
+        .execute(&mut connection)
+        .await
+        .expect("the statements are right");
+}
+
+async fn several_processes_may_open_a_new_database_at_once(url: String) {
+    let opening: Vec<_> = (0..6)
+        .map(|_| {
+            let url = url.clone();
+            tokio::spawn(async move { Store::open(&url).await })
+        })
+        .collect();
+    for opened in opening {
+        let store = opened.await.expect("no panic").expect("each of them opens it");
+        store.ping().await.expect("and can use it");
+    }
+}
+
+async fn every_statement_fits_the_schema(url: String) {
+    let store = Store::open(&url).await.expect("an empty database can be opened");
+    store
+        .check_statements()
+        .await
+        .expect("every statement can be prepared");
+}
+
+async fn a_database_of_a_later_version_is_refused(url: String) {
+    Store::open(&url)
+        .await
+        .expect("an empty database can be opened")
+        .close()
+        .await;
+    tamper(
+        &url,
+        "INSERT INTO schema_migrations (version, name, checksum) VALUES (999, 'later', 'x')",
+    )
+    .await;
+    let refused = Store::open(&url).await.expect_err("it knows more than we do");
+    assert!(matches!(refused, bespeak::store::Error::Schema(_)), "{refused:?}");
+}
+
+async fn a_database_whose_migrations_were_others_is_refused(url: String) {
+    Store::open(&url)
+        .await
+        .expect("an empty database can be opened")
+        .close()
+        .await;
+    tamper(
+        &url,
+        "UPDATE schema_migrations SET checksum = 'edited' WHERE version = 1",
+    )
+    .await;
+    let refused = Store::open(&url).await.expect_err("its schema may be anything");
+    assert!(matches!(refused, bespeak::store::Error::Schema(_)), "{refused:?}");
+}
+
+async fn a_row_that_cannot_be_is_reported_as_corrupt(url: String) {
+    for damage in [
+        "UPDATE agreements SET state = 'Observing'",
+        "UPDATE agreements SET service = 'Ready'",
+        "UPDATE agreements SET guarantees = '[{'",
+        "UPDATE agreements SET job = '{}'",
+        "UPDATE agreements SET outcome = 'fine'",
+        "UPDATE agreements SET outcome = 'failed', exit_status = NULL",
+        "UPDATE agreements SET nodes = 5000000000",
+        "UPDATE events SET kind = 'happened'",
+    ] {
+        let (store, lease) = decide(&url).await;
+        let agreement = agreement("a");
+        store
+            .commit(lease.epoch, &[create(&agreement)])
+            .await
+            .expect("an agreement can be stored");
+        tamper(&url, damage).await;
+        let read = match store.agreement(agreement.id).await {
+            Ok(_) => store.events(agreement.id).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        assert!(
+            matches!(read, Err(bespeak::store::Error::Corrupt(_))),
+            "{damage}: {read:?}"
+        );
+        let empty = "DELETE FROM events; DELETE FROM agreement_documents; DELETE FROM agreements";
+        tamper(&url, empty).await;
+        lease.release().await;
+    }
+}
+
+async fn a_closed_store_is_unavailable(url: String) {
+    let store = open(&url).await;
+    store.close().await;
+    let refused = store.live_agreements().await.expect_err("there is no connection");
+    assert!(
+        matches!(refused, bespeak::store::Error::Unavailable(_)),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_without_repeating_it() {
+    for address in [
+        "",
+        "mysql://u:secret@h/db",
+        "postgres://u:secret@h:port/db",
+        "sqlite:/no/such/secret/x.db",
+    ] {
+        let refused = crate::support::block_on(Store::open(address)).expect_err("it is no address");
+        assert!(
+            matches!(refused, bespeak::store::Error::Address(_)),
+            "{address}: {refused:?}"
+        );
+        assert!(
+            address.starts_with("sqlite") || !refused.to_string().contains("secret"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_new_sqlite_file_and_its_lock_are_private_to_their_owner() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let url = format!("sqlite:{}", folder.path().join("new.db").display());
+    crate::support::block_on(async move {
+        let (_store, lease) = decide(&url).await;
+        drop(lease);
+    });
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder.path()).expect("the folder is there") {
+        let entry = entry.expect("an entry can be read");
+        let mode = entry.metadata().expect("it has a mode").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{:?}", entry.file_name());
+        seen += 1;
+    }
+    assert!(seen >= 2, "the file and its lock");
+}

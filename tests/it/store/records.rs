@@ -1,0 +1,524 @@
+//! Records come back as they went in, and a batch is stored whole or not at all.
+
+use std::collections::BTreeMap;
+
+use bespeak::agreement::{Agreement, AgreementState, EventKind, Execution, Outcome, ServiceState};
+use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, ResourceRow};
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use super::{RESOURCE, agreement, create, decide, event, open, update};
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    what_is_stored_comes_back_as_it_went_in,
+    a_change_from_a_stale_version_stores_nothing_of_its_batch,
+    a_node_has_one_owner_at_a_time,
+    released_nodes_can_be_bound_anew,
+    pages_go_from_the_newest_back_and_show_one_party,
+    what_is_final_is_no_longer_live,
+    a_key_works_once_a_day,
+    an_agreement_on_an_unknown_resource_is_a_conflict,
+    resources_are_replaced_by_name,
+    random_batches_leave_what_a_model_has,
+);
+
+async fn what_is_stored_comes_back_as_it_went_in(url: String) {
+    let (store, lease) = decide(&url).await;
+    let mut one = agreement("a");
+    let bare = Agreement {
+        name: None,
+        job: None,
+        guarantees: vec![],
+        ..agreement("b")
+    };
+    store
+        .commit(lease.epoch, &[create(&one), create(&bare)])
+        .await
+        .expect("they can be stored");
+    assert_eq!(
+        store.agreement(one.id).await.expect("it is there"),
+        Some(one.clone())
+    );
+    assert_eq!(
+        store.agreement(bare.id).await.expect("it is there"),
+        Some(bare.clone())
+    );
+    assert_eq!(
+        store.live_agreements().await.expect("they are live"),
+        [one.clone(), bare.clone()]
+    );
+    assert_eq!(
+        store.agreement_document(one.id).await.expect("it is there"),
+        Some(format!("<offer>{}</offer>", one.id))
+    );
+    assert_eq!(store.agreement(Uuid::nil()).await.expect("an answer"), None);
+    assert_eq!(
+        store.agreement_document(Uuid::nil()).await.expect("an answer"),
+        None
+    );
+
+    let outcomes = [
+        Outcome::Completed,
+        Outcome::Failed { exit: 137 },
+        Outcome::Failed { exit: -1 },
+        Outcome::Killed,
+        Outcome::Terminated,
+        Outcome::Lost,
+    ];
+    let mut kept = vec![];
+    for (at, outcome) in (1..).zip(outcomes) {
+        one.version += 1;
+        one.placement = Interval::new(Time(100 + at), Time(160 + at));
+        (one.service, one.started, one.ended) = (ServiceState::Completed, Some(at), Some(at + 1));
+        one.outcome = Some(outcome);
+        one.guarantees[0].evidence = Some("run time".into());
+        let execution = Execution {
+            agreement: one.id,
+            application: "sleep".into(),
+            version: Some("1".into()),
+            arguments: vec!["60".into()],
+            input_bytes: 1,
+            output_bytes: i64::MAX,
+            resource: RESOURCE.into(),
+            nodes: 2,
+            planned: one.placement,
+            estimate: 60,
+            queue_time: -5,
+            run_time: 2,
+            transfer_in: 3,
+            transfer_out: 4,
+            outcome,
+            ended: at,
+        };
+        let change = Change::UpdateAgreement {
+            agreement: Box::new(one.clone()),
+            events: vec![event(EventKind::Started), event(EventKind::Ended)],
+        };
+        let batch = [change, Change::RecordExecution(Box::new(execution.clone()))];
+        store.commit(lease.epoch, &batch).await.expect("it can be stored");
+        kept.push(execution);
+        assert_eq!(
+            store.agreement(one.id).await.expect("it is there"),
+            Some(one.clone())
+        );
+    }
+    assert_eq!(store.executions(one.id).await.expect("they are there"), kept);
+    let events = store.events(one.id).await.expect("they are there");
+    assert_eq!(events.len(), 1 + 2 * outcomes.len());
+    assert_eq!(events[0], event(EventKind::Accepted));
+    assert_eq!(events[12], event(EventKind::Ended));
+    assert_eq!(store.events(bare.id).await.expect("they are there").len(), 1);
+}
+
+async fn a_change_from_a_stale_version_stores_nothing_of_its_batch(url: String) {
+    let (store, lease) = decide(&url).await;
+    let first = agreement("a");
+    store
+        .commit(lease.epoch, &[create(&first)])
+        .await
+        .expect("it can be stored");
+    let bystander = agreement("a");
+    for version in [1, 3] {
+        let stale = Agreement {
+            version,
+            state: AgreementState::Complete,
+            ..first.clone()
+        };
+        let refused = store
+            .commit(lease.epoch, &[create(&bystander), update(&stale)])
+            .await;
+        assert!(
+            matches!(refused, Err(Error::Conflict(_))),
+            "version {version}: {refused:?}"
+        );
+    }
+    let unknown = Agreement {
+        version: 2,
+        ..agreement("a")
+    };
+    let refused = store
+        .commit(lease.epoch, &[create(&bystander), update(&unknown)])
+        .await;
+    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+    let twice = store
+        .commit(lease.epoch, &[create(&bystander), create(&first)])
+        .await;
+    assert!(matches!(twice, Err(Error::Conflict(_))), "{twice:?}");
+    assert_eq!(store.live_agreements().await.expect("an answer"), [first]);
+    assert!(store.events(bystander.id).await.expect("an answer").is_empty());
+}
+
+fn bind(owner: &Agreement, nodes: &[u32], start: i64, end: i64) -> Change {
+    Change::BindNodes {
+        agreement: owner.id,
+        resource: RESOURCE.into(),
+        nodes: nodes.to_vec(),
+        interval: Interval::new(Time(start), Time(end)),
+    }
+}
+
+async fn a_node_has_one_owner_at_a_time(url: String) {
+    let (store, lease) = decide(&url).await;
+    let (one, two) = (agreement("a"), agreement("b"));
+    let batch = [create(&one), create(&two), bind(&one, &[0, 1], 100, 160)];
+    store
+        .commit(lease.epoch, &batch)
+        .await
+        .expect("the nodes are free");
+    for (start, end) in [(100, 160), (0, 101), (159, 200), (0, 300), (120, 130)] {
+        let refused = store
+            .commit(lease.epoch, &[bind(&two, &[2, 1], start, end)])
+            .await;
+        assert!(
+            matches!(refused, Err(Error::Conflict(_))),
+            "[{start}, {end}): {refused:?}"
+        );
+    }
+    let batch = [
+        bind(&two, &[0, 1], 40, 100),
+        bind(&two, &[0, 1], 160, 200),
+        bind(&two, &[2], 100, 160),
+    ];
+    store
+        .commit(lease.epoch, &batch)
+        .await
+        .expect("before, after and beside are free");
+    let owners: Vec<_> = store
+        .bindings()
+        .await
+        .expect("they are there")
+        .into_iter()
+        .map(
+            |Binding {
+                 node,
+                 interval,
+                 agreement,
+                 ..
+             }| (node, interval.start.seconds(), agreement),
+        )
+        .collect();
+    let expected = [
+        (0, 40, two.id),
+        (0, 100, one.id),
+        (0, 160, two.id),
+        (1, 40, two.id),
+        (1, 100, one.id),
+        (1, 160, two.id),
+        (2, 100, two.id),
+    ];
+    assert_eq!(owners, expected);
+}
+
+async fn released_nodes_can_be_bound_anew(url: String) {
+    let (store, lease) = decide(&url).await;
+    let (one, two) = (agreement("a"), agreement("b"));
+    let batch = [
+        create(&one),
+        create(&two),
+        bind(&one, &[0], 100, 160),
+        bind(&one, &[1], 130, 160),
+    ];
+    store
+        .commit(lease.epoch, &batch)
+        .await
+        .expect("the nodes are free");
+    let batch = [
+        Change::ReleaseNodes {
+            agreement: one.id,
+            end: Time(130),
+        },
+        bind(&two, &[0, 1], 130, 160),
+    ];
+    store
+        .commit(lease.epoch, &batch)
+        .await
+        .expect("the rest is free again");
+    let left: Vec<_> = store.bindings().await.expect("they are there");
+    assert_eq!(left.len(), 3, "{left:?}");
+    assert_eq!(
+        (left[0].agreement, left[0].interval),
+        (one.id, Interval::new(Time(100), Time(130)))
+    );
+}
+
+async fn pages_go_from_the_newest_back_and_show_one_party(url: String) {
+    let (store, lease) = decide(&url).await;
+    let all: Vec<_> = (0..7)
+        .map(|n| agreement(if n % 2 == 0 { "a" } else { "b" }))
+        .collect();
+    store
+        .commit(lease.epoch, &all.iter().map(create).collect::<Vec<_>>())
+        .await
+        .expect("they can be stored");
+    let ids = |page: Vec<Agreement>| page.into_iter().map(|one| one.id).collect::<Vec<_>>();
+    let newest_first: Vec<_> = all.iter().rev().map(|one| one.id).collect();
+    let page = ids(store.agreements_page(None, None, 4).await.expect("a page"));
+    assert_eq!(page, newest_first[..4]);
+    let next = ids(store
+        .agreements_page(None, page.last().copied(), 4)
+        .await
+        .expect("a page"));
+    assert_eq!(next, newest_first[4..]);
+    let of_b = ids(store.agreements_page(Some("b"), None, 100).await.expect("a page"));
+    assert_eq!(of_b, [all[5].id, all[3].id, all[1].id]);
+    let rest = ids(store
+        .agreements_page(Some("b"), Some(all[3].id), 100)
+        .await
+        .expect("a page"));
+    assert_eq!(rest, [all[1].id]);
+    assert!(
+        store
+            .agreements_page(Some("c"), None, 100)
+            .await
+            .expect("a page")
+            .is_empty()
+    );
+    let oldest = ids(store.all_agreements(Some(all[4].id), 100).await.expect("a page"));
+    assert_eq!(oldest, [all[5].id, all[6].id]);
+}
+
+async fn what_is_final_is_no_longer_live(url: String) {
+    let (store, lease) = decide(&url).await;
+    for state in AgreementState::ALL {
+        let stored = Agreement {
+            state,
+            ..agreement("a")
+        };
+        let batch = [create(&stored), bind(&stored, &[0], 100, 160)];
+        store.commit(lease.epoch, &batch).await.expect("it can be stored");
+        let live = store.live_agreements().await.expect("an answer");
+        assert_eq!(live.contains(&stored), !state.is_final(), "{state}");
+        let bindings = store.bindings().await.expect("an answer");
+        assert_eq!(bindings.len(), usize::from(!state.is_final()), "{state}");
+        let done = Agreement {
+            state: AgreementState::Complete,
+            version: 2,
+            ..stored.clone()
+        };
+        let batch = [
+            update(&done),
+            Change::ReleaseNodes {
+                agreement: done.id,
+                end: Time(0),
+            },
+        ];
+        store.commit(lease.epoch, &batch).await.expect("it can be stored");
+    }
+    assert!(store.live_agreements().await.expect("an answer").is_empty());
+}
+
+async fn a_key_works_once_a_day(url: String) {
+    let (store, lease) = decide(&url).await;
+    let make = |party: &str, created: i64| {
+        let made = agreement(party);
+        let done = Idempotent {
+            party: party.into(),
+            key: "k".into(),
+            request_hash: made.id.to_string(),
+            agreement: made.id,
+            created,
+        };
+        let Change::CreateAgreement {
+            agreement,
+            document,
+            events,
+            ..
+        } = create(&made)
+        else {
+            unreachable!()
+        };
+        (
+            Change::CreateAgreement {
+                agreement,
+                document,
+                events,
+                idempotency: Some(done.clone()),
+            },
+            done,
+        )
+    };
+    let (first, done) = make("a", 1_000);
+    store.commit(lease.epoch, &[first]).await.expect("the key is new");
+    let (other_party, _) = make("b", 1_000);
+    store
+        .commit(lease.epoch, &[other_party])
+        .await
+        .expect("another party's key is another");
+    let (again, _) = make("a", 1_000 + IDEMPOTENCY_KEPT);
+    let refused = store.commit(lease.epoch, &[again]).await;
+    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+    assert_eq!(store.live_agreements().await.expect("an answer").len(), 2);
+    assert_eq!(store.idempotent("a", "k").await.expect("an answer"), Some(done));
+    assert_eq!(store.idempotent("a", "other").await.expect("an answer"), None);
+    let (next_day, done) = make("a", 1_001 + IDEMPOTENCY_KEPT);
+    store
+        .commit(lease.epoch, &[next_day])
+        .await
+        .expect("the key is free again");
+    assert_eq!(
+        store.idempotent("a", "k").await.expect("an answer"),
+        Some(done.clone())
+    );
+    let taken = store.commit(lease.epoch, &[Change::RememberRequest(done)]).await;
+    assert!(matches!(taken, Err(Error::Conflict(_))), "{taken:?}");
+    assert_eq!(
+        store
+            .forget_idempotent(1_001 + IDEMPOTENCY_KEPT)
+            .await
+            .expect("an answer"),
+        1
+    );
+    assert_eq!(store.idempotent("b", "k").await.expect("an answer"), None);
+}
+
+async fn an_agreement_on_an_unknown_resource_is_a_conflict(url: String) {
+    let (store, lease) = decide(&url).await;
+    let lost = Agreement {
+        resource: "nowhere".into(),
+        ..agreement("a")
+    };
+    let refused = store.commit(lease.epoch, &[create(&lost)]).await;
+    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+}
+
+async fn resources_are_replaced_by_name(url: String) {
+    let store = open(&url).await;
+    let row = |name: &str, capacity| ResourceRow {
+        name: name.into(),
+        kind: "local".into(),
+        capacity,
+    };
+    for capacity in [4, 4, 2, 0] {
+        store
+            .put_resources(&[row("b", capacity), row("a", 1)], 5)
+            .await
+            .expect("they can be stored");
+        let expected = [row("a", 1), row("b", capacity), row(RESOURCE, 8)];
+        assert_eq!(store.resources().await.expect("they are there"), expected);
+    }
+}
+
+/// Batches of random changes, some of which do not fit. The model applies a batch to a copy and keeps it only if every
+/// change fits; the store must take and refuse the same batches and hold the same in the end.
+async fn random_batches_leave_what_a_model_has(url: String) {
+    let (store, lease) = decide(&url).await;
+    let mut random = Random(0x5eed_0002);
+    let mut model = Model::default();
+    let mut outcomes = [0, 0];
+    for round in 0..150 {
+        let mut next = model.clone();
+        let mut batch = vec![];
+        let mut fits = true;
+        for _ in 0..=random.below(4) {
+            let (change, fit) = next.random_change(&mut random);
+            batch.push(change);
+            fits &= fit;
+        }
+        let written = store.commit(lease.epoch, &batch).await;
+        match written {
+            Ok(()) => assert!(fits, "round {round}: {batch:?} was taken"),
+            Err(Error::Conflict(_)) => assert!(!fits, "round {round}: {batch:?} was refused"),
+            Err(error) => panic!("round {round}: {error:?}"),
+        }
+        outcomes[usize::from(fits)] += 1;
+        if fits {
+            model = next;
+        }
+    }
+    assert!(
+        outcomes[0] > 10 && outcomes[1] > 10,
+        "both kinds must occur: {outcomes:?}"
+    );
+    let stored = store.all_agreements(None, 10_000).await.expect("they are there");
+    assert_eq!(stored, model.agreements.into_values().collect::<Vec<_>>());
+    let bound: Vec<_> = store
+        .bindings()
+        .await
+        .expect("they are there")
+        .into_iter()
+        .map(|one| (one.node, one.interval.start, one.interval.end, one.agreement))
+        .collect();
+    model.bindings.sort_unstable();
+    assert_eq!(bound, model.bindings);
+}
+
+#[derive(Default, Clone)]
+struct Model {
+    agreements: BTreeMap<Uuid, Agreement>,
+    bindings: Vec<(u32, Time, Time, Uuid)>,
+}
+
+impl Model {
+    /// A change, applied where it fits, and whether it does.
+    fn random_change(&mut self, random: &mut Random) -> (Change, bool) {
+        let known = self.agreements.len();
+        let Some(chosen) = self.agreements.values().nth(random.below(known.max(1))).cloned() else {
+            return self.new_agreement();
+        };
+        match random.below(10) {
+            0..=2 => self.new_agreement(),
+            3..=5 => {
+                let stale = i64::from(random.below(8) == 0);
+                let mut changed = Agreement {
+                    version: chosen.version + 1 - stale,
+                    ..chosen
+                };
+                changed.placement.end = changed.placement.end + 1;
+                let change = update(&changed);
+                if stale == 0 {
+                    self.agreements.insert(changed.id, changed);
+                }
+                (change, stale == 0)
+            }
+            6..=8 => {
+                let node = u32::try_from(random.below(4)).expect("small");
+                let start = Time(i64::try_from(random.below(400)).expect("small"));
+                let end = start + 1 + i64::try_from(random.below(30)).expect("small");
+                let fits = !self
+                    .bindings
+                    .iter()
+                    .any(|(n, s, e, _)| *n == node && *s < end && start < *e);
+                if fits {
+                    self.bindings.push((node, start, end, chosen.id));
+                }
+                (bind(&chosen, &[node], start.seconds(), end.seconds()), fits)
+            }
+            _ => {
+                let end = Time(i64::try_from(random.below(400)).expect("small"));
+                self.bindings
+                    .retain(|(_, start, _, owner)| *owner != chosen.id || *start < end);
+                for (_, _, until, owner) in &mut self.bindings {
+                    if *owner == chosen.id {
+                        *until = (*until).min(end);
+                    }
+                }
+                (
+                    Change::ReleaseNodes {
+                        agreement: chosen.id,
+                        end,
+                    },
+                    true,
+                )
+            }
+        }
+    }
+
+    fn new_agreement(&mut self) -> (Change, bool) {
+        let new = agreement("a");
+        self.agreements.insert(new.id, new.clone());
+        (create(&new), true)
+    }
+}
+
+/// Marsaglia's xorshift: the same numbers for the same seed on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).expect("below a usize")
+    }
+}
