@@ -12,5 +12,7 @@ pub mod cli;
 pub mod clock;
 /// From a slot of the plan to work that really runs.
 pub mod execution;
+/// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
+pub mod planner;
 /// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
 pub mod store;

@@ -18,3 +18,17 @@ pub struct Guarantee {
     /// What the state was found from.
     pub evidence: Option<String>,
 }
+
+/// What the expressions of a guarantee may ask about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {}
+
+impl Facts {
+    /// The facts of an agreement.
+    pub fn of(_agreement: &super::Agreement) -> Self {
+        Self {}
+    }
+}
+
+/// Finds the state of a guarantee from the facts.
+pub fn assess(_guarantee: &mut Guarantee, _facts: &Facts) {}

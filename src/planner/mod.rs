@@ -1,0 +1,265 @@
+//! The single writer of a domain. It owns the plan: one slot tree a resource and every agreement that still occupies
+//! one. Commands come in by a bounded queue, are decided one after another, and are answered only after the batch they
+//! belong to is stored (group commit), so that what a client was told survives a crash.
+//!
+//! The database is the truth. When a commit fails, or its outcome is unknown, the plan is read anew before anything
+//! else is decided.
+
+mod decide;
+mod plan;
+mod writer;
+
+use scheduler::{Interval, Reason, Seconds, Time};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub use plan::Plan;
+
+use crate::agreement::{Agreement, Guarantee, Job, Outcome};
+use crate::clock::{Clock, Micros};
+use crate::store::{self, Idempotent, Lease, Store};
+
+/// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
+const QUEUE_MAX: usize = 1_024;
+
+/// A set of identical nodes that placements are made on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its name, unique in the domain.
+    pub name: String,
+    /// What executes on it; `local` is this machine.
+    pub kind: String,
+    /// How many nodes it has.
+    pub capacity: u32,
+}
+
+/// What the provider sets.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The resources, in the order in which ties are broken.
+    pub resources: Vec<Resource>,
+    /// How far ahead the provider plans, in seconds.
+    pub horizon: Seconds,
+}
+
+/// An offer as the planner sees it: already checked against its template.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// The id that the agreement will have.
+    pub id: Uuid,
+    /// Who offers.
+    pub party: String,
+    /// The name in the offer.
+    pub name: Option<String>,
+    /// The template it was made from.
+    pub template: String,
+    /// Nodes wanted.
+    pub nodes: u32,
+    /// Contract duration in seconds.
+    pub duration: Seconds,
+    /// Earliest start; one before now is moved to now.
+    pub ready: Option<Time>,
+    /// Latest completion; the horizon where there is none.
+    pub deadline: Option<Time>,
+    /// What to run.
+    pub job: Option<Job>,
+    /// Its guarantee terms.
+    pub guarantees: Vec<Guarantee>,
+    /// The offer as it came, to be shown again.
+    pub document: String,
+    /// Kept with the agreement, so that a repeated request finds it.
+    pub idempotency: Option<Idempotent>,
+}
+
+/// Why an offer has no place, and the nearest places that there are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {binding}", reason.word())]
+pub struct Refusal {
+    /// The reason, from the closed list.
+    pub reason: Reason,
+    /// The constraint that binds, in words.
+    pub binding: String,
+    /// The latest possible slot that starts before the window's.
+    pub earlier: Option<Interval>,
+    /// The earliest possible slot that starts after the window's.
+    pub later: Option<Interval>,
+}
+
+/// Why a command was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The plan has no place for it.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// There is no such agreement, or it is another party's.
+    #[error("there is no such agreement")]
+    NotFound,
+    /// The agreement's state does not allow it.
+    #[error("the agreement is {0}")]
+    Conflict(&'static str),
+    /// The request's idempotency key came before; this is what it did then.
+    #[error("the idempotency key has been used")]
+    Repeated(Box<Idempotent>),
+    /// Nothing was stored; worth another try.
+    #[error("the service cannot store decisions at the moment")]
+    Unavailable,
+}
+
+/// How the work of an agreement ended, as the executor saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobEnd {
+    /// How.
+    pub outcome: Outcome,
+    /// When its process started, where it did.
+    pub started: Option<Micros>,
+    /// When it ended.
+    pub ended: Micros,
+    /// Bytes of its input files.
+    pub input_bytes: i64,
+    /// Bytes of its captured output.
+    pub output_bytes: i64,
+}
+
+type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// What the planner can be told.
+enum Command {
+    Place(Box<Proposal>, Reply<Agreement>),
+    Terminate {
+        id: Uuid,
+        party: Option<String>,
+        reply: Reply<Agreement>,
+    },
+    BeginDue(Reply<Vec<Agreement>>),
+    Running(Reply<Vec<Agreement>>),
+    Started {
+        id: Uuid,
+        at: Micros,
+        reply: Reply<()>,
+    },
+    Ended {
+        id: Uuid,
+        end: JobEnd,
+        reply: Reply<()>,
+    },
+}
+
+/// The handle to the planner: cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Planner {
+    commands: mpsc::Sender<Command>,
+    due: watch::Receiver<Option<Time>>,
+    ready: watch::Receiver<bool>,
+}
+
+impl Planner {
+    /// Rebuilds the plan from the store and starts the task that owns it. The task ends when `stop` is cancelled, and
+    /// cancels it itself when it may decide no longer (its lease is lost).
+    ///
+    /// # Errors
+    /// When the store cannot be read, or holds what is not a plan (over capacity, an unknown resource).
+    pub async fn start(
+        settings: Settings,
+        store: Store,
+        lease: Lease,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
+        let plan = Plan::rebuild(
+            &settings.resources,
+            store.live_agreements().await?,
+            store.bindings().await?,
+        )?;
+        let (commands, queue) = mpsc::channel(QUEUE_MAX);
+        let (due_sender, due) = watch::channel(plan.next_due());
+        let (ready_sender, ready) = watch::channel(true);
+        let writer = writer::Writer::new(settings, plan, store, lease, clock, due_sender, ready_sender);
+        let task = tokio::spawn(writer.run(queue, stop));
+        Ok((Self { commands, due, ready }, task))
+    }
+
+    /// Whether the plan is in step with the store.
+    pub fn is_ready(&self) -> bool {
+        *self.ready.borrow() && !self.commands.is_closed()
+    }
+
+    /// Places an offer by first fit in its window; once this answers, the agreement is stored.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where there is no place, [`Error::Repeated`] where its idempotency key has been used,
+    /// [`Error::Unavailable`] where it could not be stored.
+    pub async fn place(&self, proposal: Proposal) -> Result<Agreement, Error> {
+        self.ask(|reply| Command::Place(Box::new(proposal), reply)).await
+    }
+
+    /// Ends an agreement before its time: at once when nothing of it runs, else as soon as its job has been stopped.
+    /// `party` restricts it to that party's own.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Conflict`] when it has ended already.
+    pub async fn terminate(&self, id: Uuid, party: Option<String>) -> Result<Agreement, Error> {
+        self.ask(|reply| Command::Terminate { id, party, reply }).await
+    }
+
+    /// Begins every slot whose start has come and closes every reservation without a job whose slot is over. Answers
+    /// with the agreements whose job is now to be started.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it could not be stored; nothing has begun then.
+    pub async fn begin_due(&self) -> Result<Vec<Agreement>, Error> {
+        self.ask(Command::BeginDue).await
+    }
+
+    /// The agreements whose job is running or about to, those that are being terminated among them.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn running(&self) -> Result<Vec<Agreement>, Error> {
+        self.ask(Command::Running).await
+    }
+
+    /// Records when an agreement's process really started.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_started(&self, id: Uuid, at: Micros) -> Result<(), Error> {
+        self.ask(|reply| Command::Started { id, at, reply }).await
+    }
+
+    /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
+    /// keeps the execution, in one transaction.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Error> {
+        self.ask(|reply| Command::Ended { id, end, reply }).await
+    }
+
+    /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.
+    pub fn subscribe(&self) -> watch::Receiver<Option<Time>> {
+        self.due.clone()
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.commands
+            .try_send(command(reply))
+            .map_err(|_| Error::Unavailable)?;
+        answer.await.unwrap_or(Err(Error::Unavailable))
+    }
+}
+
+/// Why the planner could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What is stored is no plan for the configured resources.
+    #[error("the stored plan does not hold: {0}")]
+    Inconsistent(String),
+}
+
+#[cfg(test)]
+mod tests;

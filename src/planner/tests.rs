@@ -1,0 +1,395 @@
+//! The planner on a real store with a clock that the test turns.
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::agreement::{AgreementState, EventKind, GuaranteeState, ServiceState};
+use crate::clock::MICROS_PER_SECOND;
+use crate::store::ResourceRow;
+
+struct Domain {
+    planner: Planner,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+    folder: TempDir,
+}
+
+const NOW: i64 = 1_800_000_000;
+
+impl Domain {
+    async fn start() -> Self {
+        Self::start_in(
+            tempfile::tempdir().unwrap(),
+            Clock::standing_at(NOW * MICROS_PER_SECOND),
+        )
+        .await
+    }
+
+    async fn start_in(folder: TempDir, clock: Clock) -> Self {
+        let url = format!("sqlite:{}", folder.path().join("test.db").display());
+        let store = Store::open(&url).await.unwrap();
+        let lease = store.acquire_lease().await.unwrap();
+        let row = ResourceRow {
+            name: "local".into(),
+            kind: "local".into(),
+            capacity: 4,
+        };
+        store.put_resources(&[row], clock.micros()).await.unwrap();
+        let settings = Settings {
+            resources: vec![Resource {
+                name: "local".into(),
+                kind: "local".into(),
+                capacity: 4,
+            }],
+            horizon: 86_400,
+        };
+        let stop = CancellationToken::new();
+        let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
+            .await
+            .unwrap();
+        Self {
+            planner,
+            store,
+            clock,
+            stop,
+            task,
+            folder,
+        }
+    }
+
+    /// Stops and starts again on the same file.
+    async fn restart(self) -> Self {
+        self.stop.cancel();
+        self.task.await.unwrap();
+        self.store.close().await;
+        Self::start_in(self.folder, self.clock).await
+    }
+
+    fn turn(&self, seconds: i64) {
+        self.clock.set((NOW + seconds) * MICROS_PER_SECOND);
+    }
+
+    async fn place(&self, proposal: Proposal) -> Result<Agreement, Error> {
+        self.planner.place(proposal).await
+    }
+}
+
+/// Asks for nodes for a duration in a window that is given relative to the start of the test.
+fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Proposal {
+    Proposal {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        name: None,
+        template: "advance-reservation".into(),
+        nodes,
+        duration,
+        ready: Some(Time(NOW + window.start)),
+        deadline: Some(Time(NOW + window.end)),
+        job: None,
+        guarantees: vec![Guarantee {
+            name: "COMPLETION".into(),
+            objective: "completed le deadline".into(),
+            qualifying_condition: None,
+            state: GuaranteeState::NotDetermined,
+            evidence: None,
+        }],
+        document: "<offer/>".into(),
+        idempotency: None,
+    }
+}
+
+fn with_job(mut proposal: Proposal) -> Proposal {
+    proposal.job = Some(Job {
+        application: "sleep".into(),
+        version: None,
+        arguments: vec!["5".into()],
+    });
+    proposal
+}
+
+fn ended(outcome: Outcome, started: i64, ended: i64) -> JobEnd {
+    JobEnd {
+        outcome,
+        started: Some((NOW + started) * MICROS_PER_SECOND),
+        ended: (NOW + ended) * MICROS_PER_SECOND,
+        input_bytes: 0,
+        output_bytes: 0,
+    }
+}
+
+fn reason(result: Result<Agreement, Error>) -> Refusal {
+    match result {
+        Err(Error::Refused(refusal)) => *refusal,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_offer_is_placed_at_the_first_fit_in_its_window() {
+    let domain = Domain::start().await;
+    let first = domain.place(proposal(3, 100, 0..1_000)).await.unwrap();
+    let second = domain.place(proposal(2, 100, 0..1_000)).await.unwrap();
+    let beside = domain.place(proposal(1, 100, 0..1_000)).await.unwrap();
+    assert_eq!(first.placement, Interval::new(Time(NOW), Time(NOW + 100)));
+    assert_eq!(second.placement.start, Time(NOW + 100));
+    assert_eq!(
+        beside.placement.start,
+        Time(NOW),
+        "one node is left beside the first"
+    );
+    assert_eq!(first.state, AgreementState::Observed);
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_nearest_slots_before_and_after() {
+    let domain = Domain::start().await;
+    domain.place(proposal(4, 200, 500..700)).await.unwrap();
+    let refusal = reason(domain.place(proposal(1, 100, 550..650)).await);
+    assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
+    assert_eq!(refusal.earlier, Some(Interval::of(Time(NOW + 400), 100)));
+    assert_eq!(refusal.later, Some(Interval::of(Time(NOW + 700), 100)));
+}
+
+#[tokio::test]
+async fn each_impossible_window_has_its_own_reason() {
+    let domain = Domain::start().await;
+    for (proposal, expected) in [
+        (proposal(5, 100, 0..1_000), Reason::SizeExceedsCapacity),
+        (proposal(1, 100, 0..50), Reason::WindowInThePast),
+        (proposal(1, 100, 500..550), Reason::WindowContradictory),
+        (proposal(1, 100, 0..86_401), Reason::HorizonExceeded),
+    ] {
+        assert_eq!(reason(domain.place(proposal).await).reason, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_ready_time_before_now_is_moved_to_now() {
+    let domain = Domain::start().await;
+    let agreement = domain.place(proposal(1, 100, -500..500)).await.unwrap();
+    assert_eq!(agreement.ready, Time(NOW));
+    assert_eq!(agreement.placement.start, Time(NOW));
+}
+
+#[tokio::test]
+async fn a_reservation_without_a_job_becomes_idle_and_completes_at_its_end() {
+    let domain = Domain::start().await;
+    let id = domain.place(proposal(2, 100, 10..200)).await.unwrap().id;
+    assert_eq!(*domain.planner.subscribe().borrow(), Some(Time(NOW + 10)));
+    assert!(domain.planner.begin_due().await.unwrap().is_empty());
+    domain.turn(10);
+    assert!(
+        domain.planner.begin_due().await.unwrap().is_empty(),
+        "there is no job to start"
+    );
+    let begun = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(begun.service, ServiceState::Idle);
+    assert_eq!(domain.store.bindings().await.unwrap().len(), 2);
+    domain.turn(110);
+    domain.planner.begin_due().await.unwrap();
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(
+        (over.state, over.service),
+        (AgreementState::Complete, ServiceState::Completed)
+    );
+}
+
+#[tokio::test]
+async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(4, 100, 0..200))).await.unwrap().id;
+    assert_eq!(domain.planner.begin_due().await.unwrap().len(), 1);
+    domain.turn(6);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Completed, 0, 5))
+        .await
+        .unwrap();
+    let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
+    assert_eq!(next.placement.start, Time(NOW + 6));
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.state, AgreementState::Complete);
+    let executions = domain.store.executions(id).await.unwrap();
+    assert_eq!(executions.len(), 1);
+    assert_eq!(executions[0].run_time, 5 * MICROS_PER_SECOND);
+    let kinds: Vec<_> = domain
+        .store
+        .events(id)
+        .await
+        .unwrap()
+        .iter()
+        .map(|event| event.kind)
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            EventKind::Accepted,
+            EventKind::Started,
+            EventKind::Ended,
+            EventKind::Closed
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    domain.turn(101);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Killed, 0, 101))
+        .await
+        .unwrap();
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.state, AgreementState::Complete);
+}
+
+#[tokio::test]
+async fn an_end_is_recorded_once() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    domain.turn(6);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Completed, 0, 5))
+        .await
+        .unwrap();
+    let again = domain
+        .planner
+        .report_ended(id, ended(Outcome::Failed { exit: 1 }, 0, 6))
+        .await;
+    assert_eq!(again, Err(Error::NotFound));
+    assert_eq!(domain.store.executions(id).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_waiting_agreement_terminates_at_once_and_frees_its_slot() {
+    let domain = Domain::start().await;
+    let id = domain.place(proposal(4, 100, 50..150)).await.unwrap().id;
+    let other = domain.planner.terminate(id, Some("chemistry".into())).await;
+    assert_eq!(other, Err(Error::NotFound));
+    let gone = domain
+        .planner
+        .terminate(id, Some("physics".into()))
+        .await
+        .unwrap();
+    assert_eq!(gone.state, AgreementState::Terminated);
+    domain.place(proposal(4, 100, 50..150)).await.unwrap();
+    assert_eq!(
+        domain.planner.terminate(id, None).await,
+        Err(Error::NotFound),
+        "it has left the plan"
+    );
+}
+
+#[tokio::test]
+async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    let terminating = domain.planner.terminate(id, None).await.unwrap();
+    assert_eq!(terminating.state, AgreementState::ObservedAndTerminating);
+    let again = domain.planner.terminate(id, None).await.unwrap();
+    assert_eq!(again.state, AgreementState::ObservedAndTerminating);
+    domain.turn(3);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Terminated, 0, 2))
+        .await
+        .unwrap();
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.state, AgreementState::Terminated);
+    assert_eq!(over.guarantees[0].state, GuaranteeState::NotDetermined);
+}
+
+#[tokio::test]
+async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    domain.planner.terminate(id, None).await.unwrap();
+    domain.turn(3);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Completed, 0, 2))
+        .await
+        .unwrap();
+    assert_eq!(
+        domain.store.agreement(id).await.unwrap().unwrap().state,
+        AgreementState::Complete
+    );
+}
+
+#[tokio::test]
+async fn a_restart_finds_the_plan_as_it_was() {
+    let domain = Domain::start().await;
+    let waiting = domain.place(proposal(4, 100, 50..150)).await.unwrap();
+    let running = domain.place(with_job(proposal(4, 40, 0..40))).await.unwrap();
+    domain.planner.begin_due().await.unwrap();
+    let domain = domain.restart().await;
+    assert_eq!(
+        domain.store.agreement(waiting.id).await.unwrap().unwrap(),
+        waiting
+    );
+    let still: Vec<_> = domain
+        .planner
+        .running()
+        .await
+        .unwrap()
+        .iter()
+        .map(|of| of.id)
+        .collect();
+    assert_eq!(still, [running.id]);
+    assert!(
+        domain.planner.begin_due().await.unwrap().is_empty(),
+        "nothing starts twice"
+    );
+    let refusal = reason(domain.place(proposal(1, 10, 60..140)).await);
+    assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
+}
+
+#[tokio::test]
+async fn a_slot_that_passed_while_the_service_was_down_is_lost() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
+    domain.turn(150);
+    assert!(domain.planner.begin_due().await.unwrap().is_empty());
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.outcome, Some(Outcome::Lost));
+}
+
+#[tokio::test]
+async fn a_repeated_idempotency_key_places_nothing_new() {
+    let domain = Domain::start().await;
+    let keyed = |key: &str| {
+        let mut proposal = proposal(1, 100, 0..1_000);
+        proposal.idempotency = Some(Idempotent {
+            party: "physics".into(),
+            key: key.into(),
+            request_hash: "h".into(),
+            agreement: proposal.id,
+            created: NOW * MICROS_PER_SECOND,
+        });
+        proposal
+    };
+    let first = domain.place(keyed("a")).await.unwrap();
+    let (second, third) = tokio::join!(domain.place(keyed("a")), domain.place(keyed("b")));
+    match second {
+        Err(Error::Repeated(earlier)) => assert_eq!(earlier.agreement, first.id),
+        other => panic!("expected what the key did before, got {other:?}"),
+    }
+    assert!(third.is_ok());
+    let twins = tokio::join!(domain.place(keyed("c")), domain.place(keyed("c")));
+    assert_eq!(
+        [twins.0.is_ok(), twins.1.is_ok()]
+            .iter()
+            .filter(|ok| **ok)
+            .count(),
+        1
+    );
+}

@@ -1,0 +1,205 @@
+//! The task that owns the plan: takes what waits in the queue, decides it, has it stored in one transaction, and only
+//! then answers.
+
+use std::time::Duration;
+
+use scheduler::Time;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::decide::{Decider, Remembered};
+use super::{Command, Error, Plan, Reply, Settings};
+use crate::clock::Clock;
+use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
+
+/// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
+/// of them does not wait for long.
+const BATCH_MAX: usize = 128;
+
+/// How long to wait before the store is asked again after a failure, at first and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// Gives the answer of one command, once it is known whether its batch is stored.
+type Answer = Box<dyn FnOnce(bool) + Send>;
+
+pub(super) struct Writer {
+    settings: Settings,
+    plan: Plan,
+    store: Store,
+    lease: Lease,
+    clock: Clock,
+    due: watch::Sender<Option<Time>>,
+    ready: watch::Sender<bool>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        settings: Settings,
+        plan: Plan,
+        store: Store,
+        lease: Lease,
+        clock: Clock,
+        due: watch::Sender<Option<Time>>,
+        ready: watch::Sender<bool>,
+    ) -> Self {
+        Self {
+            settings,
+            plan,
+            store,
+            lease,
+            clock,
+            due,
+            ready,
+        }
+    }
+
+    /// Runs until `stop` is cancelled and the queue is empty, or until it may decide no longer.
+    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Command>, stop: CancellationToken) {
+        loop {
+            let first = tokio::select! {
+                biased;
+                command = queue.recv() => command,
+                () = stop.cancelled() => { queue.close(); queue.recv().await }
+            };
+            let Some(first) = first else { return };
+            let mut commands = vec![first];
+            while commands.len() < BATCH_MAX
+                && let Ok(next) = queue.try_recv()
+            {
+                commands.push(next);
+            }
+            if !self.decide_and_store(commands).await {
+                error!("this process may decide no longer; another holds the lease");
+                self.ready.send_replace(false);
+                stop.cancel();
+                return;
+            }
+        }
+    }
+
+    /// One batch. False when the lease is lost.
+    async fn decide_and_store(&mut self, commands: Vec<Command>) -> bool {
+        let Ok(remembered) = self.remembered(&commands).await else {
+            // Their answers are dropped with them, which says that nothing was decided.
+            return true;
+        };
+        let mut batch = Vec::new();
+        let now = self.clock.micros();
+        let mut decider = Decider {
+            settings: &self.settings,
+            plan: &mut self.plan,
+            now,
+            batch: &mut batch,
+            remembered,
+        };
+        let answers: Vec<Answer> = commands
+            .into_iter()
+            .map(|command| decide(&mut decider, command))
+            .collect();
+        let stored = if batch.is_empty() {
+            Ok(())
+        } else {
+            self.store.commit(self.lease.epoch, &batch).await
+        };
+        let stored = match stored {
+            Ok(()) => true,
+            Err(store::Error::LeaseLost) => return false,
+            Err(why) => {
+                error!(error = %why, "decisions were not stored; reading the plan anew");
+                if !self.reload().await {
+                    return false;
+                }
+                matches!(why, store::Error::Unknown(_)) && self.is_stored(&batch).await
+            }
+        };
+        for answer in answers {
+            answer(stored);
+        }
+        self.plan.forget(self.clock.now());
+        self.due
+            .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
+        true
+    }
+
+    /// What the idempotency keys of these commands did before.
+    async fn remembered(&self, commands: &[Command]) -> Result<Remembered, store::Error> {
+        let mut remembered = Remembered::new();
+        for command in commands {
+            if let Command::Place(proposal, _) = command
+                && let Some(request) = &proposal.idempotency
+                && let Some(earlier) = self.store.idempotent(&request.party, &request.key).await?
+            {
+                if earlier.created > request.created - IDEMPOTENCY_KEPT {
+                    remembered.insert((earlier.party.clone(), earlier.key.clone()), earlier);
+                } else {
+                    self.store.forget_idempotent(request.created).await?;
+                }
+            }
+        }
+        Ok(remembered)
+    }
+
+    /// Reads the plan anew until that succeeds: nothing is decided on a plan that may differ from the store. False
+    /// when another process has taken over.
+    async fn reload(&mut self) -> bool {
+        self.ready.send_replace(false);
+        let mut wait = RETRY.0;
+        loop {
+            match self.read().await {
+                Ok(plan) => {
+                    self.plan = plan;
+                    self.ready.send_replace(true);
+                    return true;
+                }
+                Err(super::StartError::Store(store::Error::LeaseHeld(_))) => return false,
+                Err(why) => warn!(error = %why, "the store cannot be read; trying again in {wait:?}"),
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(RETRY.1);
+        }
+    }
+
+    async fn read(&mut self) -> Result<Plan, super::StartError> {
+        if !self.lease.is_held().await {
+            self.lease = self.store.acquire_lease().await?;
+        }
+        Plan::rebuild(
+            &self.settings.resources,
+            self.store.live_agreements().await?,
+            self.store.bindings().await?,
+        )
+    }
+
+    /// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
+    /// to an agreement tells.
+    async fn is_stored(&self, batch: &[Change]) -> bool {
+        let last = batch.iter().rev().find_map(|change| match change {
+            Change::CreateAgreement { agreement, .. } | Change::UpdateAgreement { agreement, .. } => {
+                Some((agreement.id, agreement.version))
+            }
+            _ => None,
+        });
+        let Some((id, version)) = last else { return false };
+        matches!(self.store.agreement(id).await, Ok(Some(stored)) if stored.version >= version)
+    }
+}
+
+/// Decides one command; its answer waits for the batch.
+fn decide(decider: &mut Decider, command: Command) -> Answer {
+    match command {
+        Command::Place(proposal, reply) => answer(reply, decider.place(*proposal)),
+        Command::Terminate { id, party, reply } => answer(reply, decider.terminate(id, party.as_deref())),
+        Command::BeginDue(reply) => answer(reply, decider.begin_due()),
+        Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
+        Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
+        Command::Ended { id, end, reply } => answer(reply, decider.ended(id, &end)),
+    }
+}
+
+/// An answer that holds only if it is stored. A client that went away is nobody to answer.
+fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T, Error>) -> Answer {
+    Box::new(move |stored| {
+        let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });
+    })
+}
