@@ -2,6 +2,8 @@
 //!
 //! The map, one line a module; `ARCHITECTURE.md` says who may import whom.
 
+/// Who may: parties, keys, sessions, roles.
+pub mod access;
 /// The life cycle of an agreement: states, assessment.
 pub mod agreement;
 /// The provider's applications and their arguments.

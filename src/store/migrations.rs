@@ -70,5 +70,5 @@ fn checksum<D: Dialect>(migration: &Migration) -> String {
     let mut digest = Sha256::new();
     digest.update(migration.sql);
     digest.update(own::<D>(migration).unwrap_or_default());
-    super::rows::hex(&digest.finalize())
+    super::hex(&digest.finalize())
 }

@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod executions;
 mod idempotency;
+mod keys;
 mod lease;
 mod migrations;
 mod resources;
@@ -31,8 +32,10 @@ pub use bindings::Binding;
 pub use commit::Change;
 pub use error::Error;
 pub use idempotency::{IDEMPOTENCY_KEPT, Idempotent};
+pub use keys::{KeyRow, SessionRow};
 pub use lease::Lease;
 pub use resources::ResourceRow;
+pub use rows::hex;
 
 use engine::{Dialect, Value, execute, fetch};
 use rows::Columns;

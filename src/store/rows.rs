@@ -107,7 +107,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> String {
 }
 
 /// Lower-case hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes
         .iter()

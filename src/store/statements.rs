@@ -95,4 +95,19 @@ statements! {
     IDEMPOTENT = "SELECT party, key, request_hash, agreement, created_us FROM idempotency \
         WHERE party = $1 AND key = $2";
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
+
+    // Keys and sessions.
+    INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys ORDER BY id";
+    KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys \
+        WHERE digest = $1";
+    REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL";
+    INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";
+    SESSION = "SELECT k.id, k.digest, k.party, k.role, k.label, k.created_us, k.expires_us, k.revoked_us, \
+        s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";
+    DELETE_SESSION = "DELETE FROM sessions WHERE digest = $1";
+    FORGET_SESSIONS = "DELETE FROM sessions WHERE expires_us <= $1";
+    FORGET_OLDEST_SESSIONS = "DELETE FROM sessions WHERE api_key = $1 AND digest NOT IN (SELECT digest FROM sessions \
+        WHERE api_key = $1 ORDER BY expires_us DESC, digest LIMIT $2)";
 }

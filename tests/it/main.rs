@@ -1,5 +1,6 @@
 //! One test binary, a module a topic.
 
+mod access;
 mod execution;
 mod licences;
 mod store;

@@ -1,0 +1,313 @@
+//! Who may: a caller shows an API key, or a session that was opened with one, and is then a party in a role. What a
+//! party may see is decided where it asks; here only who it is.
+//!
+//! A key is looked up at every request, so that revoking it works at once. Lookups go by the digest of what was sent:
+//! how long they take tells about digests only, which lead nowhere.
+
+mod operator_key;
+mod secret;
+
+use uuid::Uuid;
+
+pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
+pub use secret::Secret;
+
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::store::{self, KeyRow, Store};
+
+/// How long a portal session lasts at most, in microseconds: a working day and some.
+pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
+/// Sessions of one key at a time; signing in once more ends the oldest.
+const SESSIONS_PER_KEY: u32 = 32;
+/// The longest name of a party, and the longest label of a key, in characters.
+pub const NAME_LENGTH_MAX: usize = 100;
+/// The party of the operator key that is made at the first start.
+pub const OPERATOR_PARTY: &str = "operator";
+
+/// What a caller may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Makes offers and sees its own agreements.
+    Consumer,
+    /// Sees everybody's.
+    Operator,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 2] = [Self::Consumer, Self::Operator];
+
+    /// The word that is stored and shown.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Consumer => "consumer",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The role that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.word() == word)
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The party that it acts for.
+    pub party: String,
+    /// What it may do.
+    pub role: Role,
+    /// The key that it showed, now or when it signed in.
+    pub key: Uuid,
+}
+
+/// A key that was just made: the only time that its secret is known.
+#[derive(Debug)]
+pub struct NewKey {
+    /// What it is called when it is revoked.
+    pub id: Uuid,
+    /// What its owner sends.
+    pub secret: Secret,
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyInfo {
+    /// What it is called when it is revoked.
+    pub id: Uuid,
+    /// Whom it stands for.
+    pub party: String,
+    /// What its owner may do.
+    pub role: Role,
+    /// What its maker calls it.
+    pub label: Option<String>,
+    /// When it was made.
+    pub created: Micros,
+    /// From when on it is worth nothing.
+    pub expires: Option<Micros>,
+    /// When it was revoked.
+    pub revoked: Option<Micros>,
+}
+
+/// A portal session that was just opened.
+#[derive(Debug)]
+pub struct Session {
+    /// The value of the cookie.
+    pub cookie: Secret,
+    /// What every form of the session must bring back.
+    pub csrf: Secret,
+    /// Until when it lasts.
+    pub expires: Micros,
+}
+
+/// Why a key could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The name of a party or a label that cannot be one.
+    #[error("{0}")]
+    Invalid(String),
+    /// The operator key's file cannot be read or written.
+    #[error("cannot keep the operator key in {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// The operating system has no randomness to give.
+    #[error("no randomness: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+/// Keys and sessions of a store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Access {
+    store: Store,
+    clock: Clock,
+}
+
+impl Access {
+    /// The keys of `store`, at the time of `clock`.
+    pub fn new(store: Store, clock: Clock) -> Self {
+        Self { store, clock }
+    }
+
+    /// Who sends this key; `None` where it is none of ours, or expired or revoked.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn authenticate(&self, bearer: &str) -> Result<Option<Caller>, store::Error> {
+        let Some(secret) = Secret::parse_key(bearer) else {
+            return Ok(None);
+        };
+        let found = self.store.key_by_digest(&secret.digest()).await?;
+        match found.filter(|key| secret.has_digest(&key.digest)) {
+            Some(key) => self.caller(key),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes a key for a party.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the party or the label is no name, or the key would be worth nothing from the start.
+    pub async fn add_key(
+        &self,
+        party: &str,
+        role: Role,
+        label: Option<&str>,
+        expires: Option<Micros>,
+    ) -> Result<NewKey, Error> {
+        check_name("the party", party)?;
+        label.map_or(Ok(()), |label| check_name("the label", label))?;
+        if expires.is_some_and(|expires| expires <= self.clock.micros()) {
+            return Err(Error::Invalid("the key would have expired already".into()));
+        }
+        let secret = Secret::key()?;
+        let id = self.store_key(&secret, party, role, label, expires).await?;
+        Ok(NewKey { id, secret })
+    }
+
+    /// Every key that was ever made, oldest first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn keys(&self) -> Result<Vec<KeyInfo>, store::Error> {
+        self.store.keys().await?.into_iter().map(info).collect()
+    }
+
+    /// Makes a key and its sessions worth nothing from now on; false where there is no such key, or it was revoked
+    /// before.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn revoke(&self, id: Uuid) -> Result<bool, store::Error> {
+        self.store.revoke_key(id, self.clock.micros()).await
+    }
+
+    /// Opens a session with a key; `None` where the key is worth nothing.
+    ///
+    /// # Errors
+    /// Those of the store, and where there is no randomness.
+    pub async fn sign_in(&self, bearer: &str) -> Result<Option<Session>, Error> {
+        let Some(caller) = self.authenticate(bearer).await? else {
+            return Ok(None);
+        };
+        let now = self.clock.micros();
+        let cookie = Secret::session()?;
+        let expires = now.saturating_add(SESSION_LASTS);
+        self.store
+            .add_session(&cookie.digest(), caller.key, expires, now, SESSIONS_PER_KEY)
+            .await?;
+        Ok(Some(Session {
+            csrf: csrf(&cookie),
+            cookie,
+            expires,
+        }))
+    }
+
+    /// Whose session a cookie is, and what its forms must bring back ([`Secret::is`]); `None` where it has ended, or its key has.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn session(&self, cookie: &str) -> Result<Option<(Caller, Secret)>, store::Error> {
+        let Some(cookie) = Secret::parse_session(cookie) else {
+            return Ok(None);
+        };
+        let Some(row) = self.store.session(&cookie.digest()).await? else {
+            return Ok(None);
+        };
+        if row.expires <= self.clock.micros() {
+            return Ok(None);
+        }
+        Ok(self.caller(row.key)?.map(|caller| (caller, csrf(&cookie))))
+    }
+
+    /// Ends a session, if it is one.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn sign_out(&self, cookie: &str) -> Result<(), store::Error> {
+        if let Some(cookie) = Secret::parse_session(cookie) {
+            self.store.remove_session(&cookie.digest()).await?;
+        }
+        Ok(())
+    }
+
+    /// The caller that a key stands for, if it is worth anything now.
+    fn caller(&self, key: KeyRow) -> Result<Option<Caller>, store::Error> {
+        let now = self.clock.micros();
+        if key.revoked.is_some() || key.expires.is_some_and(|expires| expires <= now) {
+            return Ok(None);
+        }
+        let key = info(key)?;
+        Ok(Some(Caller {
+            party: key.party,
+            role: key.role,
+            key: key.id,
+        }))
+    }
+
+    async fn store_key(
+        &self,
+        secret: &Secret,
+        party: &str,
+        role: Role,
+        label: Option<&str>,
+        expires: Option<Micros>,
+    ) -> Result<Uuid, store::Error> {
+        let key = KeyRow {
+            id: Uuid::now_v7(),
+            digest: secret.digest(),
+            party: party.to_owned(),
+            role: role.word().to_owned(),
+            label: label.map(str::to_owned),
+            created: self.clock.micros(),
+            expires,
+            revoked: None,
+        };
+        self.store.add_key(&key).await?;
+        Ok(key.id)
+    }
+}
+
+/// The token against requests forged by other sites follows from the session, so that it need not be stored.
+fn csrf(cookie: &Secret) -> Secret {
+    cookie.derive("bespeak portal form")
+}
+
+fn info(row: KeyRow) -> Result<KeyInfo, store::Error> {
+    let role = Role::from_word(&row.role)
+        .ok_or_else(|| store::Error::Corrupt(format!("key {}: role is {:?}", row.id, row.role)))?;
+    Ok(KeyInfo {
+        id: row.id,
+        party: row.party,
+        role,
+        label: row.label,
+        created: row.created,
+        expires: row.expires,
+        revoked: row.revoked,
+    })
+}
+
+/// Names stand in logs, headings and lists: one line, not empty, not endless.
+fn check_name(what: &str, name: &str) -> Result<(), Error> {
+    if name.trim().is_empty() || name.trim() != name {
+        return Err(Error::Invalid(format!(
+            "{what} is empty or begins or ends with a space"
+        )));
+    }
+    if name.chars().count() > NAME_LENGTH_MAX {
+        return Err(Error::Invalid(format!(
+            "{what} is longer than {NAME_LENGTH_MAX} characters"
+        )));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Error::Invalid(format!("{what} has a control character")));
+    }
+    Ok(())
+}

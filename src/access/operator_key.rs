@@ -1,0 +1,93 @@
+//! The first operator key: made at the first start, kept in a file of the data folder that holds nothing else.
+//!
+//! The file is complete on disk before the key is stored. A crash in between leaves a file whose key nobody knows yet:
+//! the next start stores it then. So a start never ends without a usable key in the file, and no key is stored that
+//! nobody has.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::{Access, Error, OPERATOR_PARTY, Role, Secret};
+
+/// Name of the file in the data folder.
+pub const OPERATOR_KEY_FILE: &str = "operator.key";
+const LABEL: &str = "made at start";
+
+/// The operator key of the data folder.
+#[derive(Debug)]
+pub struct OperatorKey {
+    /// What its owner sends.
+    pub secret: Secret,
+    /// The file that holds it.
+    pub path: PathBuf,
+    /// Whether it was made just now, and is to be shown.
+    pub is_new: bool,
+}
+
+impl Access {
+    /// Sees to it that the data folder has a file with an operator key that works: the one that is there, else a new
+    /// one. A key that was revoked or has expired is replaced, never revived.
+    ///
+    /// # Errors
+    /// [`Error::File`], and those of the store.
+    pub async fn ensure_operator_key(&self, data_dir: &Path) -> Result<OperatorKey, Error> {
+        let path = data_dir.join(OPERATOR_KEY_FILE);
+        let failed = |source| Error::File {
+            path: path.display().to_string(),
+            source,
+        };
+        if let Some(secret) = read(&path).map_err(failed)? {
+            if self.store.key_by_digest(&secret.digest()).await?.is_none() {
+                self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
+                    .await?;
+            }
+            let caller = self.authenticate(secret.expose()).await?;
+            if caller.is_some_and(|caller| caller.role == Role::Operator) {
+                return Ok(OperatorKey {
+                    secret,
+                    path,
+                    is_new: false,
+                });
+            }
+        }
+        let secret = Secret::key()?;
+        write(data_dir, &path, &secret).map_err(failed)?;
+        self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
+            .await?;
+        Ok(OperatorKey {
+            secret,
+            path,
+            is_new: true,
+        })
+    }
+}
+
+/// The key in the file, where there is one; the file is made private again if it is not.
+fn read(path: &Path) -> io::Result<Option<Secret>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(Secret::parse_key(text.trim()))
+}
+
+/// Puts the key there whole or not at all, and lasting.
+fn write(folder: &Path, path: &Path, secret: &Secret) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let unfinished = path.with_extension("key.new");
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(secret.expose().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    File::open(folder)?.sync_all()
+}

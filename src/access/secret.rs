@@ -1,0 +1,145 @@
+//! Secrets: 256 random bits each, shown once, and kept by us only as their SHA-256. A digest needs no salt and no slow
+//! function where the secret cannot be guessed in the first place.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::store::hex;
+
+/// What the text of an API key begins with, so that people and scanners of leaked secrets know one when they see it.
+const KEY_PREFIX: &str = "bsp_";
+/// Hexadecimal digits of the random part.
+const DIGITS: usize = 64;
+
+/// A text that whoever has it may act with. It is not shown by `Debug`, and has no `Display`.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A new API key.
+    ///
+    /// # Errors
+    /// Where the operating system has no randomness.
+    pub(super) fn key() -> Result<Self, getrandom::Error> {
+        Ok(Self(format!("{KEY_PREFIX}{}", random()?)))
+    }
+
+    /// A new session.
+    ///
+    /// # Errors
+    /// Where the operating system has no randomness.
+    pub(super) fn session() -> Result<Self, getrandom::Error> {
+        Ok(Self(random()?))
+    }
+
+    /// What somebody sent as an API key, if it has the form of one.
+    pub(super) fn parse_key(text: &str) -> Option<Self> {
+        text.strip_prefix(KEY_PREFIX)
+            .is_some_and(is_random)
+            .then(|| Self(text.to_owned()))
+    }
+
+    /// What somebody sent as a session, if it has the form of one.
+    pub(super) fn parse_session(text: &str) -> Option<Self> {
+        is_random(text).then(|| Self(text.to_owned()))
+    }
+
+    /// The text, to be shown to its owner or sent.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What is stored of it.
+    pub(super) fn digest(&self) -> String {
+        hex(&Sha256::digest(&self.0))
+    }
+
+    /// Another secret that only who has this one can know, and that does not give this one away.
+    pub(super) fn derive(&self, purpose: &str) -> Self {
+        Self(hex(&Sha256::new()
+            .chain_update(purpose)
+            .chain_update(&self.0)
+            .finalize()))
+    }
+
+    /// Whether this is what somebody sent, in a time that does not tell how near it comes.
+    pub fn is(&self, sent: &str) -> bool {
+        self.0.as_bytes().ct_eq(sent.as_bytes()).into()
+    }
+
+    /// Whether it is what `digest` was made from, in a time that does not tell how near it comes.
+    pub(super) fn has_digest(&self, digest: &str) -> bool {
+        self.digest().as_bytes().ct_eq(digest.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// 256 random bits in hexadecimal.
+fn random() -> Result<String, getrandom::Error> {
+    let mut bits = [0; DIGITS / 2];
+    getrandom::fill(&mut bits)?;
+    Ok(hex(&bits))
+}
+
+fn is_random(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_its_prefix_and_256_bits_and_no_two_are_the_same() {
+        let (one, two) = (
+            Secret::key().expect("randomness"),
+            Secret::key().expect("randomness"),
+        );
+        assert_ne!(one.expose(), two.expose());
+        assert!(one.has_digest(&one.digest()) && !one.has_digest(&two.digest()));
+        assert!(Secret::parse_key(one.expose()).is_some());
+        assert!(
+            Secret::parse_session(one.expose()).is_none(),
+            "a key is not a session"
+        );
+        let session = Secret::session().expect("randomness");
+        assert!(Secret::parse_session(session.expose()).is_some());
+        assert!(
+            Secret::parse_key(session.expose()).is_none(),
+            "nor the other way round"
+        );
+    }
+
+    #[test]
+    fn what_has_not_the_form_of_a_key_is_none() {
+        let good = Secret::key().expect("randomness").expose().to_owned();
+        let upper = good.to_uppercase();
+        let longer = format!("{good}0");
+        for text in [
+            "",
+            "bsp_",
+            &good[..good.len() - 1],
+            &longer,
+            &upper,
+            &good[4..],
+            "bsp_é",
+            " ",
+        ] {
+            assert!(Secret::parse_key(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_shown_by_debug_formatting() {
+        let secret = Secret::key().expect("randomness");
+        assert!(!format!("{secret:?} {secret:#?}").contains(&secret.expose()[4..12]));
+        assert_ne!(secret.derive("csrf").expose(), secret.digest());
+    }
+}

@@ -1,0 +1,157 @@
+//! API keys and portal sessions: rows only, what they mean is decided in `access`. Of a secret its digest is all that
+//! comes here.
+
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute};
+use super::rows::Columns;
+use super::{Database, Error, Store, on, statements};
+use crate::clock::Micros;
+
+/// An API key without its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    /// What it is called when it is revoked.
+    pub id: Uuid,
+    /// SHA-256 of the secret, in lower-case hexadecimal.
+    pub digest: String,
+    /// Whom it stands for.
+    pub party: String,
+    /// The word of its role.
+    pub role: String,
+    /// What its maker calls it.
+    pub label: Option<String>,
+    /// When it was made.
+    pub created: Micros,
+    /// From when on it is worth nothing.
+    pub expires: Option<Micros>,
+    /// When it was revoked.
+    pub revoked: Option<Micros>,
+}
+
+/// A session and the key that it was opened with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    /// The key as it is now.
+    pub key: KeyRow,
+    /// From when on the session is worth nothing.
+    pub expires: Micros,
+}
+
+impl Store {
+    /// Stores a new key.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where its id or digest is taken, [`Error::Unavailable`].
+    pub async fn add_key(&self, key: &KeyRow) -> Result<(), Error> {
+        let values = [
+            key.id.into(),
+            (&key.digest).into(),
+            (&key.party).into(),
+            (&key.role).into(),
+            (&key.label).into(),
+            key.created.into(),
+            key.expires.into(),
+        ];
+        on!(self, database => database.write(statements::INSERT_KEY, &values).await)?;
+        Ok(())
+    }
+
+    /// Every key, oldest first: people make them one by one, so that they are never many.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn keys(&self) -> Result<Vec<KeyRow>, Error> {
+        on!(self, database => database.read(statements::KEYS, &[], read).await)
+    }
+
+    /// The key with this digest, whether or not it is still worth anything.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>, Error> {
+        on!(self, database => Ok(database.read(statements::KEY_BY_DIGEST, &[digest.into()], read).await?.pop()))
+    }
+
+    /// Revokes a key; false where there is none with this id that was not revoked before.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool, Error> {
+        let values = [id.into(), now.into()];
+        Ok(on!(self, database => database.write(statements::REVOKE_KEY, &values).await)? == 1)
+    }
+
+    /// Opens a session with a key, and forgets those that have expired at `now` and the key's own beyond its `most`
+    /// that last longest.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where there is no such key, [`Error::Unavailable`].
+    pub async fn add_session(
+        &self,
+        digest: &str,
+        key: Uuid,
+        expires: Micros,
+        now: Micros,
+        most: u32,
+    ) -> Result<(), Error> {
+        on!(self, database => add_session(database, digest, key, expires, now, most).await)
+    }
+
+    /// The session with this digest, whether or not it is still worth anything.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>, Error> {
+        on!(self, database => Ok(database.read(statements::SESSION, &[digest.into()], read_session).await?.pop()))
+    }
+
+    /// Ends a session; false where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn remove_session(&self, digest: &str) -> Result<bool, Error> {
+        Ok(on!(self, database => database.write(statements::DELETE_SESSION, &[digest.into()]).await)? == 1)
+    }
+}
+
+async fn add_session<D: Dialect>(
+    database: &Database<D>,
+    digest: &str,
+    key: Uuid,
+    expires: Micros,
+    now: Micros,
+    most: u32,
+) -> Result<(), Error> {
+    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    execute::<D>(&mut transaction, statements::FORGET_SESSIONS, &[now.into()]).await?;
+    let values = [digest.into(), key.into(), expires.into()];
+    execute::<D>(&mut transaction, statements::INSERT_SESSION, &values).await?;
+    execute::<D>(
+        &mut transaction,
+        statements::FORGET_OLDEST_SESSIONS,
+        &[key.into(), most.into()],
+    )
+    .await?;
+    Ok(transaction.commit().await?)
+}
+
+fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<KeyRow, Error> {
+    Ok(KeyRow {
+        id: row.id("id")?,
+        digest: row.text("digest")?,
+        party: row.text("party")?,
+        role: row.text("role")?,
+        label: row.maybe_text("label")?,
+        created: row.integer("created_us")?,
+        expires: row.maybe_integer("expires_us")?,
+        revoked: row.maybe_integer("revoked_us")?,
+    })
+}
+
+fn read_session<D: Dialect>(row: &Columns<'_, D>) -> Result<SessionRow, Error> {
+    Ok(SessionRow {
+        key: read(row)?,
+        expires: row.integer("session_expires_us")?,
+    })
+}

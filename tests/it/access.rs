@@ -1,0 +1,370 @@
+//! Keys and sessions: who shows what is who, and for how long: on both engines.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use bespeak::access::{Access, Caller, Error, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS};
+use bespeak::clock::Clock;
+use bespeak::store::Store;
+use uuid::Uuid;
+
+use crate::store::tamper;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    a_key_stands_for_its_party_and_role,
+    a_key_ends_when_it_expires_or_is_revoked,
+    names_that_are_none_are_refused,
+    a_session_ends_with_its_time_its_key_or_by_signing_out,
+    a_key_has_a_bounded_number_of_sessions,
+    no_secret_is_stored,
+    the_operator_key_is_made_once_and_kept_private,
+    a_start_that_was_cut_short_leaves_a_usable_operator_key,
+    an_operator_key_that_was_revoked_is_replaced_not_revived,
+);
+
+const NOW: i64 = 1_000_000;
+
+async fn access(url: &str) -> (Access, Clock) {
+    let clock = Clock::standing_at(NOW);
+    let store = Store::open(url).await.expect("an empty database can be opened");
+    (Access::new(store, clock.clone()), clock)
+}
+
+async fn a_key_stands_for_its_party_and_role(url: String) {
+    let (access, _) = access(&url).await;
+    let consumer = access
+        .add_key("Ünïcorp 'AG'", Role::Consumer, Some("laptop"), None)
+        .await
+        .expect("a key");
+    let operator = access
+        .add_key("ops", Role::Operator, None, Some(NOW + 5))
+        .await
+        .expect("a key");
+    for (key, party, role) in [
+        (&consumer, "Ünïcorp 'AG'", Role::Consumer),
+        (&operator, "ops", Role::Operator),
+    ] {
+        let caller = Caller {
+            party: party.into(),
+            role,
+            key: key.id,
+        };
+        assert_eq!(
+            access.authenticate(key.secret.expose()).await.expect("an answer"),
+            Some(caller)
+        );
+    }
+    let mut near = consumer.secret.expose().to_owned();
+    let last = if near.ends_with('0') { '1' } else { '0' };
+    near.pop();
+    near.push(last);
+    for other in [near.as_str(), "", "bsp_", &"f".repeat(100_000), "' OR 1=1 --"] {
+        assert_eq!(access.authenticate(other).await.expect("an answer"), None);
+    }
+    let known = access.keys().await.expect("they are there");
+    assert_eq!(known.len(), 2);
+    assert_eq!(
+        (known[0].id, known[0].label.as_deref(), known[0].expires),
+        (consumer.id, Some("laptop"), None)
+    );
+    assert_eq!(
+        (known[1].role, known[1].expires, known[1].created),
+        (Role::Operator, Some(NOW + 5), NOW)
+    );
+}
+
+async fn a_key_ends_when_it_expires_or_is_revoked(url: String) {
+    let (access, clock) = access(&url).await;
+    let key = access
+        .add_key("a", Role::Consumer, None, Some(NOW + 10))
+        .await
+        .expect("a key");
+    let works = |key: String| {
+        let access = access.clone();
+        async move { access.authenticate(&key).await.expect("an answer").is_some() }
+    };
+    let text = key.secret.expose().to_owned();
+    clock.set(NOW + 9);
+    assert!(works(text.clone()).await);
+    clock.set(NOW + 10);
+    assert!(!works(text).await);
+    let key = access
+        .add_key("a", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    assert!(works(key.secret.expose().to_owned()).await);
+    assert!(access.revoke(key.id).await.expect("an answer"));
+    assert!(!works(key.secret.expose().to_owned()).await);
+    assert!(!access.revoke(key.id).await.expect("an answer"), "once is enough");
+    assert!(
+        !access.revoke(Uuid::nil()).await.expect("an answer"),
+        "there is no such key"
+    );
+    assert_eq!(
+        access.keys().await.expect("they are there")[1].revoked,
+        Some(NOW + 10)
+    );
+}
+
+async fn names_that_are_none_are_refused(url: String) {
+    let (access, _) = access(&url).await;
+    let long = "x".repeat(NAME_LENGTH_MAX + 1);
+    for name in ["", " ", " a", "a ", "a\nb", "\u{7f}", &long] {
+        let party = access.add_key(name, Role::Consumer, None, None).await;
+        let label = access.add_key("a", Role::Consumer, Some(name), None).await;
+        assert!(matches!(party, Err(Error::Invalid(_))), "{name:?}: {party:?}");
+        assert!(matches!(label, Err(Error::Invalid(_))), "{name:?}: {label:?}");
+    }
+    let late = access.add_key("a", Role::Consumer, None, Some(NOW)).await;
+    assert!(matches!(late, Err(Error::Invalid(_))), "{late:?}");
+    assert!(access.keys().await.expect("an answer").is_empty());
+}
+
+async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
+    let (access, clock) = access(&url).await;
+    assert!(access.sign_in("bsp_nonsense").await.expect("an answer").is_none());
+    let key = access
+        .add_key("a", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    let one = access
+        .sign_in(key.secret.expose())
+        .await
+        .expect("an answer")
+        .expect("the key is good");
+    let two = access
+        .sign_in(key.secret.expose())
+        .await
+        .expect("an answer")
+        .expect("the key is good");
+    assert_ne!(one.cookie.expose(), two.cookie.expose());
+    assert_eq!(one.expires, NOW + SESSION_LASTS);
+    let (caller, csrf) = access
+        .session(one.cookie.expose())
+        .await
+        .expect("an answer")
+        .expect("it is open");
+    assert_eq!((caller.party.as_str(), caller.key), ("a", key.id));
+    assert!(csrf.is(one.csrf.expose()), "the token is the same each time");
+    assert!(
+        !csrf.is(two.csrf.expose()) && !csrf.is(""),
+        "and of this session alone"
+    );
+    assert!(
+        access
+            .session(one.csrf.expose())
+            .await
+            .expect("an answer")
+            .is_none(),
+        "it opens nothing"
+    );
+    assert!(
+        access
+            .session(key.secret.expose())
+            .await
+            .expect("an answer")
+            .is_none(),
+        "a key is no session"
+    );
+
+    access
+        .sign_out(one.cookie.expose())
+        .await
+        .expect("it can be ended");
+    access.sign_out("nonsense").await.expect("nothing happens");
+    assert!(
+        access
+            .session(one.cookie.expose())
+            .await
+            .expect("an answer")
+            .is_none()
+    );
+    assert!(
+        access
+            .session(two.cookie.expose())
+            .await
+            .expect("an answer")
+            .is_some(),
+        "the other goes on"
+    );
+    clock.set(two.expires);
+    assert!(
+        access
+            .session(two.cookie.expose())
+            .await
+            .expect("an answer")
+            .is_none()
+    );
+    let three = access
+        .sign_in(key.secret.expose())
+        .await
+        .expect("an answer")
+        .expect("the key is good");
+    access.revoke(key.id).await.expect("it can be revoked");
+    assert!(
+        access
+            .session(three.cookie.expose())
+            .await
+            .expect("an answer")
+            .is_none()
+    );
+}
+
+async fn a_key_has_a_bounded_number_of_sessions(url: String) {
+    let (access, clock) = access(&url).await;
+    let key = access
+        .add_key("a", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    let other = access
+        .add_key("b", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    let theirs = access
+        .sign_in(other.secret.expose())
+        .await
+        .expect("an answer")
+        .expect("the key is good");
+    let mut cookies = vec![];
+    for at in 0..40 {
+        clock.set(NOW + at);
+        let session = access
+            .sign_in(key.secret.expose())
+            .await
+            .expect("an answer")
+            .expect("the key is good");
+        cookies.push(session.cookie);
+    }
+    let mut open = vec![];
+    for cookie in &cookies {
+        open.push(
+            access
+                .session(cookie.expose())
+                .await
+                .expect("an answer")
+                .is_some(),
+        );
+    }
+    assert_eq!(open.iter().filter(|open| **open).count(), 32);
+    assert!(open[8..].iter().all(|open| *open), "the newest are kept");
+    assert!(
+        access
+            .session(theirs.cookie.expose())
+            .await
+            .expect("an answer")
+            .is_some()
+    );
+}
+
+async fn no_secret_is_stored(url: String) {
+    let (access, _) = access(&url).await;
+    let key = access
+        .add_key("a", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    let session = access
+        .sign_in(key.secret.expose())
+        .await
+        .expect("an answer")
+        .expect("the key is good");
+    for (what, secret) in [
+        ("key", &key.secret),
+        ("cookie", &session.cookie),
+        ("token", &session.csrf),
+    ] {
+        let shown = format!("{access:?} {key:?} {session:?}");
+        assert!(!shown.contains(secret.expose()), "the {what} is shown");
+    }
+    let store = Store::open(&url).await.expect("it can be opened");
+    let row = &store.keys().await.expect("it is there")[0];
+    assert_eq!(row.digest.len(), 64);
+    assert!(!key.secret.expose().contains(&row.digest));
+    assert!(
+        store
+            .session(session.cookie.expose())
+            .await
+            .expect("an answer")
+            .is_none()
+    );
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+async fn is_operator(access: &Access, key: &str) -> bool {
+    access
+        .authenticate(key)
+        .await
+        .expect("an answer")
+        .is_some_and(|caller| caller.role == Role::Operator)
+}
+
+async fn the_operator_key_is_made_once_and_kept_private(url: String) {
+    let (access, _) = access(&url).await;
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let first = access.ensure_operator_key(&data).await.expect("a key");
+    assert!(first.is_new);
+    assert_eq!(first.path, data.join(OPERATOR_KEY_FILE));
+    assert_eq!(
+        fs::read_to_string(&first.path).expect("it is there"),
+        first.secret.expose()
+    );
+    assert_eq!((mode(&first.path), mode(&data)), (0o600, 0o700));
+    assert_eq!(
+        fs::read_dir(&data).expect("it is there").count(),
+        1,
+        "nothing else is left"
+    );
+    assert!(is_operator(&access, first.secret.expose()).await);
+    fs::set_permissions(&first.path, fs::Permissions::from_mode(0o644)).expect("somebody opens it");
+    let again = access.ensure_operator_key(&data).await.expect("a key");
+    assert!(!again.is_new);
+    assert_eq!(again.secret.expose(), first.secret.expose());
+    assert_eq!(mode(&first.path), 0o600);
+    assert_eq!(access.keys().await.expect("they are there").len(), 1);
+}
+
+async fn a_start_that_was_cut_short_leaves_a_usable_operator_key(url: String) {
+    let (access, _) = access(&url).await;
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    // Cut after the file was written, before the key was stored.
+    let first = access.ensure_operator_key(folder.path()).await.expect("a key");
+    tamper(&url, "DELETE FROM api_keys").await;
+    let second = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert_eq!(second.secret.expose(), first.secret.expose());
+    assert!(is_operator(&access, second.secret.expose()).await);
+    // Cut while the file was being written.
+    let unfinished = folder.path().join("operator.key.new");
+    fs::rename(&first.path, &unfinished).expect("it can be moved");
+    fs::write(&unfinished, "bsp_12").expect("it can be written");
+    let third = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert!(third.is_new && is_operator(&access, third.secret.expose()).await);
+    // And one that says nothing.
+    fs::write(&third.path, "").expect("it can be written");
+    let fourth = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert!(fourth.is_new && is_operator(&access, fourth.secret.expose()).await);
+    assert_eq!((mode(&fourth.path), unfinished.exists()), (0o600, false));
+}
+
+async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
+    let (access, _) = access(&url).await;
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let first = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let id = access.keys().await.expect("they are there")[0].id;
+    access.revoke(id).await.expect("it can be revoked");
+    let second = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert!(second.is_new && is_operator(&access, second.secret.expose()).await);
+    assert!(!is_operator(&access, first.secret.expose()).await);
+    // A consumer's key in that file does not become an operator's.
+    let consumer = access
+        .add_key("a", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    fs::write(&second.path, consumer.secret.expose()).expect("it can be written");
+    let third = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert!(third.is_new && !is_operator(&access, consumer.secret.expose()).await);
+}
