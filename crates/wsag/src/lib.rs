@@ -1,1 +1,39 @@
-//! WS-Agreement documents.
+//! WS-Agreement documents: guard, reading, writing, creation constraints.
+//!
+//! The crate turns bytes into typed documents and typed documents into XML, and says of every document that is not
+//! what it should be where and why. It is pure: no input or output, no clock, and no URI is ever followed. It knows
+//! nothing of scheduling; what a document asks for is the service's business.
+//!
+//! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree, [`read`] makes a
+//! [`Message`] of it or collects [`Violations`], [`rules::check`] applies what a schema cannot say, and
+//! [`constraints::CompiledTemplate::check`] holds an offer against its template.
+
+pub mod agreements;
+pub mod allocation;
+pub mod constraints;
+mod datatypes;
+mod document;
+pub mod endpoint;
+pub mod expression;
+pub mod guarantees;
+pub mod guard;
+pub mod job;
+pub mod listings;
+mod message;
+pub mod negotiations;
+pub mod ns;
+pub mod placement;
+mod reader;
+pub mod refusals;
+pub mod rules;
+pub mod scheduling;
+pub mod states;
+pub mod templates;
+pub mod terms;
+pub mod time;
+mod violation;
+mod writer;
+
+pub use document::{Document, Fragment};
+pub use message::{Message, read};
+pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};

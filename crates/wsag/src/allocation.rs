@@ -1,0 +1,60 @@
+//! When it is to run: `arp:AllocationTimeConstraint`.
+
+use crate::datatypes;
+use crate::document::{Fragment, Node};
+use crate::ns::ARP;
+use crate::reader::{Check, Sequence};
+use crate::time::DateTime;
+use crate::writer::Xml;
+
+/// Run `duration` seconds anywhere between `start` and `end`. Each part may be absent; whether it then has a
+/// default is the service's decision. That the end lies after the start is a rule of the service
+/// ([`crate::rules`]), not of the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AllocationTimeConstraint {
+    /// Earliest start. Round up ([`DateTime::ceil`]).
+    pub start: Option<DateTime>,
+    /// Latest completion. Round down ([`DateTime::floor`]).
+    pub end: Option<DateTime>,
+    /// Seconds.
+    pub duration: Option<i32>,
+}
+
+/// Reads a window.
+pub(crate) fn read(check: &mut Check, node: Node<'_>) -> AllocationTimeConstraint {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let start = sequence
+        .optional(ARP, "StartTime")
+        .and_then(|node| check.date_time(node));
+    let end = sequence
+        .optional(ARP, "EndTime")
+        .and_then(|node| check.date_time(node));
+    let duration = sequence
+        .optional(ARP, "Duration")
+        .and_then(|node| check.simple(node, seconds));
+    sequence.end(check);
+    AllocationTimeConstraint { start, end, duration }
+}
+
+fn seconds(text: &str) -> Result<i32, String> {
+    let value = datatypes::integer(text).and_then(|value| i32::try_from(value).ok());
+    value.ok_or_else(|| "a whole number of seconds is expected, such as 3600".to_owned())
+}
+
+impl AllocationTimeConstraint {
+    /// As a fragment, for a service description term.
+    pub fn to_fragment(&self) -> Fragment {
+        let mut xml = Xml::fragment("arp:AllocationTimeConstraint", &["arp"]);
+        xml.optional_element(
+            "arp:StartTime",
+            self.start.map(|time| time.to_string()).as_deref(),
+        );
+        xml.optional_element("arp:EndTime", self.end.map(|time| time.to_string()).as_deref());
+        xml.optional_element(
+            "arp:Duration",
+            self.duration.map(|seconds| seconds.to_string()).as_deref(),
+        );
+        Fragment::written(xml.finish())
+    }
+}

@@ -1,0 +1,439 @@
+//! Creation constraints: what a template demands of the offers made from it (GFD.192, section 5.1).
+//!
+//! Each item selects nodes of the offer by its Location. Facets and simple types hold for every selected node; an
+//! item that selects nothing is met, because to be absent is the business of a particle: one that needs children
+//! must select at least one element, and its children must match. A `Constraint` is an expression in our dialect
+//! over what the offer says (`ready`, `deadline`, `duration`, `nodes`); where a value is absent it decides nothing.
+//!
+//! A template is compiled once. What cannot be evaluated is kept with its reason, and every offer is then refused
+//! with it: a constraint that nobody checks must not look like one that was met.
+
+mod location;
+mod particles;
+mod types;
+
+use uppsala::NodeKind;
+
+use crate::constraints::location::Location;
+use crate::constraints::particles::Particle;
+use crate::constraints::types::Type;
+use crate::document::{Document, Node};
+use crate::expression::{Parsed, Value, Variables};
+use crate::guarantees::{Expression, read_expression};
+use crate::job;
+use crate::ns::{ARP, JSDL, WSAG, XS};
+use crate::reader::{Check, Sequence, collapse};
+use crate::rules;
+use crate::templates::Template;
+use crate::terms::token;
+use crate::time::Duration;
+use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind};
+
+/// Most items and constraints of one template; each costs every offer an evaluation.
+pub const ITEMS_MAX: usize = 100;
+
+/// A template made ready to check offers.
+pub struct CompiledTemplate {
+    id: String,
+    name: Option<String>,
+    items: Vec<Item>,
+    constraints: Vec<(String, Parsed)>,
+    problems: Vec<Violation>,
+}
+
+struct Item {
+    name: String,
+    /// As it was written, for messages.
+    text: String,
+    location: Location,
+    rule: Rule,
+}
+
+enum Rule {
+    Nothing,
+    Value(Type),
+    Content(Particle),
+}
+
+/// Reads `wsag:CreationConstraints` as far as the schema goes; what stands in an `ItemConstraint` is XML Schema.
+pub(crate) fn check_structure(check: &mut Check, node: Node<'_>) {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let items = sequence.many(WSAG, "Item");
+    let constraints = sequence.many(WSAG, "Constraint");
+    sequence.end(check);
+    for node in items {
+        check.attributes(node, &[(WSAG, "Name")]);
+        check.required_attribute(node, (WSAG, "Name"), token);
+        let mut sequence = Sequence::of(check, node);
+        let location = sequence.required(check, WSAG, "Location");
+        let constraint = sequence.required(check, WSAG, "ItemConstraint");
+        sequence.foreign(WSAG);
+        sequence.end(check);
+        location.and_then(|node| check.string(node));
+        if let Some(node) = constraint {
+            check.attributes(node, &[]);
+            let mut sequence = Sequence::of(check, node);
+            while let Some(child) = sequence.any() {
+                if child.namespace() != XS {
+                    check.structure(
+                        child,
+                        "a facet, a simple type or a particle of XML Schema is expected here",
+                    );
+                }
+            }
+        }
+    }
+    for node in constraints {
+        read_expression(check, node);
+    }
+}
+
+impl CompiledTemplate {
+    /// Compiles the constraints of a template.
+    pub fn compile(template: &Template) -> CompiledTemplate {
+        let mut compiled = CompiledTemplate {
+            id: template.template_id.clone(),
+            name: template.name.clone(),
+            items: Vec::new(),
+            constraints: Vec::new(),
+            problems: Vec::new(),
+        };
+        // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
+        match Document::build(template.source.as_str()) {
+            Ok(document) => {
+                let root = document.root();
+                let constraints =
+                    root.and_then(|root| root.children().find(|n| n.is(WSAG, "CreationConstraints")));
+                if let Some(node) = constraints {
+                    compiled.read(node, &template.terms);
+                }
+            }
+            Err(error) => compiled.problems.push(Violation {
+                path: "/wsag:Template".to_owned(),
+                kind: ViolationKind::NotEvaluable,
+                message: error.to_string(),
+            }),
+        }
+        compiled
+    }
+
+    fn read(&mut self, constraints: Node<'_>, terms: &crate::terms::Terms) {
+        let variables = Variables::of(terms);
+        for (index, node) in constraints.children().enumerate() {
+            if index == ITEMS_MAX {
+                self.problem(
+                    node,
+                    format!("a template may have {ITEMS_MAX} items and constraints at most"),
+                );
+                return;
+            }
+            let read = if node.local() == "Item" {
+                self.read_item(node)
+            } else {
+                self.read_text(node, &variables)
+            };
+            if let Err(message) = read {
+                self.problem(node, message);
+            }
+        }
+    }
+
+    fn problem(&mut self, node: Node<'_>, message: String) {
+        self.problems.push(Violation {
+            path: node.path(),
+            kind: ViolationKind::NotEvaluable,
+            message,
+        });
+    }
+
+    fn read_item(&mut self, node: Node<'_>) -> Result<(), String> {
+        let child = |name| node.children().find(|child| child.is(WSAG, name));
+        let (location, constraint) = child("Location")
+            .zip(child("ItemConstraint"))
+            .ok_or("it is incomplete")?;
+        if let Some(foreign) = node.children().find(|child| child.namespace() != WSAG) {
+            return Err(format!("{} is not known in an item", foreign.name()));
+        }
+        let text = location.text().trim().to_owned();
+        let location = Location::compile(&text, location)?;
+        let name = node.attribute(WSAG, "Name").unwrap_or_default().to_owned();
+        let rule = Rule::read(constraint)?;
+        self.items.push(Item {
+            name,
+            text,
+            location,
+            rule,
+        });
+        Ok(())
+    }
+
+    fn read_text(&mut self, node: Node<'_>, variables: &Variables) -> Result<(), String> {
+        let text = node.text().trim().to_owned();
+        let dialect = node.attribute(crate::ns::BSP, "dialect").map(str::to_owned);
+        let parsed = Parsed::of(
+            &Expression {
+                text: text.clone(),
+                dialect,
+            },
+            variables,
+        )
+        .map_err(|error| format!("the Constraint {text:?} cannot be evaluated: {error}"))?;
+        self.constraints.push((text, parsed));
+        Ok(())
+    }
+
+    /// The template's identity.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What of the template cannot be evaluated, with paths into the template. Every offer is refused for each.
+    pub fn problems(&self) -> &[Violation] {
+        &self.problems
+    }
+
+    /// Checks the offer in a document that [`crate::read`] has accepted: a bare offer, or one in an input. The
+    /// result is empty where the offer meets the template.
+    pub fn check(&self, document: &Document<'_>) -> Vec<Violation> {
+        let mut found = Vec::new();
+        for offer in rules::offers(document) {
+            self.check_offer(offer, &mut found);
+        }
+        found.truncate(VIOLATIONS_MAX);
+        found
+    }
+
+    fn check_offer(&self, offer: Node<'_>, found: &mut Vec<Violation>) {
+        // Locations start at the document that holds the offer alone, so one inside a message is cut out.
+        let base = offer.parent().map_or_else(String::new, |_| offer.path());
+        let report = &mut Report { found, base };
+        if offer.parent().is_none() && offer.is(WSAG, "AgreementOffer") {
+            self.check_alone(offer, report);
+            return;
+        }
+        let alone = standalone(offer);
+        match Document::build(&alone) {
+            Ok(document) => {
+                if let Some(root) = document.root() {
+                    self.check_alone(root, report);
+                }
+            }
+            Err(error) => report.add(offer, ViolationKind::NotEvaluable, error.to_string()),
+        }
+    }
+
+    fn check_alone(&self, offer: Node<'_>, report: &mut Report<'_>) {
+        self.check_context(offer, report);
+        for problem in &self.problems {
+            let message = format!(
+                "the template {} cannot be offered: its element {} cannot be evaluated: {}",
+                self.id, problem.path, problem.message
+            );
+            report.add(offer, ViolationKind::NotEvaluable, message);
+        }
+        for item in &self.items {
+            item.check(offer, report);
+        }
+        for (text, constraint) in &self.constraints {
+            if constraint.evaluate(|name| value_of(offer, name)) == Some(false) {
+                report.add(
+                    offer,
+                    ViolationKind::Constraint,
+                    format!("the template demands: {text}"),
+                );
+            }
+        }
+    }
+
+    /// An offer names its template by identity and name.
+    fn check_context(&self, offer: Node<'_>, report: &mut Report<'_>) {
+        let Some(context) = offer.children().find(|child| child.is(WSAG, "Context")) else {
+            return;
+        };
+        let child = |name| context.children().find(|child| child.is(WSAG, name));
+        let wanted = [
+            ("TemplateId", Some(self.id.as_str())),
+            ("TemplateName", self.name.as_deref()),
+        ];
+        for (name, wanted) in wanted {
+            let Some(wanted) = wanted else { continue };
+            match child(name) {
+                Some(node) if collapse(&node.text()) == wanted => {}
+                Some(node) => report.add(node, ViolationKind::Constraint, format!("{wanted} is expected")),
+                None => {
+                    let message = format!("wsag:{name} is missing; {wanted} is expected");
+                    report.add(context, ViolationKind::Constraint, message);
+                }
+            }
+        }
+    }
+}
+
+impl Rule {
+    fn read(constraint: Node<'_>) -> Result<Rule, String> {
+        let mut children = constraint.children().filter(|child| !child.is(XS, "annotation"));
+        let Some(first) = children.next() else {
+            return Ok(Rule::Nothing);
+        };
+        if Particle::is_particle(first) {
+            return match children.next() {
+                None => Ok(Rule::Content(Particle::read(first, 0)?)),
+                Some(_) => Err("an ItemConstraint may have one particle only".to_owned()),
+            };
+        }
+        if first.is(XS, "simpleType") {
+            return Ok(Rule::Value(Type::restricted(Type::read(first)?, children)?));
+        }
+        Ok(Rule::Value(Type::restricted(
+            Type::Untyped,
+            std::iter::once(first).chain(children),
+        )?))
+    }
+}
+
+/// Where violations of one offer go.
+struct Report<'f> {
+    found: &'f mut Vec<Violation>,
+    /// Path of the offer in its message; empty where the offer is the whole document.
+    base: String,
+}
+
+impl Report<'_> {
+    fn add(&mut self, node: Node<'_>, kind: ViolationKind, message: String) {
+        self.add_path(&node.path(), kind, message);
+    }
+
+    fn add_path(&mut self, path: &str, kind: ViolationKind, message: String) {
+        if self.found.len() >= VIOLATIONS_MAX {
+            return;
+        }
+        let below = path
+            .strip_prefix("/wsag:AgreementOffer")
+            .filter(|_| !self.base.is_empty());
+        let path = below.map_or_else(|| path.to_owned(), |below| format!("{}{below}", self.base));
+        self.found.push(Violation { path, kind, message });
+    }
+}
+
+impl Item {
+    fn check(&self, offer: Node<'_>, report: &mut Report<'_>) {
+        let tree = offer.tree();
+        let selected = match self.location.select(tree) {
+            Ok(selected) => selected,
+            Err(message) => {
+                let message = format!("item {:?} of the template: {message}", self.name);
+                return report.add(offer, ViolationKind::NotEvaluable, message);
+            }
+        };
+        if let Rule::Content(particle) = &self.rule
+            && selected.is_empty()
+            && !particle.is_emptiable()
+        {
+            let message = format!(
+                "the template demands at least one {} (item {:?})",
+                self.text, self.name
+            );
+            return report.add(offer, ViolationKind::Constraint, message);
+        }
+        for id in selected {
+            match Node::new(tree, id) {
+                Some(node) => self.check_element(node, report),
+                None => self.check_value(offer, id, report),
+            }
+        }
+    }
+
+    fn check_element(&self, node: Node<'_>, report: &mut Report<'_>) {
+        match &self.rule {
+            Rule::Nothing => {}
+            Rule::Value(wanted) => {
+                if let Err(message) = wanted.check(&node.tree().text_content_deep(node.id())) {
+                    report.add(node, ViolationKind::Constraint, self.message(&message));
+                }
+            }
+            Rule::Content(particle) => {
+                particle.check(node, &mut |node, message| {
+                    report.add(node, ViolationKind::Constraint, self.message(&message));
+                });
+            }
+        }
+    }
+
+    /// An attribute or a text that was selected.
+    fn check_value(&self, offer: Node<'_>, id: uppsala::NodeId, report: &mut Report<'_>) {
+        let tree = offer.tree();
+        let parent = tree
+            .parent(id)
+            .and_then(|parent| Node::new(tree, parent))
+            .unwrap_or(offer);
+        let (path, value) = match tree.node_kind(id) {
+            Some(NodeKind::Attribute(name, value)) => {
+                let namespace = name.namespace_uri.as_deref().unwrap_or_default();
+                (
+                    format!(
+                        "{}/@{}",
+                        parent.path(),
+                        crate::reader::qualified(namespace, &name.local_name)
+                    ),
+                    value,
+                )
+            }
+            Some(NodeKind::Text(value) | NodeKind::CData(value)) => (parent.path(), value),
+            _ => return,
+        };
+        let checked = match &self.rule {
+            Rule::Nothing => Ok(()),
+            Rule::Value(wanted) => wanted.check(value),
+            Rule::Content(_) => {
+                Err("an element is expected, because the template demands children".to_owned())
+            }
+        };
+        if let Err(message) = checked {
+            report.add_path(&path, ViolationKind::Constraint, self.message(&message));
+        }
+    }
+
+    fn message(&self, message: &str) -> String {
+        format!("{message} (item {:?} of the template)", self.name)
+    }
+}
+
+/// The content of an offer, in whatever element it stands, as a document with the offer as its root.
+fn standalone(offer: Node<'_>) -> String {
+    let mut text = String::from("<wsag:AgreementOffer xmlns:wsag=\"");
+    text.push_str(WSAG);
+    text.push_str("\">");
+    let content = offer.children().filter(|child| child.namespace() == WSAG);
+    for child in content {
+        text.push_str(child.fragment().as_str());
+    }
+    text.push_str("</wsag:AgreementOffer>");
+    text
+}
+
+/// What an offer says for a variable of a creation constraint.
+fn value_of(offer: Node<'_>, name: &str) -> Option<Value> {
+    let find = |namespace, local| {
+        offer
+            .descendants()
+            .into_iter()
+            .find(|node| node.is(namespace, local))
+    };
+    let text = |namespace, local| find(namespace, local).map(|node| collapse(&node.text()).into_owned());
+    match name {
+        "ready" => text(ARP, "StartTime")?.parse().ok().map(Value::DateTime),
+        "deadline" => text(ARP, "EndTime")?.parse().ok().map(Value::DateTime),
+        "duration" => {
+            let seconds = text(ARP, "Duration")?.parse().ok()?;
+            Some(Value::Duration(Duration::from_seconds(seconds)))
+        }
+        "nodes" => {
+            let range = job::read_range(&mut Check::default(), find(JSDL, "TotalResourceCount")?);
+            // A range is decided by its greatest size, since any size up to it may be granted.
+            let (least, greatest) = range.whole_numbers().ok()?;
+            Some(Value::Number(f64::from(greatest.unwrap_or(least))))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,343 @@
+//! Particles of XML Schema: which child elements an element may have, how often and in what order.
+//!
+//! Names are matched first, as an automaton over sets of positions, so that no pattern backtracks for ever; the
+//! types of the children are checked afterwards. XML Schema demands that equal names have equal types, so the
+//! order of the two does not matter.
+
+use std::collections::BTreeSet;
+
+use crate::constraints::types::{Type, single_child};
+use crate::document::Node;
+use crate::ns::{self, XS};
+
+/// Most steps that matching the children of one element may take.
+const STEPS_MAX: usize = 100_000;
+/// Deepest nesting of particles in a template.
+const NESTING_MAX: usize = 16;
+
+/// A term with how often it occurs.
+pub(crate) struct Particle {
+    least: usize,
+    most: Option<usize>,
+    term: Term,
+}
+
+enum Term {
+    Element(Element),
+    Sequence(Vec<Particle>),
+    Choice(Vec<Particle>),
+    All(Vec<Particle>),
+    Any,
+}
+
+struct Element {
+    /// None matches the namespace of the element that the constraint selects.
+    namespace: Option<String>,
+    local: String,
+    content: Content,
+}
+
+enum Content {
+    Anything,
+    Simple(Type),
+    Children(Box<Particle>),
+}
+
+impl Particle {
+    /// Whether a node of a template is a particle.
+    pub(crate) fn is_particle(node: Node<'_>) -> bool {
+        node.namespace() == XS && matches!(node.local(), "all" | "choice" | "sequence" | "group")
+    }
+
+    /// Compiles `xs:all`, `xs:choice`, `xs:sequence`, `xs:group` or a member of them.
+    ///
+    /// # Errors
+    /// Why it cannot be evaluated.
+    pub(crate) fn read(node: Node<'_>, nesting: usize) -> Result<Particle, String> {
+        if nesting > NESTING_MAX {
+            return Err(format!("particles may be nested {NESTING_MAX} deep at most"));
+        }
+        let least = occurs(node, "minOccurs")?
+            .unwrap_or(Some(1))
+            .ok_or("minOccurs must be a number")?;
+        let most = occurs(node, "maxOccurs")?.unwrap_or(Some(1));
+        if most.is_some_and(|most| most < least) {
+            return Err("maxOccurs is less than minOccurs".to_owned());
+        }
+        let members = || -> Result<Vec<Particle>, String> {
+            let children = node.children().filter(|child| !child.is(XS, "annotation"));
+            children.map(|child| Particle::read(child, nesting + 1)).collect()
+        };
+        let term = match (node.namespace(), node.local()) {
+            (XS, "sequence") => Term::Sequence(members()?),
+            (XS, "choice") => Term::Choice(members()?),
+            (XS, "all") => Term::All(members()?),
+            (XS, "group") if node.attribute("", "ref").is_none() => Term::Sequence(members()?),
+            (XS, "group") => return Err("a group that is defined elsewhere cannot be looked up".to_owned()),
+            (XS, "any") => Term::Any,
+            (XS, "element") => Term::Element(Element::read(node, nesting)?),
+            _ => return Err(format!("{} is not known in a particle", node.name())),
+        };
+        let single = |member: &Particle| matches!(member.term, Term::Element(_)) && member.most == Some(1);
+        if let Term::All(members) = &term
+            && (!members.iter().all(single) || most != Some(1))
+        {
+            return Err("xs:all may only have elements that occur at most once".to_owned());
+        }
+        Ok(Particle { least, most, term })
+    }
+
+    /// Whether no child at all is enough.
+    pub(crate) fn is_emptiable(&self) -> bool {
+        self.least == 0
+            || match &self.term {
+                Term::Element(_) | Term::Any => false,
+                Term::Sequence(members) | Term::All(members) => members.iter().all(Particle::is_emptiable),
+                Term::Choice(members) => members.iter().any(Particle::is_emptiable),
+            }
+    }
+
+    /// Checks the children of an element and reports each violation with the element at which it shows.
+    pub(crate) fn check<'d>(&self, node: Node<'d>, report: &mut impl FnMut(Node<'d>, String)) {
+        let children: Vec<Node<'d>> = node.children().collect();
+        let mut run = Run {
+            children: &children,
+            namespace: node.namespace(),
+            furthest: 0,
+            steps: 0,
+        };
+        let ends = run.repeat(self, &BTreeSet::from([0]));
+        if run.steps > STEPS_MAX {
+            return report(
+                node,
+                "its content takes too long to compare with the template".to_owned(),
+            );
+        }
+        if !ends.contains(&children.len()) {
+            let place = children.get(run.furthest).copied().unwrap_or(node);
+            return report(
+                place,
+                format!("{} is expected in {}", self.describe(), node.name()),
+            );
+        }
+        for child in children {
+            if let Some(element) = self.find(child, node.namespace()) {
+                element.check(child, report);
+            }
+        }
+    }
+
+    /// The declaration of a child.
+    fn find(&self, child: Node<'_>, namespace: &str) -> Option<&Element> {
+        match &self.term {
+            Term::Element(element) => element.matches(child, namespace).then_some(element),
+            Term::Sequence(members) | Term::Choice(members) | Term::All(members) => {
+                members.iter().find_map(|member| member.find(child, namespace))
+            }
+            Term::Any => None,
+        }
+    }
+
+    /// For people: `(StartTime, EndTime, Duration?)`.
+    fn describe(&self) -> String {
+        let join = |members: &[Particle], separator: &str| {
+            let described: Vec<String> = members.iter().map(Particle::describe).collect();
+            format!("({})", described.join(separator))
+        };
+        let term = match &self.term {
+            Term::Element(element) => match element.namespace.as_deref().and_then(ns::prefix_of) {
+                Some(prefix) => format!("{prefix}:{}", element.local),
+                None => element.local.clone(),
+            },
+            Term::Sequence(members) => join(members, ", "),
+            Term::Choice(members) => join(members, " or "),
+            Term::All(members) => join(members, " and "),
+            Term::Any => "any element".to_owned(),
+        };
+        match (self.least, self.most) {
+            (1, Some(1)) => term,
+            (0, Some(1)) => format!("{term}?"),
+            (0, None) => format!("{term}*"),
+            (1, None) => format!("{term}+"),
+            (least, Some(most)) => format!("{term}{{{least},{most}}}"),
+            (least, None) => format!("{term}{{{least},}}"),
+        }
+    }
+}
+
+/// `minOccurs` or `maxOccurs`: absent, unbounded (an inner None), or a number.
+#[expect(clippy::option_option, reason = "absent, unbounded, or a number")]
+fn occurs(node: Node<'_>, name: &str) -> Result<Option<Option<usize>>, String> {
+    match node.attribute("", name) {
+        None => Ok(None),
+        Some("unbounded") => Ok(Some(None)),
+        Some(value) => match value.trim().parse() {
+            Ok(value) => Ok(Some(Some(value))),
+            Err(_) => Err(format!("{name} must be a number or unbounded")),
+        },
+    }
+}
+
+impl Element {
+    fn read(node: Node<'_>, nesting: usize) -> Result<Element, String> {
+        let name = node.attribute("", "name").or_else(|| node.attribute("", "ref"));
+        let name = name.ok_or("xs:element needs a name or a ref")?;
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let known = || {
+            ns::PREFIXES
+                .iter()
+                .find(|(usual, _)| *usual == prefix)
+                .map(|(_, namespace)| *namespace)
+        };
+        let namespace = match prefix {
+            "" => None,
+            _ => Some(
+                node.resolve(prefix)
+                    .or_else(known)
+                    .ok_or("the prefix of an element is not declared")?,
+            ),
+        };
+        let namespace = namespace.map(str::to_owned);
+        let content = match node.attribute("", "type") {
+            Some("xs:anyType") => Content::Anything,
+            Some(name) => Content::Simple(Type::named(name, node)?),
+            None => match node.children().find(|child| !child.is(XS, "annotation")) {
+                None => Content::Anything,
+                Some(child) if child.is(XS, "simpleType") => Content::Simple(Type::read(child)?),
+                Some(child) if child.is(XS, "complexType") => {
+                    Content::Children(Box::new(Particle::read(single_child(child)?, nesting + 1)?))
+                }
+                Some(child) => return Err(format!("{} is not known in xs:element", child.name())),
+            },
+        };
+        Ok(Element {
+            namespace,
+            local: local.to_owned(),
+            content,
+        })
+    }
+
+    fn matches(&self, node: Node<'_>, namespace: &str) -> bool {
+        node.local() == self.local && node.namespace() == self.namespace.as_deref().unwrap_or(namespace)
+    }
+
+    fn check<'d>(&self, node: Node<'d>, report: &mut impl FnMut(Node<'d>, String)) {
+        match &self.content {
+            Content::Anything => {}
+            Content::Simple(simple) => {
+                if let Some(child) = node.first_child() {
+                    report(child, format!("{} may hold only a value", node.name()));
+                } else if let Err(message) = simple.check(&node.text()) {
+                    report(node, message);
+                }
+            }
+            Content::Children(particle) => particle.check(node, report),
+        }
+    }
+}
+
+/// One match of children against particles: sets of positions that can be reached.
+struct Run<'r, 'd> {
+    children: &'r [Node<'d>],
+    namespace: &'d str,
+    furthest: usize,
+    steps: usize,
+}
+
+impl Run<'_, '_> {
+    /// Where a particle can end, from where it can start.
+    fn repeat(&mut self, particle: &Particle, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut ends = if particle.least == 0 {
+            starts.clone()
+        } else {
+            BTreeSet::new()
+        };
+        let mut current = starts.clone();
+        let mut round = 0;
+        // More rounds than children cannot reach anything new, unless an empty round still counts.
+        let rounds = particle
+            .most
+            .unwrap_or(usize::MAX)
+            .min(self.children.len().max(1) + particle.least);
+        while round < rounds && !current.is_empty() && self.steps <= STEPS_MAX {
+            let next = self.once(&particle.term, &current);
+            round += 1;
+            if round >= particle.least {
+                let before = ends.len();
+                ends.extend(&next);
+                if ends.len() == before && round > particle.least {
+                    break;
+                }
+            }
+            if next == current && round >= particle.least {
+                break;
+            }
+            current = next;
+        }
+        ends
+    }
+
+    fn once(&mut self, term: &Term, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
+        self.steps += starts.len().max(1);
+        match term {
+            Term::Element(element) => {
+                self.consume(starts, |node, namespace| element.matches(node, namespace))
+            }
+            Term::Any => self.consume(starts, |_, _| true),
+            Term::Sequence(members) => members
+                .iter()
+                .fold(starts.clone(), |starts, member| self.repeat(member, &starts)),
+            Term::Choice(members) => members
+                .iter()
+                .flat_map(|member| self.repeat(member, starts))
+                .collect(),
+            Term::All(members) => starts
+                .iter()
+                .filter_map(|start| self.all(members, *start))
+                .collect(),
+        }
+    }
+
+    fn consume(
+        &mut self,
+        starts: &BTreeSet<usize>,
+        fits: impl Fn(Node<'_>, &str) -> bool,
+    ) -> BTreeSet<usize> {
+        let mut ends = BTreeSet::new();
+        for start in starts {
+            if self
+                .children
+                .get(*start)
+                .is_some_and(|child| fits(*child, self.namespace))
+            {
+                self.furthest = self.furthest.max(start + 1);
+                ends.insert(start + 1);
+            }
+        }
+        ends
+    }
+
+    /// The members in any order, each at most once, as far as they reach.
+    fn all(&mut self, members: &[Particle], start: usize) -> Option<usize> {
+        let mut seen = vec![false; members.len()];
+        let mut at = start;
+        while let Some(child) = self.children.get(at) {
+            self.steps += members.len();
+            let fits = |member: &Particle| match &member.term {
+                Term::Element(element) => element.matches(*child, self.namespace),
+                _ => false,
+            };
+            match members.iter().position(fits) {
+                Some(index) if !seen[index] => seen[index] = true,
+                _ => break,
+            }
+            at += 1;
+        }
+        self.furthest = self.furthest.max(at);
+        let missing = members
+            .iter()
+            .zip(&seen)
+            .any(|(member, seen)| member.least > 0 && !seen);
+        (!missing).then_some(at)
+    }
+}

@@ -1,0 +1,505 @@
+//! Simple types of XML Schema as constraints use them: built-in types and restrictions by facets.
+
+use std::cmp::Ordering;
+
+use uppsala::XsdRegex;
+
+use crate::datatypes::{Decimal, double};
+use crate::document::Node;
+use crate::ns::XS;
+use crate::reader::collapse;
+use crate::time::{DateTime, Duration};
+
+/// Most steps of one pattern match; a value that needs more does not match.
+const PATTERN_STEPS_MAX: usize = 100_000;
+
+/// A simple type.
+pub(crate) enum Type {
+    /// What a value is, is not said: bounds decide by their own form.
+    Untyped,
+    /// A type of XML Schema itself.
+    Builtin(&'static Builtin),
+    /// A type with facets.
+    Restriction(Box<Type>, Facets),
+    /// Values of a type, separated by white space.
+    List(Box<Type>),
+    /// A value of any of these types.
+    Union(Vec<Type>),
+}
+
+/// How values of a type are written and compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Text,
+    Boolean,
+    Decimal,
+    Double,
+    DateTime,
+    Duration,
+}
+
+/// A built-in type.
+pub(crate) struct Builtin {
+    name: &'static str,
+    order: Order,
+    /// Whether white space is kept.
+    preserves: bool,
+    /// Least and greatest value of the integer types; a type with either has no fraction.
+    integer: Option<(&'static str, &'static str)>,
+}
+
+const fn text(name: &'static str, preserves: bool) -> Builtin {
+    Builtin {
+        name,
+        order: Order::Text,
+        preserves,
+        integer: None,
+    }
+}
+
+const fn ordered(name: &'static str, order: Order) -> Builtin {
+    Builtin {
+        name,
+        order,
+        preserves: false,
+        integer: None,
+    }
+}
+
+const fn integer(name: &'static str, least: &'static str, greatest: &'static str) -> Builtin {
+    Builtin {
+        name,
+        order: Order::Decimal,
+        preserves: false,
+        integer: Some((least, greatest)),
+    }
+}
+
+/// The built-in types that values of the protocol's terms have.
+static BUILTINS: [Builtin; 25] = [
+    text("string", true),
+    text("normalizedString", false),
+    text("token", false),
+    text("anyURI", false),
+    text("anySimpleType", true),
+    text("NMTOKEN", false),
+    text("NCName", false),
+    text("language", false),
+    ordered("boolean", Order::Boolean),
+    ordered("decimal", Order::Decimal),
+    ordered("double", Order::Double),
+    ordered("float", Order::Double),
+    ordered("dateTime", Order::DateTime),
+    ordered("duration", Order::Duration),
+    integer("integer", "", ""),
+    integer("long", "-9223372036854775808", "9223372036854775807"),
+    integer("int", "-2147483648", "2147483647"),
+    integer("short", "-32768", "32767"),
+    integer("byte", "-128", "127"),
+    integer("nonNegativeInteger", "0", ""),
+    integer("positiveInteger", "1", ""),
+    integer("unsignedLong", "0", "18446744073709551615"),
+    integer("unsignedInt", "0", "4294967295"),
+    integer("unsignedShort", "0", "65535"),
+    integer("unsignedByte", "0", "255"),
+];
+
+/// The facets of one restriction step.
+#[derive(Default)]
+pub(crate) struct Facets {
+    bounds: Vec<(Bound, String, Order)>,
+    enumeration: Vec<String>,
+    patterns: Vec<(String, XsdRegex)>,
+    length: Option<usize>,
+    min_length: Option<usize>,
+    max_length: Option<usize>,
+    total_digits: Option<usize>,
+    fraction_digits: Option<usize>,
+    white_space: Option<WhiteSpace>,
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    MinInclusive,
+    MinExclusive,
+    MaxInclusive,
+    MaxExclusive,
+}
+
+#[derive(Clone, Copy)]
+enum WhiteSpace {
+    Preserve,
+    Replace,
+    Collapse,
+}
+
+impl Type {
+    /// A built-in type by its qualified name at an element.
+    pub(crate) fn named(name: &str, scope: Node<'_>) -> Result<Type, String> {
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let namespace = scope.resolve(prefix).or_else(|| (prefix == "xs").then_some(XS));
+        let builtin = BUILTINS.iter().find(|builtin| builtin.name == local);
+        match (namespace, builtin) {
+            (Some(XS), Some(builtin)) => Ok(Type::Builtin(builtin)),
+            _ => Err(format!(
+                "the type {name} is not known here; the usual built-in types of XML Schema are"
+            )),
+        }
+    }
+
+    /// The type of `xs:simpleType`.
+    pub(crate) fn read(node: Node<'_>) -> Result<Type, String> {
+        let kind = single_child(node)?;
+        match (kind.namespace(), kind.local()) {
+            (XS, "restriction") => {
+                let mut children = kind.children().filter(|child| !is_annotation(*child)).peekable();
+                let base = match kind.attribute("", "base") {
+                    Some(base) => Type::named(base, kind)?,
+                    None => match children.next() {
+                        Some(child) if child.is(XS, "simpleType") => Type::read(child)?,
+                        _ => return Err("a restriction needs a base type".to_owned()),
+                    },
+                };
+                Type::restricted(base, children)
+            }
+            (XS, "list") => Ok(Type::List(Box::new(match kind.attribute("", "itemType") {
+                Some(name) => Type::named(name, kind)?,
+                None => Type::read(single_child(kind)?)?,
+            }))),
+            (XS, "union") => {
+                let named = kind.attribute("", "memberTypes").unwrap_or_default();
+                let mut members = Vec::new();
+                for name in named.split_ascii_whitespace() {
+                    members.push(Type::named(name, kind)?);
+                }
+                for child in kind.children().filter(|child| child.is(XS, "simpleType")) {
+                    members.push(Type::read(child)?);
+                }
+                if members.is_empty() {
+                    Err("a union needs a member".to_owned())
+                } else {
+                    Ok(Type::Union(members))
+                }
+            }
+            _ => Err(format!("{} is not known in a simple type", kind.name())),
+        }
+    }
+
+    /// A type with facets, or the type itself where there are none.
+    pub(crate) fn restricted<'d>(base: Type, nodes: impl Iterator<Item = Node<'d>>) -> Result<Type, String> {
+        let mut facets = Facets::default();
+        let mut any = false;
+        for node in nodes {
+            facets.add(&base, node)?;
+            any = true;
+        }
+        Ok(if any {
+            Type::Restriction(Box::new(base), facets)
+        } else {
+            base
+        })
+    }
+
+    /// How values are compared; None where the type does not say.
+    fn order(&self) -> Option<Order> {
+        match self {
+            Type::Untyped | Type::Union(_) => None,
+            Type::Builtin(builtin) => Some(builtin.order),
+            Type::Restriction(base, _) => base.order(),
+            Type::List(_) => Some(Order::Text),
+        }
+    }
+
+    fn preserves_space(&self) -> bool {
+        match self {
+            Type::Builtin(builtin) => builtin.preserves,
+            Type::Restriction(base, _) => base.preserves_space(),
+            _ => false,
+        }
+    }
+
+    /// Whether a value is of the type.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub(crate) fn check(&self, value: &str) -> Result<(), String> {
+        match self {
+            Type::Untyped => Ok(()),
+            Type::Builtin(builtin) => builtin.check(value),
+            Type::Restriction(base, facets) => {
+                let normal = facets.normalise(value, base.preserves_space());
+                base.check(&normal)?;
+                facets.check(base, &normal)
+            }
+            Type::List(item) => value
+                .split_ascii_whitespace()
+                .try_for_each(|value| item.check(value)),
+            Type::Union(members) => {
+                let mut failed = Vec::new();
+                for member in members {
+                    match member.check(value) {
+                        Ok(()) => return Ok(()),
+                        Err(message) => failed.push(message),
+                    }
+                }
+                Err(failed.join("; or "))
+            }
+        }
+    }
+}
+
+fn is_annotation(node: Node<'_>) -> bool {
+    node.is(XS, "annotation")
+}
+
+/// The one child that is no annotation.
+pub(crate) fn single_child(node: Node<'_>) -> Result<Node<'_>, String> {
+    let mut children = node.children().filter(|child| !is_annotation(*child));
+    match (children.next(), children.next()) {
+        (Some(child), None) => Ok(child),
+        _ => Err(format!("{} needs exactly one element in it", node.name())),
+    }
+}
+
+impl Builtin {
+    fn check(&self, value: &str) -> Result<(), String> {
+        let value = if self.preserves {
+            value.into()
+        } else {
+            collapse(value)
+        };
+        let valid = match self.order {
+            Order::Text => match self.name {
+                "NCName" => {
+                    value.starts_with(crate::guard::is_name_start)
+                        && value.chars().all(crate::guard::is_name_char)
+                }
+                "NMTOKEN" => {
+                    !value.is_empty() && value.chars().all(|c| c == ':' || crate::guard::is_name_char(c))
+                }
+                _ => true,
+            },
+            Order::Boolean => matches!(value.as_ref(), "true" | "false" | "1" | "0"),
+            Order::Decimal => self.check_decimal(&value),
+            Order::Double => double(&value).is_some(),
+            Order::DateTime => value.parse::<DateTime>().is_ok(),
+            Order::Duration => value.parse::<Duration>().is_ok(),
+        };
+        if valid {
+            Ok(())
+        } else {
+            Err(format!("a value of xs:{} is expected", self.name))
+        }
+    }
+
+    fn check_decimal(&self, value: &str) -> bool {
+        let Some(decimal) = Decimal::parse(value) else {
+            return false;
+        };
+        let Some((least, greatest)) = self.integer else {
+            return true;
+        };
+        let above = Decimal::parse(least).is_none_or(|least| decimal >= least);
+        let below = Decimal::parse(greatest).is_none_or(|greatest| decimal <= greatest);
+        !value.contains('.') && above && below
+    }
+}
+
+/// Compares two values; None where one is not of the type, or they have no order.
+fn compare(order: Order, one: &str, two: &str) -> Option<Ordering> {
+    match order {
+        Order::Text | Order::Boolean => (one == two).then_some(Ordering::Equal),
+        Order::Decimal => Some(Decimal::parse(one)?.cmp(&Decimal::parse(two)?)),
+        Order::Double => double(one)?.partial_cmp(&double(two)?),
+        Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
+        Order::Duration => one
+            .parse::<Duration>()
+            .ok()?
+            .partial_cmp(&two.parse::<Duration>().ok()?),
+    }
+}
+
+/// The order that the form of a value shows, for values without a type.
+fn order_of(value: &str) -> Order {
+    if Decimal::parse(value).is_some() {
+        Order::Decimal
+    } else if value.parse::<DateTime>().is_ok() {
+        Order::DateTime
+    } else if value.parse::<Duration>().is_ok() {
+        Order::Duration
+    } else if double(value).is_some() {
+        Order::Double
+    } else {
+        Order::Text
+    }
+}
+
+impl Facets {
+    fn add(&mut self, base: &Type, node: Node<'_>) -> Result<(), String> {
+        let name = node.local();
+        if node.namespace() != XS {
+            return Err(format!("{} is no facet of XML Schema", node.name()));
+        }
+        let value = node
+            .attribute("", "value")
+            .ok_or_else(|| format!("xs:{name} needs the attribute value"))?;
+        let number = || {
+            value
+                .trim()
+                .parse()
+                .map_err(|_| format!("xs:{name} needs a whole number"))
+        };
+        match name {
+            "minInclusive" => self.bound(Bound::MinInclusive, base, value)?,
+            "minExclusive" => self.bound(Bound::MinExclusive, base, value)?,
+            "maxInclusive" => self.bound(Bound::MaxInclusive, base, value)?,
+            "maxExclusive" => self.bound(Bound::MaxExclusive, base, value)?,
+            "enumeration" => self.enumeration.push(value.to_owned()),
+            "pattern" => {
+                let compiled =
+                    XsdRegex::compile(value).map_err(|error| format!("the pattern {value:?}: {error}"))?;
+                self.patterns.push((value.to_owned(), compiled));
+            }
+            "length" => self.length = Some(number()?),
+            "minLength" => self.min_length = Some(number()?),
+            "maxLength" => self.max_length = Some(number()?),
+            "totalDigits" => self.total_digits = Some(number()?),
+            "fractionDigits" => self.fraction_digits = Some(number()?),
+            "whiteSpace" => {
+                self.white_space = Some(match value {
+                    "preserve" => WhiteSpace::Preserve,
+                    "replace" => WhiteSpace::Replace,
+                    "collapse" => WhiteSpace::Collapse,
+                    _ => return Err("xs:whiteSpace must be preserve, replace or collapse".to_owned()),
+                });
+            }
+            _ => return Err(format!("xs:{name} is no facet that can be evaluated")),
+        }
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: Bound, base: &Type, value: &str) -> Result<(), String> {
+        let value = collapse(value).into_owned();
+        let order = base.order().unwrap_or_else(|| order_of(&value));
+        if matches!(order, Order::Text | Order::Boolean) || compare(order, &value, &value).is_none() {
+            return Err(format!("the bound {value:?} is no number, dateTime or duration"));
+        }
+        self.bounds.push((bound, value, order));
+        Ok(())
+    }
+
+    fn normalise(&self, value: &str, preserves: bool) -> String {
+        let default = if preserves {
+            WhiteSpace::Preserve
+        } else {
+            WhiteSpace::Collapse
+        };
+        match self.white_space.unwrap_or(default) {
+            WhiteSpace::Preserve => value.to_owned(),
+            WhiteSpace::Replace => value.replace(['\t', '\n', '\r'], " "),
+            WhiteSpace::Collapse => collapse(value).into_owned(),
+        }
+    }
+
+    fn check(&self, base: &Type, value: &str) -> Result<(), String> {
+        for (bound, limit, order) in &self.bounds {
+            check_bound(*bound, limit, *order, value)?;
+        }
+        let equal = |listed: &String| match base.order() {
+            Some(order) => {
+                listed == value || compare(order, &collapse(listed), value) == Some(Ordering::Equal)
+            }
+            None => listed == value || compare(order_of(listed), listed, value) == Some(Ordering::Equal),
+        };
+        if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
+            return Err(format!(
+                "{} is expected, not {value:?}",
+                self.enumeration.join(" or ")
+            ));
+        }
+        let matches =
+            |(_, pattern): &(String, XsdRegex)| pattern.is_match_with_max_steps(value, PATTERN_STEPS_MAX);
+        if !self.patterns.is_empty() && !self.patterns.iter().any(matches) {
+            let patterns: Vec<&str> = self
+                .patterns
+                .iter()
+                .map(|(pattern, _)| pattern.as_str())
+                .collect();
+            return Err(format!(
+                "a value of the pattern {} is expected",
+                patterns.join(" or ")
+            ));
+        }
+        self.check_sizes(base, value)
+    }
+
+    fn check_sizes(&self, base: &Type, value: &str) -> Result<(), String> {
+        let (length, unit) = match base {
+            Type::List(_) => (value.split_ascii_whitespace().count(), "items"),
+            _ => (value.chars().count(), "characters"),
+        };
+        if self.length.is_some_and(|wanted| length != wanted) {
+            return Err(format!(
+                "{} {unit} are expected, not {length}",
+                self.length.unwrap_or_default()
+            ));
+        }
+        if self.min_length.is_some_and(|least| length < least) {
+            return Err(format!(
+                "at least {} {unit} are expected",
+                self.min_length.unwrap_or_default()
+            ));
+        }
+        if self.max_length.is_some_and(|most| length > most) {
+            return Err(format!(
+                "at most {} {unit} are expected",
+                self.max_length.unwrap_or_default()
+            ));
+        }
+        if self.total_digits.is_none() && self.fraction_digits.is_none() {
+            return Ok(());
+        }
+        let decimal = Decimal::parse(value).ok_or("a decimal number is expected")?;
+        if self
+            .total_digits
+            .is_some_and(|most| decimal.total_digits() > most)
+        {
+            return Err(format!(
+                "at most {} digits are expected",
+                self.total_digits.unwrap_or_default()
+            ));
+        }
+        if self
+            .fraction_digits
+            .is_some_and(|most| decimal.fraction_digits() > most)
+        {
+            let most = self.fraction_digits.unwrap_or_default();
+            return Err(format!("at most {most} digits after the point are expected"));
+        }
+        Ok(())
+    }
+}
+
+fn check_bound(bound: Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
+    let kind = match order {
+        Order::DateTime => "a dateTime",
+        Order::Duration => "a duration",
+        _ => "a number",
+    };
+    let Some(found) = compare(order, value, limit) else {
+        return Err(format!(
+            "{kind} that can be compared with {limit} is expected, not {value:?}"
+        ));
+    };
+    let (met, words) = match bound {
+        Bound::MinInclusive => (found.is_ge(), "at least"),
+        Bound::MinExclusive => (found.is_gt(), "more than"),
+        Bound::MaxInclusive => (found.is_le(), "at most"),
+        Bound::MaxExclusive => (found.is_lt(), "less than"),
+    };
+    if met {
+        Ok(())
+    } else {
+        Err(format!("{words} {limit} is expected, not {value}"))
+    }
+}

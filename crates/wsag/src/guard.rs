@@ -1,0 +1,416 @@
+//! The streaming guard in front of every tree builder.
+//!
+//! Documents come from strangers. Pull readers let through much that XML 1.0 forbids, and tree builders can be
+//! made to spend seconds on a few kilobytes; so this pass reads the bytes once, keeps a small bounded stack and
+//! builds nothing. What it lets through is a well-formed, namespace-well-formed document without a DTD and
+//! without processing instructions, of bounded size, depth and width. Everything behind it may rely on that.
+//! The work is linear in the size of the document, with a factor bounded by the limits below.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+mod characters;
+mod tags;
+
+use characters::{NAME, SPECIAL, is_char, referred};
+pub(crate) use characters::{is_name_char, is_name_start};
+
+/// Largest document, in bytes. A large offer with fifty terms is some 60 kB.
+pub const BYTES_MAX: usize = 256 * 1024;
+/// Deepest nesting of elements, the root being at depth one. The deepest message of the protocol needs fourteen.
+pub const DEPTH_MAX: usize = 32;
+/// Most elements in a document.
+pub const ELEMENTS_MAX: usize = 2_000;
+/// Most attributes of an element, namespace declarations not counted.
+pub const ATTRIBUTES_MAX: usize = 64;
+/// Most namespace declarations of an element.
+pub const DECLARATIONS_MAX: usize = 16;
+/// Most namespace declarations open at one place of the document; tree builders copy or search them per element.
+pub const BINDINGS_MAX: usize = 64;
+
+/// Why the guard refuses a document; the variants are what a server answers differently.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GuardError {
+    /// Larger than [`BYTES_MAX`].
+    #[error("the document has {bytes} bytes; at most {BYTES_MAX} are allowed")]
+    TooLarge {
+        /// Size of the document.
+        bytes: usize,
+    },
+    /// Not UTF-8, or declared to be something else.
+    #[error("line {line}, column {column}: {reason}; only UTF-8 is allowed")]
+    Encoding {
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// What was found.
+        reason: String,
+    },
+    /// Not well-formed, forbidden here, or beyond a limit.
+    #[error("line {line}, column {column}: {reason}")]
+    Refused {
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// What was found and what is allowed.
+        reason: String,
+    },
+}
+
+/// Checks a document and gives its text without the byte order mark.
+///
+/// # Errors
+/// The first reason for which the document is refused, with its place.
+pub fn check(bytes: &[u8]) -> Result<&str, GuardError> {
+    if bytes.len() > BYTES_MAX {
+        return Err(GuardError::TooLarge { bytes: bytes.len() });
+    }
+    let text = decode(bytes)?;
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        open: Vec::new(),
+        bindings: Vec::new(),
+        elements: 0,
+    };
+    match scanner.document() {
+        Ok(()) => Ok(text),
+        Err(Refusal { at, reason, encoding }) => {
+            let (line, column) = place(text, at);
+            Err(if encoding {
+                GuardError::Encoding { line, column, reason }
+            } else {
+                GuardError::Refused { line, column, reason }
+            })
+        }
+    }
+}
+
+/// UTF-8 with or without a byte order mark; other byte order marks are named in the error.
+fn decode(bytes: &[u8]) -> Result<&str, GuardError> {
+    let encoding = |line, column, reason: &str| GuardError::Encoding {
+        line,
+        column,
+        reason: reason.to_owned(),
+    };
+    match bytes {
+        [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] | [0, b'<', ..] | [b'<', 0, ..] => {
+            return Err(encoding(1, 1, "the document is UTF-16 or UTF-32"));
+        }
+        [0x4C, 0x6F, 0xA7, 0x94, ..] => return Err(encoding(1, 1, "the document is EBCDIC")),
+        _ => {}
+    }
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    std::str::from_utf8(bytes).map_err(|error| {
+        // The prefix up to the error is valid UTF-8 by the error's own account.
+        let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+        let (line, column) = place(valid, valid.len());
+        encoding(line, column, "a byte sequence that is not UTF-8")
+    })
+}
+
+/// Line and column, both from 1, of a byte offset.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let mut end = at.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = &text[..end];
+    let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+/// A refusal before its place is turned into line and column.
+struct Refusal {
+    at: usize,
+    reason: String,
+    encoding: bool,
+}
+
+type Outcome<T> = Result<T, Refusal>;
+
+fn refuse<T>(at: usize, reason: impl Into<String>) -> Outcome<T> {
+    Err(Refusal {
+        at,
+        reason: reason.into(),
+        encoding: false,
+    })
+}
+
+/// An element that is still open.
+struct Open<'a> {
+    name: &'a str,
+    at: usize,
+    /// Length of the binding stack before this element's own declarations.
+    bindings: usize,
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    open: Vec<Open<'a>>,
+    /// Prefix (empty for the default) and namespace name of every open declaration.
+    bindings: Vec<(&'a str, Cow<'a, str>)>,
+    elements: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn document(&mut self) -> Outcome<()> {
+        self.declaration()?;
+        loop {
+            self.outside_text()?;
+            if self.at == self.text.len() {
+                return match (self.elements, self.open.last()) {
+                    (0, _) => refuse(self.at, "the document has no element; one root is expected"),
+                    _ => Ok(()),
+                };
+            }
+            self.markup()?;
+            while !self.open.is_empty() {
+                self.character_data()?;
+                if self.at == self.text.len() {
+                    let open = &self.open[self.open.len() - 1];
+                    let (line, _) = place(self.text, open.at);
+                    let reason = format!(
+                        "the document ends before <{}> of line {line} is closed",
+                        open.name
+                    );
+                    return refuse(self.at, reason);
+                }
+                self.markup()?;
+            }
+        }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) -> bool {
+        let start = self.at;
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    /// Takes `literal` if it comes next.
+    fn take(&mut self, literal: &str) -> bool {
+        let found = self.rest().starts_with(literal);
+        if found {
+            self.at += literal.len();
+        }
+        found
+    }
+
+    /// The XML declaration, which may stand only at the very start.
+    fn declaration(&mut self) -> Outcome<()> {
+        const EXPECTED: &str = "the XML declaration may only be <?xml version=\"1.0\" encoding=\"UTF-8\"?>, with \
+                                or without encoding and standalone";
+        let rest = self.rest();
+        if !(rest.starts_with("<?xml") && rest[5..].starts_with([' ', '\t', '\r', '\n'])) {
+            return Ok(());
+        }
+        self.at += 5;
+        let mut seen = 0;
+        loop {
+            let spaced = self.skip_space();
+            if self.take("?>") {
+                return if seen > 0 {
+                    Ok(())
+                } else {
+                    refuse(self.at, EXPECTED)
+                };
+            }
+            let start = self.at;
+            let rest = self.rest();
+            let key = rest
+                .split(|c: char| !c.is_ascii_alphabetic())
+                .next()
+                .unwrap_or_default();
+            self.at += key.len();
+            self.skip_space();
+            if !spaced || !self.take("=") {
+                return refuse(start, EXPECTED);
+            }
+            self.skip_space();
+            let quote = match self.peek() {
+                Some(quote @ (b'"' | b'\'')) => char::from(quote),
+                _ => return refuse(self.at, EXPECTED),
+            };
+            let value_at = self.at + 1;
+            let Some(length) = self.text[value_at..].find(quote) else {
+                return refuse(start, EXPECTED);
+            };
+            let value = &self.text[value_at..value_at + length];
+            self.at = value_at + length + 1;
+            let rank = match (key, value) {
+                ("version", "1.0") => 1,
+                ("encoding", value) if value.eq_ignore_ascii_case("utf-8") => 2,
+                ("encoding", value) => {
+                    let reason = format!("the document declares the encoding {value:?}");
+                    return Err(Refusal {
+                        at: start,
+                        reason,
+                        encoding: true,
+                    });
+                }
+                ("standalone", "yes" | "no") => 3,
+                _ => return refuse(start, EXPECTED),
+            };
+            // version, then encoding, then standalone; the first is required.
+            if rank <= seen || (seen == 0 && rank != 1) {
+                return refuse(start, EXPECTED);
+            }
+            seen = rank;
+        }
+    }
+
+    /// Only white space may stand outside the root.
+    fn outside_text(&mut self) -> Outcome<()> {
+        self.skip_space();
+        match self.peek() {
+            None | Some(b'<') => Ok(()),
+            Some(_) => refuse(
+                self.at,
+                "text outside the root element; only white space is allowed there",
+            ),
+        }
+    }
+
+    /// Text inside an element, up to the next markup or the end of the document.
+    fn character_data(&mut self) -> Outcome<()> {
+        loop {
+            self.skip_plain();
+            match self.peek() {
+                None | Some(b'<') => return Ok(()),
+                Some(b'&') => self.reference()?,
+                Some(b']') if self.rest().starts_with("]]>") => {
+                    return refuse(self.at, "]]> in text; write ]]&gt;");
+                }
+                Some(_) => self.character()?,
+            }
+        }
+    }
+
+    /// Skips bytes that need no look, in text and in attribute values alike.
+    fn skip_plain(&mut self) {
+        let bytes = &self.text.as_bytes()[self.at..];
+        let plain = bytes.iter().position(|&b| SPECIAL[usize::from(b)]);
+        self.at += plain.unwrap_or(bytes.len());
+    }
+
+    /// One character of the document, which XML must allow.
+    fn character(&mut self) -> Outcome<()> {
+        match self.rest().chars().next() {
+            Some(c) if is_char(c) => {
+                self.at += c.len_utf8();
+                Ok(())
+            }
+            Some(c) => refuse(
+                self.at,
+                format!("the character U+{:04X}, which XML does not allow", u32::from(c)),
+            ),
+            None => refuse(self.at, "the document ends here"),
+        }
+    }
+
+    /// `&…;`: one of the five entities, or a character reference to a character that XML allows.
+    fn reference(&mut self) -> Outcome<()> {
+        let length = self.rest().bytes().take(12).position(|b| b == b';');
+        let name = length.map(|length| &self.rest()[1..length]);
+        if name.and_then(referred).is_none() {
+            let reason = "an & that starts no allowed reference; only &amp; &lt; &gt; &apos; &quot; and references \
+                          to characters that XML allows may be used";
+            return refuse(self.at, reason);
+        }
+        self.at += length.unwrap_or_default() + 1;
+        Ok(())
+    }
+
+    /// Whatever starts with `<`.
+    fn markup(&mut self) -> Outcome<()> {
+        let start = self.at;
+        match self.text.as_bytes().get(start + 1) {
+            Some(b'/') => self.end_tag(),
+            Some(b'?') => refuse(start, "a processing instruction; none are allowed"),
+            Some(b'!') if self.take("<!--") => self.comment(start),
+            Some(b'!') if self.take("<![CDATA[") => self.cdata(start),
+            Some(b'!') if self.rest().starts_with("<!DOCTYPE") => {
+                refuse(start, "a document type declaration; none is allowed")
+            }
+            Some(b'!') => refuse(start, "<! that starts neither a comment nor a CDATA section"),
+            _ => self.start_tag(),
+        }
+    }
+
+    fn comment(&mut self, start: usize) -> Outcome<()> {
+        loop {
+            self.skip_comment_or_cdata_plain();
+            match self.peek() {
+                None => return refuse(start, "a comment that is not closed"),
+                Some(b'-') if self.take("-->") => return Ok(()),
+                Some(b'-') if self.rest().starts_with("--") => {
+                    return refuse(self.at, "-- in a comment, where it may only close it");
+                }
+                Some(_) => self.character()?,
+            }
+        }
+    }
+
+    fn cdata(&mut self, start: usize) -> Outcome<()> {
+        if self.open.is_empty() {
+            return refuse(start, "a CDATA section outside the root element");
+        }
+        loop {
+            self.skip_comment_or_cdata_plain();
+            match self.peek() {
+                None => return refuse(start, "a CDATA section that is not closed"),
+                Some(b']') if self.take("]]>") => return Ok(()),
+                Some(_) => self.character()?,
+            }
+        }
+    }
+
+    fn skip_comment_or_cdata_plain(&mut self) {
+        let bytes = &self.text.as_bytes()[self.at..];
+        let plain = bytes
+            .iter()
+            .position(|&b| b < 0x20 || matches!(b, b'-' | b']' | 0xEF));
+        self.at += plain.unwrap_or(bytes.len());
+    }
+
+    /// A qualified name: `local` or `prefix:local`.
+    fn name(&mut self, what: &str) -> Outcome<&'a str> {
+        let start = self.at;
+        let rest = self.rest();
+        let ascii = rest
+            .bytes()
+            .position(|b| !NAME[usize::from(b)])
+            .unwrap_or(rest.len());
+        let end = if rest.as_bytes().get(ascii).is_some_and(|b| *b >= 0x80) {
+            rest.find(|c| c != ':' && !is_name_char(c)).unwrap_or(rest.len())
+        } else {
+            ascii
+        };
+        let name = &rest[..end];
+        let mut parts = name.split(':');
+        let valid = parts.clone().count() <= 2 && parts.all(|part| part.starts_with(is_name_start));
+        if !valid {
+            return refuse(
+                start,
+                format!("{what} is expected here: a name, or a prefix, a colon and a name"),
+            );
+        }
+        self.at += end;
+        Ok(name)
+    }
+}

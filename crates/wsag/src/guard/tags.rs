@@ -1,0 +1,227 @@
+//! Tags, attributes and namespaces: the part of the guard that keeps a stack.
+
+use crate::guard::characters::unescape;
+use crate::guard::{
+    ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, Open, Outcome, Scanner, refuse,
+};
+use crate::ns;
+
+/// An attribute of the start tag being read, other than a namespace declaration.
+struct Attribute<'a> {
+    name: &'a str,
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn start_tag(&mut self) -> Outcome<()> {
+        let start = self.at;
+        self.at += 1;
+        let name = self.name("an element's name")?;
+        if self.open.is_empty() && self.elements > 0 {
+            return refuse(
+                start,
+                format!("a second root element <{name}>; only one is allowed"),
+            );
+        }
+        self.elements += 1;
+        if self.elements > ELEMENTS_MAX {
+            return refuse(start, format!("more than {ELEMENTS_MAX} elements"));
+        }
+        let bindings = self.bindings.len();
+        let (attributes, empty) = self.attributes(bindings)?;
+        self.check_prefixes(name, start, &attributes)?;
+        if empty {
+            self.bindings.truncate(bindings);
+            // An empty element is one level deeper as well.
+            return Scanner::check_depth(start, self.open.len() + 1);
+        }
+        self.open.push(Open {
+            name,
+            at: start,
+            bindings,
+        });
+        Scanner::check_depth(start, self.open.len())
+    }
+
+    fn check_depth(at: usize, depth: usize) -> Outcome<()> {
+        if depth > DEPTH_MAX {
+            refuse(at, format!("more than {DEPTH_MAX} nested elements"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The attributes up to the end of the start tag, and whether the tag is an empty element's.
+    fn attributes(&mut self, bindings: usize) -> Outcome<(Vec<Attribute<'a>>, bool)> {
+        let mut attributes = Vec::new();
+        loop {
+            let spaced = self.skip_space();
+            match self.peek() {
+                Some(b'>') => {
+                    self.at += 1;
+                    return Ok((attributes, false));
+                }
+                Some(b'/') => {
+                    let closed = self.take("/>");
+                    return if closed {
+                        Ok((attributes, true))
+                    } else {
+                        refuse(self.at, "/ without > in a tag")
+                    };
+                }
+                None => return refuse(self.at, "the document ends inside a tag"),
+                Some(_) if !spaced => return refuse(self.at, "white space is expected before an attribute"),
+                Some(_) => self.attribute(bindings, &mut attributes)?,
+            }
+        }
+    }
+
+    fn attribute(&mut self, bindings: usize, attributes: &mut Vec<Attribute<'a>>) -> Outcome<()> {
+        let at = self.at;
+        let name = self.name("an attribute's name, > or />")?;
+        self.skip_space();
+        if !self.take("=") {
+            return refuse(self.at, format!("= is expected after the attribute {name}"));
+        }
+        self.skip_space();
+        let value = self.attribute_value(name)?;
+        let declared = name
+            .strip_prefix("xmlns:")
+            .or_else(|| (name == "xmlns").then_some(""));
+        if let Some(prefix) = declared {
+            return self.declare(at, prefix, value, bindings);
+        }
+        if attributes.iter().any(|other| other.name == name) {
+            return refuse(at, format!("the attribute {name} occurs twice"));
+        }
+        if attributes.len() == ATTRIBUTES_MAX {
+            return refuse(
+                at,
+                format!("more than {ATTRIBUTES_MAX} attributes on one element"),
+            );
+        }
+        attributes.push(Attribute { name, at });
+        Ok(())
+    }
+
+    fn attribute_value(&mut self, name: &str) -> Outcome<&'a str> {
+        let Some(quote @ (b'"' | b'\'')) = self.peek() else {
+            return refuse(self.at, format!("the value of {name} must be in quotes"));
+        };
+        self.at += 1;
+        let start = self.at;
+        loop {
+            self.skip_plain();
+            match self.peek() {
+                None => return refuse(start, format!("the value of {name} is not closed")),
+                Some(found) if found == quote => {
+                    self.at += 1;
+                    return Ok(&self.text[start..self.at - 1]);
+                }
+                Some(b'<') => return refuse(self.at, format!("< in the value of {name}; write &lt;")),
+                Some(b'&') => self.reference()?,
+                Some(_) => self.character()?,
+            }
+        }
+    }
+
+    /// A namespace declaration, by the constraints of Namespaces in XML 1.0.
+    fn declare(&mut self, at: usize, prefix: &'a str, value: &'a str, bindings: usize) -> Outcome<()> {
+        let name = unescape(value);
+        let own = &self.bindings[bindings..];
+        if own.iter().any(|(other, _)| *other == prefix) {
+            return refuse(
+                at,
+                format!("the namespace prefix {prefix:?} is declared twice on one element"),
+            );
+        }
+        if own.len() == DECLARATIONS_MAX {
+            return refuse(
+                at,
+                format!("more than {DECLARATIONS_MAX} namespace declarations on one element"),
+            );
+        }
+        if self.bindings.len() == BINDINGS_MAX {
+            return refuse(
+                at,
+                format!("more than {BINDINGS_MAX} namespace declarations in scope"),
+            );
+        }
+        let reserved = match prefix {
+            "xmlns" => true,
+            "xml" => name != ns::XML,
+            _ => name == ns::XML || name == ns::XMLNS,
+        };
+        if reserved {
+            return refuse(
+                at,
+                "a declaration that touches the reserved prefixes xml and xmlns",
+            );
+        }
+        if name.is_empty() && !prefix.is_empty() {
+            return refuse(
+                at,
+                format!("the prefix {prefix} is declared empty, which only the default may be"),
+            );
+        }
+        self.bindings.push((prefix, name));
+        Ok(())
+    }
+
+    /// The namespace of a prefix that is in scope.
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        if prefix == "xml" {
+            return Some(ns::XML);
+        }
+        self.bindings
+            .iter()
+            .rev()
+            .find(|(bound, _)| *bound == prefix)
+            .map(|(_, name)| name.as_ref())
+    }
+
+    /// Every prefix is declared, and no attribute occurs twice under two prefixes.
+    fn check_prefixes(&self, name: &str, at: usize, attributes: &[Attribute<'a>]) -> Outcome<()> {
+        let undeclared = |at, prefix| refuse(at, format!("the namespace prefix {prefix} is not declared"));
+        if let Some((prefix, _)) = name.split_once(':')
+            && (prefix == "xmlns" || self.namespace(prefix).is_none())
+        {
+            return undeclared(at, prefix);
+        }
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        for attribute in attributes {
+            let Some((prefix, local)) = attribute.name.split_once(':') else {
+                continue;
+            };
+            let Some(namespace) = self.namespace(prefix) else {
+                return undeclared(attribute.at, prefix);
+            };
+            if seen.contains(&(namespace, local)) {
+                return refuse(
+                    attribute.at,
+                    format!("the attribute {} occurs twice", attribute.name),
+                );
+            }
+            seen.push((namespace, local));
+        }
+        Ok(())
+    }
+
+    pub(super) fn end_tag(&mut self) -> Outcome<()> {
+        let start = self.at;
+        self.at += 2;
+        let name = self.name("the name of the element to close")?;
+        self.skip_space();
+        if !self.take(">") {
+            return refuse(self.at, format!("> is expected to end </{name}"));
+        }
+        match self.open.pop() {
+            Some(open) if open.name == name => {
+                self.bindings.truncate(open.bindings);
+                Ok(())
+            }
+            Some(open) => refuse(start, format!("</{name}> where </{}> is expected", open.name)),
+            None => refuse(start, format!("</{name}> closes nothing")),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What is to run: the part of JSDL 1.0 (GFD.56) that the service honours.
+//!
+//! JSDL can ask for much that a provider of catalogue applications must not grant (an executable, an
+//! environment, a user name) or does not offer (file systems, candidate hosts). Such an element is refused by its
+//! path: ignoring it would promise something else than was asked. Attributes of JSDL are unqualified.
+
+mod reading;
+mod writing;
+
+pub(crate) use reading::{boolean, double, read, read_range};
+pub(crate) use writing::write_double;
+
+/// `jsdl:JobDefinition`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobDefinition {
+    /// `JobIdentification/JobName`, for people.
+    pub job_name: Option<String>,
+    /// `JobIdentification/Description`, for people.
+    pub description: Option<String>,
+    /// What to run; without it nodes are reserved and nothing runs.
+    pub application: Option<Application>,
+    /// How many nodes, and what they must be.
+    pub resources: Resources,
+    /// Files to move before and after, in the order given.
+    pub staging: Vec<DataStaging>,
+}
+
+/// `jsdl:Application`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Application {
+    /// Name in the provider's catalogue.
+    pub name: String,
+    /// Version in the provider's catalogue.
+    pub version: Option<String>,
+    /// `jsdl-posix:POSIXApplication`.
+    pub posix: Option<PosixApplication>,
+}
+
+/// `jsdl-posix:POSIXApplication`, without what the provider decides.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PosixApplication {
+    /// Arguments, one entry of the argument vector each.
+    pub arguments: Vec<String>,
+    /// File to read as standard input.
+    pub input: Option<String>,
+    /// File to write standard output to.
+    pub output: Option<String>,
+    /// File to write standard error to.
+    pub error: Option<String>,
+}
+
+/// `jsdl:Resources`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Resources {
+    /// `CPUArchitecture/CPUArchitectureName`.
+    pub cpu_architecture: Option<String>,
+    /// Ranges that a resource or its nodes must lie in, in the order of JSDL, each kind at most once.
+    pub filters: Vec<Filter>,
+    /// `TotalResourceCount`: nodes.
+    pub nodes: Option<RangeValue>,
+}
+
+/// One range that a resource must satisfy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// What is measured.
+    pub kind: FilterKind,
+    /// In what range it must lie.
+    pub range: RangeValue,
+}
+
+/// What a [`Filter`] measures, in the order of JSDL's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FilterKind {
+    /// Hertz of a processor.
+    IndividualCpuSpeed,
+    /// Processors of a node.
+    IndividualCpuCount,
+    /// Bits per second of a node.
+    IndividualNetworkBandwidth,
+    /// Bytes of memory of a node.
+    IndividualPhysicalMemory,
+    /// Bytes of virtual memory of a node.
+    IndividualVirtualMemory,
+    /// Bytes of disk of a node.
+    IndividualDiskSpace,
+    /// Processors of all nodes together.
+    TotalCpuCount,
+    /// Bytes of memory of all nodes together.
+    TotalPhysicalMemory,
+    /// Bytes of virtual memory of all nodes together.
+    TotalVirtualMemory,
+    /// Bytes of disk of all nodes together.
+    TotalDiskSpace,
+}
+
+impl FilterKind {
+    /// All kinds with their element names, in the order of JSDL's schema.
+    const NAMES: [(FilterKind, &'static str, &'static str); 10] = [
+        (
+            FilterKind::IndividualCpuSpeed,
+            "IndividualCPUSpeed",
+            "jsdl:IndividualCPUSpeed",
+        ),
+        (
+            FilterKind::IndividualCpuCount,
+            "IndividualCPUCount",
+            "jsdl:IndividualCPUCount",
+        ),
+        (
+            FilterKind::IndividualNetworkBandwidth,
+            "IndividualNetworkBandwidth",
+            "jsdl:IndividualNetworkBandwidth",
+        ),
+        (
+            FilterKind::IndividualPhysicalMemory,
+            "IndividualPhysicalMemory",
+            "jsdl:IndividualPhysicalMemory",
+        ),
+        (
+            FilterKind::IndividualVirtualMemory,
+            "IndividualVirtualMemory",
+            "jsdl:IndividualVirtualMemory",
+        ),
+        (
+            FilterKind::IndividualDiskSpace,
+            "IndividualDiskSpace",
+            "jsdl:IndividualDiskSpace",
+        ),
+        (FilterKind::TotalCpuCount, "TotalCPUCount", "jsdl:TotalCPUCount"),
+        (
+            FilterKind::TotalPhysicalMemory,
+            "TotalPhysicalMemory",
+            "jsdl:TotalPhysicalMemory",
+        ),
+        (
+            FilterKind::TotalVirtualMemory,
+            "TotalVirtualMemory",
+            "jsdl:TotalVirtualMemory",
+        ),
+        (
+            FilterKind::TotalDiskSpace,
+            "TotalDiskSpace",
+            "jsdl:TotalDiskSpace",
+        ),
+    ];
+
+    /// Local name of its element in JSDL.
+    pub fn name(self) -> &'static str {
+        FilterKind::NAMES
+            .iter()
+            .find(|(kind, ..)| *kind == self)
+            .map_or("", |(_, name, _)| name)
+    }
+}
+
+/// `jsdl:RangeValue_Type`: the value must meet any one of its parts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RangeValue {
+    /// `UpperBoundedRange`: everything up to it.
+    pub upper: Option<Bound>,
+    /// `LowerBoundedRange`: everything from it on.
+    pub lower: Option<Bound>,
+    /// `Exact`.
+    pub exact: Vec<Exact>,
+    /// `Range`: from the first to the second.
+    pub ranges: Vec<(Bound, Bound)>,
+}
+
+/// An end of a range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    /// Where it is.
+    pub value: f64,
+    /// Whether the end itself is outside.
+    pub exclusive: bool,
+}
+
+/// `jsdl:Exact`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exact {
+    /// The value.
+    pub value: f64,
+    /// How far off is still the same; 0 if absent.
+    pub epsilon: Option<f64>,
+}
+
+impl RangeValue {
+    /// Exactly one value.
+    pub fn exactly(value: f64) -> RangeValue {
+        RangeValue {
+            exact: vec![Exact { value, epsilon: None }],
+            ..RangeValue::default()
+        }
+    }
+
+    /// Everything from one value to another, ends included.
+    pub fn between(lower: f64, upper: f64) -> RangeValue {
+        let bound = |value| Bound {
+            value,
+            exclusive: false,
+        };
+        RangeValue {
+            ranges: vec![(bound(lower), bound(upper))],
+            ..RangeValue::default()
+        }
+    }
+
+    /// Whether a value meets it. A range without parts asks for nothing.
+    pub fn contains(&self, value: f64) -> bool {
+        let below = |bound: &Bound| {
+            if bound.exclusive {
+                value < bound.value
+            } else {
+                value <= bound.value
+            }
+        };
+        let above = |bound: &Bound| {
+            if bound.exclusive {
+                value > bound.value
+            } else {
+                value >= bound.value
+            }
+        };
+        let parts = usize::from(self.upper.is_some()) + usize::from(self.lower.is_some());
+        if parts + self.exact.len() + self.ranges.len() == 0 {
+            return true;
+        }
+        self.upper.as_ref().is_some_and(below)
+            || self.lower.as_ref().is_some_and(above)
+            || self
+                .exact
+                .iter()
+                .any(|exact| (value - exact.value).abs() <= exact.epsilon.unwrap_or(0.0))
+            || self
+                .ranges
+                .iter()
+                .any(|(lower, upper)| above(lower) && below(upper))
+    }
+
+    /// The whole numbers it allows, as least and greatest; the greatest is absent where nothing bounds it. Only
+    /// where it is one exact number or one range: anything else is no size of a request.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    pub fn whole_numbers(&self) -> Result<(u32, Option<u32>), &'static str> {
+        const EXPECTED: &str = "one Exact, Range, LowerBoundedRange or UpperBoundedRange is expected";
+        let (least, greatest) = match (&self.upper, &self.lower, &self.exact[..], &self.ranges[..]) {
+            (None, None, [exact], []) => {
+                let value = whole(exact.value).ok_or("Exact must be a whole number from 1 to 4294967295")?;
+                return Ok((value, Some(value)));
+            }
+            (None, None, [], [(lower, upper)]) => (Some(lower), Some(upper)),
+            (Some(upper), None, [], []) => (None, Some(upper)),
+            (None, Some(lower), [], []) => (Some(lower), None),
+            _ => return Err(EXPECTED),
+        };
+        let least = match least {
+            Some(bound) if bound.exclusive => whole(bound.value.floor() + 1.0),
+            Some(bound) => whole(bound.value.ceil().max(1.0)),
+            None => Some(1),
+        };
+        let greatest = match greatest {
+            Some(bound) if bound.exclusive => Some(whole(bound.value.ceil() - 1.0)),
+            Some(bound) => Some(whole(bound.value.floor())),
+            None => None,
+        };
+        let contradictory = "the range holds no whole number from 1 to 4294967295";
+        match (least, greatest) {
+            (Some(least), None) => Ok((least, None)),
+            (Some(least), Some(Some(greatest))) if least <= greatest => Ok((least, Some(greatest))),
+            _ => Err(contradictory),
+        }
+    }
+}
+
+/// A whole number from 1 to `u32::MAX`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked first"
+)]
+fn whole(value: f64) -> Option<u32> {
+    (value >= 1.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0).then_some(value as u32)
+}
+
+/// `jsdl:DataStaging`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataStaging {
+    /// Name of the file in the job's folder.
+    pub file_name: String,
+    /// What to do where it exists.
+    pub creation_flag: CreationFlag,
+    /// Whether it is removed when the job has ended.
+    pub delete_on_termination: Option<bool>,
+    /// `Source/URI`: where it comes from. Never fetched by this crate.
+    pub source: Option<String>,
+    /// `Target/URI`: where it goes.
+    pub target: Option<String>,
+}
+
+/// `jsdl:CreationFlag`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CreationFlag {
+    /// Replace it.
+    Overwrite,
+    /// Leave it.
+    DontOverwrite,
+    /// Write at its end.
+    Append,
+}
+
+impl CreationFlag {
+    const NAMES: [(CreationFlag, &'static str); 3] = [
+        (CreationFlag::Overwrite, "overwrite"),
+        (CreationFlag::DontOverwrite, "dontOverwrite"),
+        (CreationFlag::Append, "append"),
+    ];
+}

@@ -1,0 +1,139 @@
+//! Writing JSDL, in the order of its schema.
+
+use crate::document::Fragment;
+use crate::job::{
+    Application, Bound, CreationFlag, DataStaging, FilterKind, JobDefinition, RangeValue, Resources,
+};
+use crate::writer::Xml;
+
+impl JobDefinition {
+    /// As a fragment, for a service description term.
+    pub fn to_fragment(&self) -> Fragment {
+        let mut xml = Xml::fragment("jsdl:JobDefinition", &["jsdl", "jsdl-posix"]);
+        self.write_content(&mut xml);
+        Fragment::written(xml.finish())
+    }
+
+    fn write_content(&self, xml: &mut Xml) {
+        xml.start("jsdl:JobDescription");
+        if self.job_name.is_some() || self.description.is_some() {
+            xml.start("jsdl:JobIdentification");
+            xml.optional_element("jsdl:JobName", self.job_name.as_deref());
+            xml.optional_element("jsdl:Description", self.description.as_deref());
+            xml.end();
+        }
+        if let Some(application) = &self.application {
+            write_application(xml, application);
+        }
+        if self.resources != Resources::default() {
+            write_resources(xml, &self.resources);
+        }
+        for staging in &self.staging {
+            write_staging(xml, staging);
+        }
+        xml.end();
+    }
+}
+
+fn write_application(xml: &mut Xml, application: &Application) {
+    xml.start("jsdl:Application");
+    xml.element("jsdl:ApplicationName", &application.name);
+    xml.optional_element("jsdl:ApplicationVersion", application.version.as_deref());
+    if let Some(posix) = &application.posix {
+        xml.start("jsdl-posix:POSIXApplication");
+        for argument in &posix.arguments {
+            xml.element("jsdl-posix:Argument", argument);
+        }
+        xml.optional_element("jsdl-posix:Input", posix.input.as_deref());
+        xml.optional_element("jsdl-posix:Output", posix.output.as_deref());
+        xml.optional_element("jsdl-posix:Error", posix.error.as_deref());
+        xml.end();
+    }
+    xml.end();
+}
+
+fn write_resources(xml: &mut Xml, resources: &Resources) {
+    xml.start("jsdl:Resources");
+    if let Some(name) = &resources.cpu_architecture {
+        xml.start("jsdl:CPUArchitecture");
+        xml.element("jsdl:CPUArchitectureName", name);
+        xml.end();
+    }
+    for (kind, _, element) in FilterKind::NAMES {
+        if let Some(filter) = resources.filters.iter().find(|filter| filter.kind == kind) {
+            write_range(xml, element, &filter.range);
+        }
+    }
+    if let Some(nodes) = &resources.nodes {
+        write_range(xml, "jsdl:TotalResourceCount", nodes);
+    }
+    xml.end();
+}
+
+fn write_range(xml: &mut Xml, name: &'static str, range: &RangeValue) {
+    xml.start(name);
+    if let Some(upper) = &range.upper {
+        write_bound(xml, "jsdl:UpperBoundedRange", upper);
+    }
+    if let Some(lower) = &range.lower {
+        write_bound(xml, "jsdl:LowerBoundedRange", lower);
+    }
+    for exact in &range.exact {
+        xml.start("jsdl:Exact");
+        if let Some(epsilon) = exact.epsilon {
+            xml.attribute("epsilon", &write_double(epsilon));
+        }
+        xml.text(&write_double(exact.value));
+        xml.end();
+    }
+    for (lower, upper) in &range.ranges {
+        xml.start("jsdl:Range");
+        write_bound(xml, "jsdl:LowerBound", lower);
+        write_bound(xml, "jsdl:UpperBound", upper);
+        xml.end();
+    }
+    xml.end();
+}
+
+fn write_bound(xml: &mut Xml, name: &'static str, bound: &Bound) {
+    xml.start(name);
+    if bound.exclusive {
+        xml.attribute("exclusiveBound", "true");
+    }
+    xml.text(&write_double(bound.value));
+    xml.end();
+}
+
+/// xs:double, shortest form that reads back as the same.
+pub(crate) fn write_double(value: f64) -> String {
+    if value.is_nan() {
+        "NaN".to_owned()
+    } else if value.is_infinite() {
+        if value > 0.0 { "INF" } else { "-INF" }.to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+fn write_staging(xml: &mut Xml, staging: &DataStaging) {
+    xml.start("jsdl:DataStaging");
+    xml.element("jsdl:FileName", &staging.file_name);
+    let flag = CreationFlag::NAMES
+        .iter()
+        .find(|(flag, _)| *flag == staging.creation_flag);
+    xml.element("jsdl:CreationFlag", flag.map_or("overwrite", |(_, name)| name));
+    xml.optional_element(
+        "jsdl:DeleteOnTermination",
+        staging
+            .delete_on_termination
+            .map(|delete| if delete { "true" } else { "false" }),
+    );
+    for (name, uri) in [("jsdl:Source", &staging.source), ("jsdl:Target", &staging.target)] {
+        if let Some(uri) = uri {
+            xml.start(name);
+            xml.element("jsdl:URI", uri);
+            xml.end();
+        }
+    }
+    xml.end();
+}

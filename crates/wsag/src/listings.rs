@@ -1,0 +1,188 @@
+//! Lists of our own: a party's agreements, and what happened to one of them.
+
+use crate::document::Node;
+use crate::ns::BSP;
+use crate::reader::{Check, Sequence};
+use crate::scheduling::count;
+use crate::states::AgreementState;
+use crate::terms::token;
+use crate::time::DateTime;
+use crate::writer::Xml;
+
+/// `bsp:Agreements`: one page of a party's agreements.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AgreementList {
+    /// The agreements of this page.
+    pub agreements: Vec<ListedAgreement>,
+    /// Cursor of the next page; None on the last one.
+    pub next: Option<String>,
+}
+
+/// `bsp:Agreement`: an agreement in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedAgreement {
+    /// Its identity.
+    pub agreement_id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// Where to ask for it.
+    pub address: Option<String>,
+    /// Its state.
+    pub state: AgreementState,
+    /// Planned start, while it is planned.
+    pub planned_start: Option<DateTime>,
+    /// Planned end, while it is planned.
+    pub planned_end: Option<DateTime>,
+    /// Granted number of nodes.
+    pub nodes: Option<u32>,
+}
+
+/// `bsp:Timeline`: what happened to an agreement, oldest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Timeline {
+    /// The agreement.
+    pub agreement_id: String,
+    /// Its events.
+    pub events: Vec<Event>,
+}
+
+/// `bsp:Event`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: DateTime,
+    /// What, in a stable word.
+    pub kind: String,
+    /// More, for people.
+    pub detail: Option<String>,
+}
+
+impl AgreementList {
+    /// As a document of its own.
+    pub fn to_xml(&self) -> String {
+        let mut xml = Xml::document("bsp:Agreements", &["bsp"]);
+        for agreement in &self.agreements {
+            xml.start("bsp:Agreement");
+            xml.element("bsp:AgreementId", &agreement.agreement_id);
+            xml.optional_element("bsp:Name", agreement.name.as_deref());
+            xml.optional_element("bsp:Address", agreement.address.as_deref());
+            xml.element("bsp:State", agreement.state.name());
+            xml.optional_element(
+                "bsp:PlannedStart",
+                agreement.planned_start.map(|t| t.to_string()).as_deref(),
+            );
+            xml.optional_element(
+                "bsp:PlannedEnd",
+                agreement.planned_end.map(|t| t.to_string()).as_deref(),
+            );
+            xml.optional_element(
+                "bsp:Nodes",
+                agreement.nodes.map(|nodes| nodes.to_string()).as_deref(),
+            );
+            xml.end();
+        }
+        xml.optional_element("bsp:Next", self.next.as_deref());
+        xml.finish()
+    }
+}
+
+impl Timeline {
+    /// As a document of its own.
+    pub fn to_xml(&self) -> String {
+        let mut xml = Xml::document("bsp:Timeline", &["bsp"]);
+        xml.element("bsp:AgreementId", &self.agreement_id);
+        for event in &self.events {
+            xml.start("bsp:Event");
+            xml.element("bsp:At", &event.at.to_string());
+            xml.element("bsp:Kind", &event.kind);
+            xml.optional_element("bsp:Detail", event.detail.as_deref());
+            xml.end();
+        }
+        xml.finish()
+    }
+}
+
+pub(crate) fn read_agreements(check: &mut Check, node: Node<'_>) -> AgreementList {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let agreements = sequence.many(BSP, "Agreement");
+    let next = sequence
+        .optional(BSP, "Next")
+        .and_then(|node| check.simple(node, token));
+    sequence.end(check);
+    let agreements = agreements
+        .into_iter()
+        .filter_map(|node| read_agreement(check, node))
+        .collect();
+    AgreementList { agreements, next }
+}
+
+fn read_agreement(check: &mut Check, node: Node<'_>) -> Option<ListedAgreement> {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let agreement_id = sequence
+        .required(check, BSP, "AgreementId")
+        .and_then(|node| check.simple(node, token));
+    let name = sequence.optional(BSP, "Name").and_then(|node| check.string(node));
+    let address = sequence
+        .optional(BSP, "Address")
+        .and_then(|node| check.simple(node, token));
+    let state = sequence.required(check, BSP, "State").and_then(|node| {
+        check.simple(node, |text| {
+            AgreementState::parse(text).ok_or_else(|| "a state is expected".to_owned())
+        })
+    });
+    let planned_start = sequence
+        .optional(BSP, "PlannedStart")
+        .and_then(|node| check.date_time(node));
+    let planned_end = sequence
+        .optional(BSP, "PlannedEnd")
+        .and_then(|node| check.date_time(node));
+    let nodes = sequence
+        .optional(BSP, "Nodes")
+        .and_then(|node| check.simple(node, count));
+    sequence.end(check);
+    Some(ListedAgreement {
+        agreement_id: agreement_id?,
+        name,
+        address,
+        state: state?,
+        planned_start,
+        planned_end,
+        nodes,
+    })
+}
+
+pub(crate) fn read_timeline(check: &mut Check, node: Node<'_>) -> Option<Timeline> {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let agreement_id = sequence
+        .required(check, BSP, "AgreementId")
+        .and_then(|node| check.simple(node, token));
+    let events = sequence.many(BSP, "Event");
+    sequence.end(check);
+    let events = events.into_iter().filter_map(|node| {
+        check.attributes(node, &[]);
+        let mut sequence = Sequence::of(check, node);
+        let at = sequence
+            .required(check, BSP, "At")
+            .and_then(|node| check.date_time(node));
+        let kind = sequence
+            .required(check, BSP, "Kind")
+            .and_then(|node| check.simple(node, token));
+        let detail = sequence
+            .optional(BSP, "Detail")
+            .and_then(|node| check.string(node));
+        sequence.end(check);
+        Some(Event {
+            at: at?,
+            kind: kind?,
+            detail,
+        })
+    });
+    let events = events.collect();
+    Some(Timeline {
+        agreement_id: agreement_id?,
+        events,
+    })
+}

@@ -1,0 +1,314 @@
+//! How it may be planned: `bsp:Scheduling`, our own optional term.
+
+use crate::datatypes;
+use crate::document::{Fragment, Node};
+use crate::job::{boolean, write_double};
+use crate::ns::BSP;
+use crate::reader::{Check, Sequence};
+use crate::writer::Xml;
+
+/// What the requester allows or prefers beyond node count and window. Everything is optional.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scheduling {
+    /// How long it takes on how many nodes.
+    pub moldability: Option<Moldability>,
+    /// How it may be cut in pieces.
+    pub preemption: Option<Preemption>,
+    /// What it may cost.
+    pub budget: Option<Budget>,
+    /// Largest deviation φ = |alternative − asked| / duration that alternatives may have.
+    pub max_deviation: Option<f64>,
+    /// Fraction of the wait, 0 to 1, after which the start is fixed.
+    pub fix_at: Option<f64>,
+    /// What counts in ranking alternatives.
+    pub preference: Option<Preference>,
+}
+
+/// Duration as a function of the number of nodes, within the range of `jsdl:TotalResourceCount`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Moldability {
+    /// `intercept − slope · nodes` seconds.
+    Linear {
+        /// Seconds.
+        intercept: f64,
+        /// Seconds per node.
+        slope: f64,
+    },
+    /// Seconds for each allowed number of nodes.
+    Table(Vec<(u32, u32)>),
+    /// So many node-seconds, whatever the number of nodes.
+    ConstantWork(f64),
+}
+
+/// How a job may be cut.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preemption {
+    /// Most pieces.
+    pub pieces: u32,
+    /// Cuts are at multiples of this share of the work, above 0 and at most 1.
+    pub interval: f64,
+    /// Whether each piece may have its own number of nodes.
+    pub independent: bool,
+}
+
+/// A sum of money.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    /// Millionths of the currency's unit.
+    pub amount_micros: i64,
+    /// Three letters of ISO 4217.
+    pub currency: String,
+}
+
+/// Weights, each from 0 on; absent means 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Preference {
+    /// Of an early start.
+    pub start: Option<f64>,
+    /// Of many nodes.
+    pub size: Option<f64>,
+    /// Of a short duration.
+    pub duration: Option<f64>,
+    /// Of a low price.
+    pub price: Option<f64>,
+}
+
+/// Reads the term; parts that could not be read have left a violation.
+pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Scheduling {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let moldability = sequence
+        .optional(BSP, "Moldability")
+        .and_then(|node| read_moldability(check, node));
+    let preemption = sequence
+        .optional(BSP, "Preemption")
+        .and_then(|node| read_preemption(check, node));
+    let budget = sequence
+        .optional(BSP, "Budget")
+        .and_then(|node| crate::refusals::read_budget(check, node));
+    let max_deviation = sequence
+        .optional(BSP, "MaxDeviation")
+        .and_then(|node| check.simple(node, not_negative));
+    let fix_at = sequence
+        .optional(BSP, "FixAt")
+        .and_then(|node| check.simple(node, share));
+    let preference = sequence
+        .optional(BSP, "Preference")
+        .map(|node| read_preference(check, node));
+    sequence.end(check);
+    Scheduling {
+        moldability,
+        preemption,
+        budget,
+        max_deviation,
+        fix_at,
+        preference,
+    }
+}
+
+fn read_moldability(check: &mut Check, node: Node<'_>) -> Option<Moldability> {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let found = sequence.one_of(BSP, &["Linear", "Table", "ConstantWork"]);
+    let Some((name, child)) = found else {
+        check.structure(
+            node,
+            "one of bsp:Linear, bsp:Table or bsp:ConstantWork is expected in it",
+        );
+        return None;
+    };
+    sequence.end(check);
+    if name == "ConstantWork" {
+        return check.simple(child, positive).map(Moldability::ConstantWork);
+    }
+    check.attributes(child, &[]);
+    let mut sequence = Sequence::of(check, child);
+    if name == "Linear" {
+        let intercept = sequence
+            .required(check, BSP, "Intercept")
+            .and_then(|node| check.simple(node, positive));
+        let slope = sequence
+            .required(check, BSP, "Slope")
+            .and_then(|node| check.simple(node, not_negative));
+        sequence.end(check);
+        return Some(Moldability::Linear {
+            intercept: intercept?,
+            slope: slope?,
+        });
+    }
+    let entries = sequence.at_least_one(check, BSP, "Entry");
+    sequence.end(check);
+    let entries = entries.into_iter().filter_map(|node| {
+        check.attributes(node, &[]);
+        let mut sequence = Sequence::of(check, node);
+        let nodes = sequence
+            .required(check, BSP, "Nodes")
+            .and_then(|node| check.simple(node, count));
+        let duration = sequence
+            .required(check, BSP, "Duration")
+            .and_then(|node| check.simple(node, count));
+        sequence.end(check);
+        Some((nodes?, duration?))
+    });
+    Some(Moldability::Table(entries.collect()))
+}
+
+fn read_preemption(check: &mut Check, node: Node<'_>) -> Option<Preemption> {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let pieces = sequence
+        .required(check, BSP, "Pieces")
+        .and_then(|node| check.simple(node, count));
+    let interval = sequence
+        .required(check, BSP, "Interval")
+        .and_then(|node| check.simple(node, |text| share(text).and_then(|_| positive(text))));
+    let independent = sequence
+        .required(check, BSP, "Independent")
+        .and_then(|node| check.simple(node, boolean));
+    sequence.end(check);
+    Some(Preemption {
+        pieces: pieces?,
+        interval: interval?,
+        independent: independent?,
+    })
+}
+
+fn read_preference(check: &mut Check, node: Node<'_>) -> Preference {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let mut weight = |name| {
+        sequence
+            .optional(BSP, name)
+            .and_then(|node| check.simple(node, not_negative))
+    };
+    let (start, size, duration, price) = (
+        weight("Start"),
+        weight("Size"),
+        weight("Duration"),
+        weight("Price"),
+    );
+    sequence.end(check);
+    Preference {
+        start,
+        size,
+        duration,
+        price,
+    }
+}
+
+/// A whole number from 1 to `u32::MAX`.
+pub(crate) fn count(text: &str) -> Result<u32, String> {
+    let value = datatypes::integer(text)
+        .and_then(|value| u32::try_from(value).ok())
+        .filter(|value| *value > 0);
+    value.ok_or_else(|| "a whole number from 1 to 4294967295 is expected".to_owned())
+}
+
+fn number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let value = datatypes::double(text).filter(|value| value.is_finite() && allowed(*value));
+    value.ok_or_else(|| format!("{expected} is expected"))
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 0.0, "a number from 0 on")
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0, "a number above 0")
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
+}
+
+/// An amount of money of at most six decimals, as millionths.
+pub(crate) fn amount(text: &str) -> Result<i64, String> {
+    let decimal = datatypes::Decimal::parse(text).and_then(|decimal| decimal.micros());
+    decimal.ok_or_else(|| "an amount of at most six decimals is expected, such as 12.50".to_owned())
+}
+
+/// Millionths as an amount.
+pub(crate) fn write_amount(micros: i64) -> String {
+    let sign = if micros < 0 { "-" } else { "" };
+    let (whole, part) = (
+        micros.unsigned_abs() / 1_000_000,
+        micros.unsigned_abs() % 1_000_000,
+    );
+    if part == 0 {
+        return format!("{sign}{whole}");
+    }
+    format!("{sign}{whole}.{}", format!("{part:06}").trim_end_matches('0'))
+}
+
+pub(crate) fn currency(text: &str) -> Result<String, String> {
+    if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Ok(text.to_owned());
+    }
+    Err("three capital letters of a currency are expected, such as EUR".to_owned())
+}
+
+impl Scheduling {
+    /// As a fragment, for a service description term.
+    pub fn to_fragment(&self) -> Fragment {
+        let mut xml = Xml::fragment("bsp:Scheduling", &["bsp"]);
+        if let Some(moldability) = &self.moldability {
+            xml.start("bsp:Moldability");
+            write_moldability(&mut xml, moldability);
+            xml.end();
+        }
+        if let Some(preemption) = &self.preemption {
+            xml.start("bsp:Preemption");
+            xml.element("bsp:Pieces", &preemption.pieces.to_string());
+            xml.element("bsp:Interval", &write_double(preemption.interval));
+            xml.element(
+                "bsp:Independent",
+                if preemption.independent { "true" } else { "false" },
+            );
+            xml.end();
+        }
+        if let Some(budget) = &self.budget {
+            xml.start("bsp:Budget");
+            xml.element("bsp:Amount", &write_amount(budget.amount_micros));
+            xml.element("bsp:Currency", &budget.currency);
+            xml.end();
+        }
+        xml.optional_element(
+            "bsp:MaxDeviation",
+            self.max_deviation.map(write_double).as_deref(),
+        );
+        xml.optional_element("bsp:FixAt", self.fix_at.map(write_double).as_deref());
+        if let Some(preference) = &self.preference {
+            xml.start("bsp:Preference");
+            xml.optional_element("bsp:Start", preference.start.map(write_double).as_deref());
+            xml.optional_element("bsp:Size", preference.size.map(write_double).as_deref());
+            xml.optional_element("bsp:Duration", preference.duration.map(write_double).as_deref());
+            xml.optional_element("bsp:Price", preference.price.map(write_double).as_deref());
+            xml.end();
+        }
+        Fragment::written(xml.finish())
+    }
+}
+
+fn write_moldability(xml: &mut Xml, moldability: &Moldability) {
+    match moldability {
+        Moldability::Linear { intercept, slope } => {
+            xml.start("bsp:Linear");
+            xml.element("bsp:Intercept", &write_double(*intercept));
+            xml.element("bsp:Slope", &write_double(*slope));
+            xml.end();
+        }
+        Moldability::Table(entries) => {
+            xml.start("bsp:Table");
+            for (nodes, duration) in entries {
+                xml.start("bsp:Entry");
+                xml.element("bsp:Nodes", &nodes.to_string());
+                xml.element("bsp:Duration", &duration.to_string());
+                xml.end();
+            }
+            xml.end();
+        }
+        Moldability::ConstantWork(node_seconds) => {
+            xml.element("bsp:ConstantWork", &write_double(*node_seconds));
+        }
+    }
+}

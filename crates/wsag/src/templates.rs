@@ -1,0 +1,115 @@
+//! Agreement templates and the factory's list of them (GFD.192, section 5).
+
+use crate::agreements::{Context, read_content};
+use crate::constraints;
+use crate::document::{Document, Fragment, Node};
+use crate::ns::{WSAG, XS};
+use crate::reader::{Check, Sequence};
+use crate::terms::{Terms, token};
+use crate::writer::Xml;
+
+/// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
+/// [`crate::constraints::CompiledTemplate`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    /// Identity at the provider.
+    pub template_id: String,
+    /// For people, and for `wsag:TemplateName` in offers.
+    pub name: Option<String>,
+    /// The context that offers start from.
+    pub context: Context,
+    /// The terms that offers start from.
+    pub terms: Terms,
+    /// The whole template, verbatim.
+    pub source: Fragment,
+}
+
+/// The template that is offered out of the box, as a document of its own.
+pub const ADVANCE_RESERVATION: &str = include_str!("../../../templates/agreements/advance-reservation.xml");
+
+impl Template {
+    /// The same template with every upper bound of the items whose name starts with `nodes` lowered to what the
+    /// provider has. Bounds that are lower already stay.
+    #[must_use]
+    pub fn with_nodes_max(&self, nodes: u32) -> Template {
+        let text = self.source.as_str();
+        let Ok(document) = Document::build(text) else {
+            return self.clone();
+        };
+        let mut changed = String::with_capacity(text.len());
+        let mut copied = 0;
+        for bound in document.root().map(Node::descendants).unwrap_or_default() {
+            let inside = bound
+                .parent()
+                .filter(|parent| parent.is(WSAG, "ItemConstraint"))
+                .and_then(Node::parent);
+            let named = inside.and_then(|item| item.attribute(WSAG, "Name"));
+            let value = bound
+                .attribute("", "value")
+                .and_then(|value| value.trim().parse::<u32>().ok());
+            let higher = bound.is(XS, "maxInclusive") && value.is_some_and(|value| value > nodes);
+            if let Some(range) = bound
+                .range()
+                .filter(|_| higher && named.is_some_and(|n| n.starts_with("nodes")))
+            {
+                changed.push_str(&text[copied..range.start]);
+                let value = value.unwrap_or_default().to_string();
+                changed.push_str(&text[range.clone()].replacen(&value, &nodes.to_string(), 1));
+                copied = range.end;
+            }
+        }
+        changed.push_str(&text[copied..]);
+        Template {
+            source: Fragment::written(changed),
+            ..self.clone()
+        }
+    }
+
+    /// As a document of its own: what the provider wrote.
+    pub fn to_xml(&self) -> String {
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", self.source)
+    }
+}
+
+/// Reads a template, or a `NegotiableTemplate`, which has the same type; None only after a violation was added.
+pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
+    check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
+    let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
+    check.read_attribute(node, (WSAG, "AgreementId"), token);
+    let mut sequence = Sequence::of(check, node);
+    let content = read_content(check, &mut sequence);
+    let constraints = sequence.required(check, WSAG, "CreationConstraints");
+    sequence.end(check);
+    if let Some(node) = constraints {
+        constraints::check_structure(check, node);
+    }
+    let (name, context, terms) = content?;
+    Some(Template {
+        template_id: template_id?,
+        name,
+        context,
+        terms,
+        source: node.fragment(),
+    })
+}
+
+/// Reads `wsag:AgreementFactoryProperties`.
+pub(crate) fn read_factory(check: &mut Check, node: Node<'_>) -> Vec<Template> {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let templates = sequence.many(WSAG, "Template");
+    sequence.end(check);
+    templates
+        .into_iter()
+        .filter_map(|node| read(check, node))
+        .collect()
+}
+
+/// `wsag:AgreementFactoryProperties`: all templates that are offered.
+pub fn agreement_factory_properties<'t>(templates: impl IntoIterator<Item = &'t Template>) -> String {
+    let mut xml = Xml::document("wsag:AgreementFactoryProperties", &["wsag"]);
+    for template in templates {
+        xml.insert(&template.source);
+    }
+    xml.finish()
+}

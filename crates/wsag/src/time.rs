@@ -1,0 +1,402 @@
+//! xs:dateTime and xs:duration, exactly as XML Schema writes them.
+//!
+//! General date libraries take forms that the schema forbids (`+0100`, `P1W`) and refuse some that it allows
+//! (`24:00:00`), so the lexical forms are checked here. A dateTime without a time zone names no instant, and a
+//! reservation needs one: it is refused, where the schema type alone would leave it open.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+/// Most digits of a number in a duration; keeps all arithmetic far from overflow.
+const DIGITS_MAX: usize = 9;
+
+/// Why a text is no dateTime or duration here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TimeError {
+    /// Not of the form of xs:dateTime.
+    #[error("a dateTime such as 2026-01-10T08:00:00Z or 2026-01-10T09:00:00+01:00 is expected")]
+    DateTime,
+    /// A dateTime that could be anywhere.
+    #[error("the dateTime has no time zone; end it with Z or with an offset such as +01:00")]
+    NoZone,
+    /// A day, hour, minute, second or offset that does not exist.
+    #[error("the dateTime does not exist: {0} is out of range")]
+    Range(&'static str),
+    /// A year that needs more than four digits, or none at all.
+    #[error("the year must be 0001 to 9999")]
+    Year,
+    /// More than nine digits of a second.
+    #[error("at most nine digits of a second are taken")]
+    Fraction,
+    /// Not of the form of xs:duration.
+    #[error("a duration such as PT1H30M or P2DT12H is expected")]
+    Duration,
+    /// A duration whose numbers are too long.
+    #[error("numbers in a duration may have nine digits at most")]
+    DurationTooLong,
+}
+
+/// An instant of xs:dateTime, to the nanosecond, on the time line of the proleptic Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DateTime {
+    seconds: i64,
+    nanos: u32,
+}
+
+impl DateTime {
+    /// The instant so many seconds after 1970-01-01T00:00:00Z, kept between the years 0001 and 9999.
+    pub fn from_seconds(seconds: i64) -> DateTime {
+        DateTime {
+            seconds: seconds.clamp(-62_135_596_800, 253_402_300_799),
+            nanos: 0,
+        }
+    }
+
+    /// The last whole second at or before it: the rounding for the end of a window.
+    pub fn floor(self) -> i64 {
+        self.seconds
+    }
+
+    /// The first whole second at or after it: the rounding for the start of a window.
+    pub fn ceil(self) -> i64 {
+        self.seconds + i64::from(self.nanos > 0)
+    }
+
+    /// This instant with a duration added as XML Schema does: months first, clamped to the month's length.
+    /// None beyond the years 0001 to 9999.
+    pub fn checked_add(self, duration: Duration) -> Option<DateTime> {
+        let (year, month, day) = civil(self.seconds.div_euclid(DAY));
+        let months = year * 12 + (month - 1) + duration.months;
+        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+        if !(1..=9999).contains(&year) {
+            return None;
+        }
+        let day = day.min(days_in_month(year, month));
+        let nanos = duration.nanos + i128::from(self.nanos);
+        let carried = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
+        let seconds = days(year, month, day) * DAY + self.seconds.rem_euclid(DAY) + carried;
+        let added = DateTime::from_seconds(seconds);
+        let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).ok()?;
+        (added.seconds == seconds).then_some(DateTime { seconds, nanos })
+    }
+}
+
+impl FromStr for DateTime {
+    type Err = TimeError;
+
+    fn from_str(text: &str) -> Result<DateTime, TimeError> {
+        let mut rest = text;
+        if let Some(year) = text.strip_prefix('-')
+            && year.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Err(TimeError::Year);
+        }
+        if text.bytes().take_while(u8::is_ascii_digit).count() > 4 {
+            return Err(TimeError::Year);
+        }
+        let year = number(&mut rest, 4, "-")?;
+        let month = number(&mut rest, 2, "-")?;
+        let day = number(&mut rest, 2, "T")?;
+        let hour = number(&mut rest, 2, ":")?;
+        let minute = number(&mut rest, 2, ":")?;
+        let second = number(&mut rest, 2, "")?;
+        let nanos = fraction(&mut rest)?;
+        let offset = offset(rest)?;
+        if year < 1 {
+            return Err(TimeError::Year);
+        }
+        for (name, value, range) in [
+            ("the month", month, 1..=12),
+            ("the hour", hour, 0..=24),
+            ("the minute", minute, 0..=59),
+            ("the second", second, 0..=59),
+        ] {
+            if !range.contains(&value) {
+                return Err(TimeError::Range(name));
+            }
+        }
+        if !(1..=days_in_month(year, month)).contains(&day) {
+            return Err(TimeError::Range("the day"));
+        }
+        if hour == 24 && (minute, second, nanos) != (0, 0, 0) {
+            return Err(TimeError::Range("the hour"));
+        }
+        let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
+        Ok(DateTime { seconds, nanos })
+    }
+}
+
+/// Takes exactly `digits` digits and the literal after them.
+fn number(rest: &mut &str, digits: usize, then: &str) -> Result<i64, TimeError> {
+    let bytes = rest.as_bytes();
+    if bytes.len() < digits || !bytes[..digits].iter().all(u8::is_ascii_digit) {
+        return Err(TimeError::DateTime);
+    }
+    let value = bytes[..digits]
+        .iter()
+        .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    *rest = rest[digits..].strip_prefix(then).ok_or(TimeError::DateTime)?;
+    Ok(value)
+}
+
+/// Takes `.digits` if it is there, as nanoseconds.
+fn fraction(rest: &mut &str) -> Result<u32, TimeError> {
+    let Some(after) = rest.strip_prefix('.') else {
+        return Ok(0);
+    };
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return Err(TimeError::DateTime);
+    }
+    if digits > DIGITS_MAX {
+        return Err(TimeError::Fraction);
+    }
+    let value = after.as_bytes()[..digits]
+        .iter()
+        .fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+    *rest = &after[digits..];
+    // Nine digits at most, so that this fits.
+    Ok((digits..DIGITS_MAX).fold(value, |value, _| value * 10))
+}
+
+/// The zone: `Z` or an offset up to fourteen hours, in seconds.
+fn offset(rest: &str) -> Result<i64, TimeError> {
+    let (sign, mut rest) = match rest.as_bytes().first() {
+        None => return Err(TimeError::NoZone),
+        Some(b'Z') if rest.len() == 1 => return Ok(0),
+        Some(b'+') => (1, &rest[1..]),
+        Some(b'-') => (-1, &rest[1..]),
+        Some(_) => return Err(TimeError::DateTime),
+    };
+    let hours = number(&mut rest, 2, ":")?;
+    let minutes = number(&mut rest, 2, "")?;
+    if !rest.is_empty() {
+        return Err(TimeError::DateTime);
+    }
+    if minutes > 59 || hours * 60 + minutes > 14 * 60 {
+        return Err(TimeError::Range("the offset"));
+    }
+    Ok(sign * (hours * 3600 + minutes * 60))
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap(year) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last of its year.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
+}
+
+/// The date so many days after 1970-01-01; the inverse of [`days`].
+fn civil(since_epoch: i64) -> (i64, i64, i64) {
+    let shifted = since_epoch + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = (shifted_month + 2) % 12 + 1;
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+impl fmt::Display for DateTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil(self.seconds.div_euclid(DAY));
+        let of_day = self.seconds.rem_euclid(DAY);
+        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+        )?;
+        write_fraction(f, self.nanos)?;
+        f.write_str("Z")
+    }
+}
+
+fn write_fraction(f: &mut fmt::Formatter<'_>, nanos: u32) -> fmt::Result {
+    if nanos == 0 {
+        return Ok(());
+    }
+    write!(f, ".{}", format!("{nanos:09}").trim_end_matches('0'))
+}
+
+/// An xs:duration: months, and nanoseconds beside them, both of one sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Duration {
+    months: i64,
+    nanos: i128,
+}
+
+impl Duration {
+    /// So many seconds.
+    pub fn from_seconds(seconds: i64) -> Duration {
+        Duration {
+            months: 0,
+            nanos: i128::from(seconds) * 1_000_000_000,
+        }
+    }
+
+    /// Whole seconds, rounded up, where it has no months, whose length is open.
+    pub fn seconds(self) -> Option<i64> {
+        if self.months != 0 {
+            return None;
+        }
+        i64::try_from(
+            self.nanos.div_euclid(1_000_000_000) + i128::from(self.nanos.rem_euclid(1_000_000_000) > 0),
+        )
+        .ok()
+    }
+}
+
+impl FromStr for Duration {
+    type Err = TimeError;
+
+    fn from_str(text: &str) -> Result<Duration, TimeError> {
+        let (sign, body) = match text.strip_prefix('-') {
+            Some(body) => (-1, body),
+            None => (1, text),
+        };
+        let body = body.strip_prefix('P').ok_or(TimeError::Duration)?;
+        let (date, time) = match body.split_once('T') {
+            Some((_, "")) => return Err(TimeError::Duration),
+            Some((date, time)) => (date, time),
+            None => (body, ""),
+        };
+        if date.is_empty() && time.is_empty() {
+            return Err(TimeError::Duration);
+        }
+        let [years, months, days] = fields(date, ["Y", "M", "D"])?;
+        let (time, nanos) = match time.split_once('.') {
+            Some((whole, after)) => {
+                let mut rest = &time[whole.len()..];
+                let nanos = fraction(&mut rest).map_err(|_| TimeError::Duration)?;
+                let whole_is_seconds = whole.ends_with(|c: char| c.is_ascii_digit()) && after.ends_with('S');
+                if rest != "S" || !whole_is_seconds {
+                    return Err(TimeError::Duration);
+                }
+                (format!("{whole}S"), nanos)
+            }
+            None => (time.to_owned(), 0),
+        };
+        let [hours, minutes, seconds] = fields(&time, ["H", "M", "S"])?;
+        let whole = days * DAY + hours * 3600 + minutes * 60 + seconds;
+        let nanos = i128::from(whole) * 1_000_000_000 + i128::from(nanos);
+        Ok(Duration {
+            months: sign * (years * 12 + months),
+            nanos: i128::from(sign) * nanos,
+        })
+    }
+}
+
+/// Numbers each followed by its designator, in order, each at most once.
+fn fields(text: &str, designators: [&str; 3]) -> Result<[i64; 3], TimeError> {
+    let mut values = [0; 3];
+    let mut rest = text;
+    let mut next = 0;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return Err(TimeError::Duration);
+        }
+        if digits > DIGITS_MAX {
+            return Err(TimeError::DurationTooLong);
+        }
+        let designator = rest.get(digits..=digits).ok_or(TimeError::Duration)?;
+        let found = designators[next..].iter().position(|known| *known == designator);
+        let index = next + found.ok_or(TimeError::Duration)?;
+        values[index] = rest[..digits].parse().map_err(|_| TimeError::Duration)?;
+        rest = &rest[digits + 1..];
+        next = index + 1;
+    }
+    Ok(values)
+}
+
+impl PartialOrd for Duration {
+    /// The partial order of XML Schema: durations with months are compared at four reference instants, and have
+    /// no order where these disagree (one month and thirty days).
+    fn partial_cmp(&self, other: &Duration) -> Option<Ordering> {
+        if self.months == other.months {
+            return Some(self.nanos.cmp(&other.nanos));
+        }
+        let mut order = None;
+        for start in [
+            days(1696, 9, 1),
+            days(1697, 2, 1),
+            days(1903, 3, 1),
+            days(1903, 7, 1),
+        ] {
+            let end = |duration: &Duration| {
+                let (year, month, day) = civil(start);
+                let months = year * 12 + (month - 1) + duration.months;
+                let day = days(months.div_euclid(12), months.rem_euclid(12) + 1, day);
+                i128::from(day) * i128::from(DAY) * 1_000_000_000 + duration.nanos
+            };
+            let here = end(self).cmp(&end(other));
+            if order.is_some_and(|order| order != here) {
+                return None;
+            }
+            order = Some(here);
+        }
+        order
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.months < 0 || self.nanos < 0 {
+            f.write_str("-")?;
+        }
+        f.write_str("P")?;
+        let months = self.months.unsigned_abs();
+        let nanos = self.nanos.unsigned_abs();
+        let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+        for (value, designator) in [
+            (u128::from(months / 12), 'Y'),
+            (u128::from(months % 12), 'M'),
+            (seconds / 86_400, 'D'),
+        ] {
+            if value > 0 {
+                write!(f, "{value}{designator}")?;
+            }
+        }
+        let of_day = seconds % 86_400;
+        if of_day == 0 && nanos == 0 {
+            return if months == 0 && seconds == 0 {
+                f.write_str("T0S")
+            } else {
+                Ok(())
+            };
+        }
+        f.write_str("T")?;
+        for (value, designator) in [(of_day / 3600, 'H'), (of_day / 60 % 60, 'M')] {
+            if value > 0 {
+                write!(f, "{value}{designator}")?;
+            }
+        }
+        if !of_day.is_multiple_of(60) || nanos > 0 {
+            write!(f, "{}", of_day % 60)?;
+            // A remainder of a thousand million fits.
+            write_fraction(f, u32::try_from(nanos).unwrap_or(0))?;
+            f.write_str("S")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What is wrong with a document, and where.
+
+use std::fmt;
+
+/// What a violation is about; a server answers some of them differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ViolationKind {
+    /// An element, an attribute or text that is missing, unknown or out of order.
+    Structure,
+    /// A value that is not of its type, or contradicts another one.
+    Value,
+    /// A service description term in a language that is not known here.
+    UnknownTerm,
+    /// A critical extension that is not known here.
+    UnknownExtension,
+    /// Known to the specification, but not honoured by this service.
+    NotSupported,
+    /// A creation constraint of the template, or a negotiation constraint, that is not met.
+    Constraint,
+    /// An expression or constraint that cannot be evaluated.
+    NotEvaluable,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The element or attribute, like `/wsag:AgreementOffer/wsag:Context/wsag:TemplateId`, with the usual prefixes
+    /// whatever the document calls them, and with a position in brackets where siblings share a name.
+    pub path: String,
+    /// What it is about.
+    pub kind: ViolationKind,
+    /// What was found and what was expected, in a sentence without the path.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// Most violations that are collected from one document; more would help nobody.
+pub const VIOLATIONS_MAX: usize = 20;
+
+/// All that was found wrong with a document; at least one thing, at most [`VIOLATIONS_MAX`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violations(pub Vec<Violation>);
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, violation) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{violation}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Violations {}

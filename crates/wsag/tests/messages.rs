@@ -1,0 +1,215 @@
+//! Every sample message of the protocol is read, or refused at the right place.
+
+use wsag::constraints::CompiledTemplate;
+use wsag::templates::{ADVANCE_RESERVATION, Template};
+use wsag::{Document, Message, Violation, ViolationKind, read, rules};
+
+fn text(name: &str) -> String {
+    let path = format!("{}/../../tests/messages/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn message(text: &str) -> Message {
+    let document = Document::parse(text.as_bytes()).expect("the guard lets it through");
+    read(&document).unwrap_or_else(|violations| panic!("{violations}"))
+}
+
+fn violations(name: &str) -> Vec<Violation> {
+    let text = text(name);
+    let document = Document::parse(text.as_bytes()).expect("the guard lets it through");
+    read(&document).expect_err("it is not valid").0
+}
+
+fn template(text: &str) -> Template {
+    match message(text) {
+        Message::Template(template) => *template,
+        other => panic!("a template is expected, not {other:?}"),
+    }
+}
+
+/// Everything that is wrong with an offer that is valid by its schema.
+fn all_violations(text: &str, template: &Template) -> Vec<Violation> {
+    let document = Document::parse(text.as_bytes()).expect("the guard lets it through");
+    read(&document).unwrap_or_else(|violations| panic!("{violations}"));
+    let mut found = rules::check(&document);
+    found.extend(CompiledTemplate::compile(template).check(&document));
+    found
+}
+
+#[test]
+fn every_valid_message_of_ws_agreement_is_read() {
+    for name in [
+        "m01-template",
+        "m02-agreement-offer",
+        "m03-create-agreement-input",
+        "m04-create-agreement-response",
+        "m05-create-pending-agreement-input",
+        "m06-accept-agreement-input",
+        "m07-reject-agreement-input",
+        "m08-terminate-input",
+        "m09-agreement-properties",
+        "m10-agreement-factory-properties",
+        "m11-continuing-fault",
+        "m19-create-renegotiated-agreement-input",
+        "o01-offer-sleep",
+        "edge-empty-terms",
+        "edge-duplicate-names",
+        "edge-end-before-start",
+    ] {
+        message(&text(&format!("{name}.xml")));
+    }
+}
+
+#[test]
+fn invalid_messages_are_refused_at_the_right_element() {
+    let offer = "/wsag:AgreementOffer";
+    for (name, path, said) in [
+        (
+            "bad-agreement-root",
+            "/wsag:Agreement".to_owned(),
+            "wsag:AgreementOffer",
+        ),
+        (
+            "bad-context-order",
+            format!("{offer}/wsag:Context/wsag:TemplateId"),
+            "wsag:AgreementResponder",
+        ),
+        (
+            "bad-empty-all",
+            format!("{offer}/wsag:Terms/wsag:All"),
+            "at least one member",
+        ),
+        (
+            "bad-no-business-value-list",
+            format!("{offer}/wsag:Terms/wsag:All/wsag:GuaranteeTerm"),
+            "wsag:BusinessValueList",
+        ),
+        (
+            "bad-sdt-two-children",
+            format!(
+                "{offer}/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/arp:AllocationTimeConstraint[2]"
+            ),
+            "only one element",
+        ),
+        (
+            "bad-sdt-unknown-content",
+            format!("{offer}/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/z:foo"),
+            "arp:AllocationTimeConstraint",
+        ),
+        (
+            "bad-state-then-extension",
+            "/wsag:AgreementProperties/wsag:AgreementState/s:SupersededBy".to_owned(),
+            "end of",
+        ),
+        (
+            "bad-template-no-constraints",
+            "/wsag:Template".to_owned(),
+            "wsag:CreationConstraints",
+        ),
+        (
+            "bad-terminate-empty",
+            "/wsag:TerminateInput".to_owned(),
+            "one element",
+        ),
+        (
+            "bad-unqualified-attribute",
+            format!("{offer}/@AgreementId"),
+            "wsag:AgreementId",
+        ),
+    ] {
+        let found = violations(&format!("negative/{name}.xml"));
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        assert_eq!(found[0].path, path, "{name}");
+        assert!(found[0].message.contains(said), "{name}: {}", found[0].message);
+    }
+}
+
+#[test]
+fn the_first_offer_meets_the_built_in_template() {
+    let template = template(ADVANCE_RESERVATION);
+    assert!(CompiledTemplate::compile(&template).problems().is_empty());
+    assert_eq!(all_violations(&text("o01-offer-sleep.xml"), &template), []);
+}
+
+#[test]
+fn an_offer_beyond_the_nodes_that_there_are_is_refused_by_its_count() {
+    let template = template(ADVANCE_RESERVATION).with_nodes_max(4);
+    let offer = text("o01-offer-sleep.xml").replace("<jsdl:Exact>1<", "<jsdl:Exact>5<");
+    let found = all_violations(&offer, &template);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, ViolationKind::Constraint);
+    assert!(
+        found[0].path.ends_with("/jsdl:TotalResourceCount/jsdl:Exact"),
+        "{}",
+        found[0].path
+    );
+    assert!(
+        found[0].message.contains("at most 4 is expected, not 5"),
+        "{}",
+        found[0].message
+    );
+}
+
+#[test]
+fn a_reservation_without_a_job_and_a_range_of_nodes_meet_the_built_in_template() {
+    let template = template(ADVANCE_RESERVATION).with_nodes_max(8);
+    let offer = text("o01-offer-sleep.xml");
+    let start = offer.find("<jsdl:Application>").unwrap();
+    let end = offer.find("</jsdl:Application>").unwrap() + "</jsdl:Application>".len();
+    let bare = format!("{}{}", &offer[..start], &offer[end..]);
+    assert_eq!(all_violations(&bare, &template), []);
+    let range = bare.replace(
+        "<jsdl:Exact>1</jsdl:Exact>",
+        "<jsdl:Range><jsdl:LowerBound>2</jsdl:LowerBound><jsdl:UpperBound>8</jsdl:UpperBound></jsdl:Range>",
+    );
+    assert_eq!(all_violations(&range, &template), []);
+}
+
+#[test]
+fn a_template_whose_constraint_cannot_be_evaluated_loads_and_refuses_every_offer() {
+    let template = template(&text("m01-template.xml"));
+    let found = all_violations(&text("m02-agreement-offer.xml"), &template);
+    let constraint = found
+        .iter()
+        .find(|violation| violation.path == "/wsag:AgreementOffer")
+        .unwrap();
+    assert_eq!(constraint.kind, ViolationKind::NotEvaluable);
+    assert!(
+        constraint.message.contains("Duration <= EndTime - StartTime"),
+        "{}",
+        constraint.message
+    );
+    let condition = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:GuaranteeTerm/wsag:QualifyingCondition";
+    let condition = found
+        .iter()
+        .find(|violation| violation.path == condition)
+        .unwrap();
+    assert!(condition.message.contains("\"!=\""), "{}", condition.message);
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn offers_that_are_valid_but_wrong_are_refused_at_what_is_wrong() {
+    let template = template(&text("m01-template.xml"));
+    let paths = |name: &str| -> Vec<String> {
+        all_violations(&text(name), &template)
+            .into_iter()
+            .map(|violation| violation.path)
+            .collect()
+    };
+    let all = "/wsag:AgreementOffer/wsag:Terms/wsag:All";
+    assert!(paths("edge-duplicate-names.xml").contains(&format!("{all}/wsag:ServiceDescriptionTerm[2]")));
+    let window = format!("{all}/wsag:ServiceDescriptionTerm[2]/arp:AllocationTimeConstraint");
+    let found = paths("edge-end-before-start.xml");
+    assert!(found.contains(&format!("{window}/arp:EndTime")), "{found:?}");
+    assert!(found.contains(&format!("{window}/arp:Duration")), "{found:?}");
+    assert!(paths("edge-empty-terms.xml").contains(&"/wsag:AgreementOffer/wsag:Context".to_owned()));
+}
+
+#[test]
+fn the_offer_inside_an_input_is_checked_at_its_own_path() {
+    let template = template(ADVANCE_RESERVATION);
+    let found = all_violations(&text("m03-create-agreement-input.xml"), &template);
+    let id = "/wsag:CreateAgreementInput/wsag:AgreementOffer/wsag:Context/wsag:TemplateId";
+    assert!(found.iter().any(|violation| violation.path == id), "{found:?}");
+}
