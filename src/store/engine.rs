@@ -82,6 +82,8 @@ impl From<Option<Uuid>> for Value<'_> {
 pub(super) trait Dialect: sqlx::Database {
     /// Begins a transaction that writes.
     const BEGIN: &'static str;
+    /// Begins a transaction that reads one state of the database, whatever is written meanwhile.
+    const BEGIN_SNAPSHOT: &'static str;
     /// Makes others that migrate wait until this transaction ends; `None` where [`Self::BEGIN`] does so.
     const LOCK_MIGRATIONS: Option<&'static str>;
     /// The migrations of this engine only, by version.
@@ -182,6 +184,7 @@ impl Dialect for sqlx::Sqlite {
     // Taking the write lock at once: a transaction that reads first and writes later could find that another has
     // written in between, and fail.
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
+    const BEGIN_SNAPSHOT: &'static str = "BEGIN";
     const LOCK_MIGRATIONS: Option<&'static str> = None;
     const OWN_MIGRATIONS: &'static [(i64, &'static str)] = &[];
 
@@ -191,6 +194,7 @@ impl Dialect for sqlx::Sqlite {
 impl Dialect for sqlx::Postgres {
     // Not SERIALIZABLE: the lease's row is locked by every batch and the versions are checked, which conflicts less.
     const BEGIN: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+    const BEGIN_SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     const LOCK_MIGRATIONS: Option<&'static str> = Some("SELECT pg_advisory_xact_lock(7018974217)");
     const OWN_MIGRATIONS: &'static [(i64, &'static str)] =
         &[(1, include_str!("../../migrations/postgres/0001_first.sql"))];

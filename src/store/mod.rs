@@ -22,6 +22,7 @@ mod migrations;
 mod resources;
 mod rows;
 mod statements;
+mod verify;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use keys::{KeyRow, SessionRow};
 pub use lease::Lease;
 pub use resources::ResourceRow;
 pub use rows::hex;
+pub use verify::{Finding, Invariant};
 
 use engine::{Dialect, Value, execute, fetch};
 use rows::Columns;
@@ -158,9 +160,7 @@ impl<D: Dialect> Database<D> {
         one: impl Fn(&Columns<'_, D>) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let mut connection = self.readers.acquire().await?;
-        let rows = fetch::<D>(&mut connection, sql, values).await?;
-        drop(connection);
-        rows.iter().map(|row| one(&Columns::of(row))).collect()
+        read_on::<D, T>(&mut connection, sql, values, one).await
     }
 
     async fn prepare_all(&self) -> Result<(), Error> {
@@ -178,4 +178,15 @@ impl<D: Dialect> Database<D> {
         let mut connection = self.writers.acquire().await?;
         Ok(execute::<D>(&mut connection, sql, values).await?)
     }
+}
+
+/// Reads the rows of one statement on a connection.
+async fn read_on<D: Dialect, T>(
+    connection: &mut D::Connection,
+    sql: &'static str,
+    values: &[Value<'_>],
+    one: impl Fn(&Columns<'_, D>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let rows = fetch::<D>(connection, sql, values).await?;
+    rows.iter().map(|row| one(&Columns::of(row))).collect()
 }

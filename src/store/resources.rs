@@ -2,7 +2,8 @@
 
 use super::engine::{Dialect, execute};
 use super::rows::Columns;
-use super::{Database, Error, Store, on, statements};
+use super::verify::{Capacity, Load, overbooked};
+use super::{Database, Error, Store, agreements, on, read_on, statements};
 use crate::clock::Micros;
 
 /// A set of identical nodes.
@@ -21,6 +22,7 @@ impl Store {
     /// that refer to it.
     ///
     /// # Errors
+    /// [`Error::Conflict`] where one is to have fewer nodes than live agreements were promised on it;
     /// [`Error::Unavailable`].
     pub async fn put_resources(&self, resources: &[ResourceRow], now: Micros) -> Result<(), Error> {
         on!(self, database => put(database, resources, now).await)
@@ -49,6 +51,7 @@ async fn put<D: Dialect>(
     now: Micros,
 ) -> Result<(), Error> {
     let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    check_promises::<D>(&mut transaction, resources).await?;
     for resource in resources {
         let values = [
             (&resource.name).into(),
@@ -60,4 +63,40 @@ async fn put<D: Dialect>(
         execute::<D>(&mut transaction, statements::RECORD_CAPACITY, &values).await?;
     }
     Ok(transaction.commit().await?)
+}
+
+/// Refuses capacities that are less than what is promised on them: stored, they would make a violated invariant out of
+/// a mistake in a configuration, and a lasting one.
+async fn check_promises<D: Dialect>(
+    connection: &mut D::Connection,
+    resources: &[ResourceRow],
+) -> Result<(), Error> {
+    let before = read_on::<D, _>(connection, statements::RESOURCES, &[], read).await?;
+    let shrunk = |row: &&ResourceRow| {
+        before
+            .iter()
+            .any(|before| before.name == row.name && before.capacity > row.capacity)
+    };
+    if !resources.iter().any(|row| shrunk(&row)) {
+        return Ok(());
+    }
+    let live = read_on::<D, _>(connection, statements::LIVE_AGREEMENTS, &[], agreements::read).await?;
+    for resource in resources.iter().filter(shrunk) {
+        let loads: Vec<_> = live
+            .iter()
+            .filter(|agreement| agreement.resource == resource.name)
+            .map(|agreement| Load {
+                interval: agreement.occupied(),
+                nodes: agreement.nodes,
+            })
+            .collect();
+        let capacity = Capacity {
+            since: 0,
+            nodes: resource.capacity,
+        };
+        if let Some(peak) = overbooked(&loads, &[capacity]).first() {
+            return Err(Error::Conflict(format!("resource {}: {peak}", resource.name)));
+        }
+    }
+    Ok(())
 }

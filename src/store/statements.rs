@@ -58,6 +58,8 @@ statements! {
     INSERT_EVENT = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service) \
         SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4, $5, $6, $7 FROM events WHERE agreement = $1";
     EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
+    EVENTS_BETWEEN = "SELECT agreement, seq, kind, version, state, service FROM events \
+        WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, seq";
 
     // Resources.
     PUT_RESOURCE = "INSERT INTO resources (name, kind, capacity) VALUES ($1, $2, $3) \
@@ -68,6 +70,7 @@ statements! {
         FROM resources r WHERE r.name = $1 AND r.capacity <> COALESCE((SELECT c.capacity FROM capacities c \
         WHERE c.resource = $1 ORDER BY c.since_us DESC LIMIT 1), -1) \
         ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
+    CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
 
     // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides.
     BIND_NODE = "INSERT INTO node_bindings (resource, node, start_s, end_s, agreement) \
@@ -78,6 +81,11 @@ statements! {
     LIVE_BINDINGS = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM node_bindings b \
         JOIN agreements a ON a.id = b.agreement WHERE a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
         ORDER BY b.resource, b.node, b.start_s";
+    BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
+        WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";
+    DOUBLE_BINDINGS = "SELECT a.resource, a.node, b.start_s, a.end_s, a.agreement, b.agreement AS other \
+        FROM node_bindings a JOIN node_bindings b ON b.resource = a.resource AND b.node = a.node \
+        AND b.start_s > a.start_s AND b.start_s < a.end_s ORDER BY a.resource, a.node, b.start_s LIMIT $1";
 
     // Executions.
     INSERT_EXECUTION = "INSERT INTO executions (agreement, ended_us, application, version, arguments, input_bytes, \

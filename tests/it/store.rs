@@ -3,6 +3,7 @@
 mod broken_connections;
 mod decider;
 mod records;
+mod verify;
 
 use bespeak::agreement::{
     Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState,
@@ -110,25 +111,28 @@ pub(crate) fn update(agreement: &Agreement) -> Change {
 }
 
 /// Runs statements behind the store's back.
-pub(crate) async fn tamper(url: &str, sql: &'static str) {
+pub(crate) async fn tamper(url: &str, sql: &str) {
+    try_tamper(url, sql).await.expect("the statements are right");
+}
+
+/// The same, where the database may refuse.
+pub(crate) async fn try_tamper(url: &str, sql: &str) -> sqlx::Result<()> {
     if url.starts_with("sqlite:") {
-        run::<sqlx::Sqlite>(url, sql).await;
+        run::<sqlx::Sqlite>(url, sql).await
     } else {
-        run::<sqlx::Postgres>(url, sql).await;
+        run::<sqlx::Postgres>(url, sql).await
     }
 }
 
-async fn run<D: sqlx::Database>(url: &str, sql: &'static str)
+async fn run<D: sqlx::Database>(url: &str, sql: &str) -> sqlx::Result<()>
 where
     for<'c> &'c mut D::Connection: sqlx::Executor<'c, Database = D>,
 {
-    let mut connection = <D::Connection as sqlx::Connection>::connect(url)
-        .await
-        .expect("the database is there");
-    sqlx::raw_sql(sql)
+    let mut connection = <D::Connection as sqlx::Connection>::connect(url).await?;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
         .execute(&mut connection)
         .await
-        .expect("the statements are right");
+        .map(|_| ())
 }
 
 async fn several_processes_may_open_a_new_database_at_once(url: String) {

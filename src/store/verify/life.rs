@@ -1,0 +1,165 @@
+//! I6 of one agreement: its timeline leads along allowed edges to the state that it has, and the rest of its row goes
+//! with that state.
+
+use super::Findings;
+use super::Invariant::I6;
+use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+
+/// One line of a timeline with the states after the change that it was written with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) seq: i64,
+    pub(super) kind: EventKind,
+    pub(super) version: i64,
+    pub(super) state: AgreementState,
+    pub(super) service: ServiceState,
+}
+
+pub(super) fn check(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
+    check_row(agreement, found);
+    check_order(agreement, steps, found);
+    check_moves(steps, found);
+}
+
+/// What the row says besides its states goes with them.
+fn check_row(agreement: &Agreement, found: &mut Findings) {
+    let Agreement {
+        state,
+        service,
+        placement,
+        ..
+    } = agreement;
+    let (window, placed) = (agreement.window(), *placement);
+    found.must(!placed.is_empty() && window.contains(placed), I6, || {
+        format!("its placement {placed} is not inside its window {window}")
+    });
+    found.must(belongs(*state, *service), I6, || {
+        format!("its state is {state} and that of its service {}", service.word())
+    });
+    let over = *service == ServiceState::Completed;
+    let has = |what: Option<_>| if what.is_some() { "an end" } else { "no end" };
+    found.must(agreement.ended.is_some() == over, I6, || {
+        format!(
+            "its service is {} and has {}",
+            service.word(),
+            has(agreement.ended)
+        )
+    });
+    found.must(agreement.outcome.is_none() || over, I6, || {
+        format!("its service is {} and has an outcome already", service.word())
+    });
+    found.must(
+        agreement.started.is_none() || *service != ServiceState::NotReady,
+        I6,
+        || "its service is NotReady and has started".to_owned(),
+    );
+}
+
+/// Whether a service may be in this state while its agreement is in that.
+fn belongs(state: AgreementState, service: ServiceState) -> bool {
+    match state {
+        AgreementState::Pending | AgreementState::PendingAndTerminating => service == ServiceState::NotReady,
+        // One that is over closes its agreement in the same transaction.
+        AgreementState::Observed | AgreementState::ObservedAndTerminating => {
+            service != ServiceState::Completed
+        }
+        AgreementState::Complete | AgreementState::Terminated => service == ServiceState::Completed,
+        AgreementState::Rejected => matches!(service, ServiceState::NotReady | ServiceState::Completed),
+    }
+}
+
+/// The timeline is whole, begins with the acceptance, ends with the closing, and ends in the stored states.
+fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
+    let Some((first, last)) = steps.first().zip(steps.last()) else {
+        found.push(I6, "it has no timeline".to_owned());
+        return;
+    };
+    let numbered = steps.iter().zip(1..).all(|(step, seq)| step.seq == seq);
+    found.must(numbered, I6, || "its timeline has gaps".to_owned());
+    let accepted = steps
+        .iter()
+        .filter(|step| step.kind == EventKind::Accepted)
+        .count();
+    found.must(
+        first.kind == EventKind::Accepted && first.version == 1 && accepted == 1,
+        I6,
+        || "its timeline does not begin with its only acceptance".to_owned(),
+    );
+    let begins = matches!(first.state, AgreementState::Pending | AgreementState::Observed)
+        && first.service == ServiceState::NotReady;
+    found.must(begins, I6, || {
+        format!(
+            "it began as {} with its service {}",
+            first.state,
+            first.service.word()
+        )
+    });
+    let closed = steps.iter().filter(|step| step.kind == EventKind::Closed).count();
+    let is_closed = last.kind == EventKind::Closed;
+    found.must(
+        is_closed == agreement.state.is_final() && closed == usize::from(is_closed),
+        I6,
+        || {
+            format!(
+                "it is {} and its timeline has {closed} closings, the last line {}",
+                agreement.state,
+                last.kind.word()
+            )
+        },
+    );
+    found.must(
+        (last.state, last.service) == (agreement.state, agreement.service),
+        I6,
+        || {
+            format!(
+                "its states are {} and {}, and its timeline leads to {} and {}",
+                agreement.state,
+                agreement.service.word(),
+                last.state,
+                last.service.word()
+            )
+        },
+    );
+    found.must(last.version <= agreement.version, I6, || {
+        format!(
+            "its version is {} and its timeline has {}",
+            agreement.version, last.version
+        )
+    });
+}
+
+/// Each change moved along an edge. What asks for termination and carries it out may be one change: it then passed
+/// through the state between.
+fn check_moves(steps: &[Step], found: &mut Findings) {
+    let changes: Vec<_> = steps.chunk_by(|one, next| one.version == next.version).collect();
+    for (before, after) in changes.iter().zip(changes.iter().skip(1)) {
+        let (Some(from), Some(to)) = (before.last(), after.last()) else {
+            continue;
+        };
+        found.must(from.version < to.version, I6, || {
+            format!(
+                "its timeline goes back from version {} to {}",
+                from.version, to.version
+            )
+        });
+        let asked = after.iter().any(|step| step.kind == EventKind::Terminating);
+        let through = from.state.terminating().filter(|_| asked);
+        let allowed = from.state == to.state
+            || from.state.allows(to.state)
+            || through.is_some_and(|between| between.allows(to.state));
+        found.must(allowed, I6, || {
+            format!("it went from {} to {}", from.state, to.state)
+        });
+        found.must(
+            from.service == to.service || from.service.allows(to.service),
+            I6,
+            || {
+                format!(
+                    "its service went from {} to {}",
+                    from.service.word(),
+                    to.service.word()
+                )
+            },
+        );
+    }
+}

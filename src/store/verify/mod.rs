@@ -1,0 +1,353 @@
+//! Whether what is stored can be, found from the database alone: the invariants that an operator asks about with
+//! `bespeak verify`, that the service asks about before it starts, and every test of the whole after it ran.
+//!
+//! | | |
+//! |---|---|
+//! | I1 | at every instant the nodes in use are no more than the resource has, and no node has two owners |
+//! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none |
+//! | I6 | states have moved along allowed edges only, and what else a row says goes with its state |
+//!
+//! Everything is read in one transaction that sees one state of the database, page by page. In memory stays what the
+//! sweep of I1 needs: a few numbers per agreement.
+
+mod life;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use scheduler::Time;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::engine::Dialect;
+use super::rows::Columns;
+use super::{Binding, Database, Error, Store, agreements, bindings, on, read_on, statements};
+use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+use crate::clock::Micros;
+use life::Step;
+pub(super) use sweep::{Capacity, Load, overbooked};
+
+/// Agreements read at a time.
+const PAGE: u32 = 4_000;
+/// The most findings that are gathered: after that many, one more says nothing new.
+const FINDINGS_MAX: usize = FINDINGS_MAX_ROWS as usize;
+const FINDINGS_MAX_ROWS: u32 = 1_000;
+
+/// What must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Invariant {
+    /// Every row can be read.
+    Readable,
+    /// Nodes in use are no more than there are, and each has one owner.
+    I1,
+    /// What is promised counts exactly.
+    I5,
+    /// States move along allowed edges.
+    I6,
+}
+
+/// One thing that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What it violates.
+    pub invariant: Invariant,
+    /// The agreement or resource that it is about.
+    pub subject: String,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}: {}", self.invariant, self.subject, self.what)
+    }
+}
+
+impl Store {
+    /// Checks the invariants I1, I5 and I6 over everything that is stored, live or over, and lists what violates them:
+    /// nothing when all is well, and at most a thousand. O(n log n).
+    ///
+    /// # Errors
+    /// Those of reading; a row that cannot be read is a finding.
+    pub async fn verify(&self) -> Result<Vec<Finding>, Error> {
+        on!(self, database => verify(database).await)
+    }
+}
+
+async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Error> {
+    let mut snapshot = database.readers.begin_with(D::BEGIN_SNAPSHOT).await?;
+    let connection: &mut D::Connection = &mut snapshot;
+    let mut check = Check {
+        capacities: capacities::<D>(connection).await?,
+        ..Check::default()
+    };
+    let mut after = Uuid::nil();
+    while let Some(page) = Page::read::<D>(connection, after).await? {
+        after = page.last;
+        check.page(page);
+        if check.findings.len() > FINDINGS_MAX {
+            break;
+        }
+    }
+    let limit = [FINDINGS_MAX_ROWS.into()];
+    let shared = read_on::<D, _>(connection, statements::DOUBLE_BINDINGS, &limit, double_binding).await?;
+    check.findings.extend(shared);
+    snapshot.rollback().await?;
+    Ok(check.finish())
+}
+
+/// What has been found, and what the sweep at the end needs.
+#[derive(Default)]
+struct Check {
+    capacities: BTreeMap<String, Vec<Capacity>>,
+    loads: BTreeMap<String, Vec<Load>>,
+    findings: Vec<Finding>,
+}
+
+impl Check {
+    fn page(&mut self, page: Page) {
+        let Page {
+            agreements,
+            mut steps,
+            mut bindings,
+            unreadable,
+            ..
+        } = page;
+        self.findings.extend(unreadable);
+        for agreement in agreements {
+            let steps = steps.remove(&agreement.id).unwrap_or_default();
+            let bindings = bindings.remove(&agreement.id).unwrap_or_default();
+            let mut found = Findings {
+                agreement: agreement.id,
+                all: &mut self.findings,
+            };
+            life::check(&agreement, &steps, &mut found);
+            check_bindings(
+                &agreement,
+                &bindings,
+                self.capacities.get(&agreement.resource),
+                &mut found,
+            );
+            if agreement.state != AgreementState::Rejected {
+                let load = Load {
+                    interval: agreement.occupied(),
+                    nodes: agreement.nodes,
+                };
+                self.loads.entry(agreement.resource).or_default().push(load);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        for (resource, loads) in &self.loads {
+            let capacities = self.capacities.get(resource).map_or(&[][..], Vec::as_slice);
+            self.findings
+                .extend(overbooked(loads, capacities).into_iter().map(|peak| Finding {
+                    invariant: Invariant::I1,
+                    subject: format!("resource {resource}"),
+                    what: peak.to_string(),
+                }));
+        }
+        self.findings
+            .sort_by(|a, b| (a.invariant, &a.subject).cmp(&(b.invariant, &b.subject)));
+        self.findings.truncate(FINDINGS_MAX);
+        self.findings
+    }
+}
+
+/// The findings about one agreement.
+struct Findings<'a> {
+    agreement: Uuid,
+    all: &'a mut Vec<Finding>,
+}
+
+impl Findings<'_> {
+    fn push(&mut self, invariant: Invariant, what: String) {
+        self.all.push(Finding {
+            invariant,
+            subject: format!("agreement {}", self.agreement),
+            what,
+        });
+    }
+
+    /// Pushes `what` unless it holds.
+    fn must(&mut self, holds: bool, invariant: Invariant, what: impl FnOnce() -> String) {
+        if !holds {
+            self.push(invariant, what());
+        }
+    }
+}
+
+/// I5 of one agreement: its bindings are those that its state and placement say.
+fn check_bindings(
+    agreement: &Agreement,
+    bindings: &[Binding],
+    capacities: Option<&Vec<Capacity>>,
+    found: &mut Findings,
+) {
+    let most = capacities
+        .into_iter()
+        .flatten()
+        .map(|of| of.nodes)
+        .max()
+        .unwrap_or(0);
+    let occupied = agreement.occupied();
+    for binding in bindings {
+        let place = || {
+            format!(
+                "its node {} of {} for {}",
+                binding.node, binding.resource, binding.interval
+            )
+        };
+        found.must(binding.resource == agreement.resource, Invariant::I5, || {
+            format!(
+                "{} is not of the resource {} that it is placed on",
+                place(),
+                agreement.resource
+            )
+        });
+        found.must(binding.node < most, Invariant::I1, || {
+            format!("{} has never been there", place())
+        });
+        found.must(occupied.contains(binding.interval), Invariant::I5, || {
+            format!("{} is outside of {occupied}, all that it occupies", place())
+        });
+    }
+    let mut nodes: Vec<_> = bindings.iter().map(|binding| binding.node).collect();
+    nodes.dedup();
+    let count = nodes.len();
+    if agreement.service.is_ready() {
+        found.must(count == agreement.nodes as usize, Invariant::I5, || {
+            format!("it has begun with {} nodes and has {count}", agreement.nodes)
+        });
+        found.must(
+            bindings.iter().all(|of| of.interval.end == occupied.end),
+            Invariant::I5,
+            || format!("some of its nodes are not its own until {}", occupied.end),
+        );
+    } else if agreement.service == ServiceState::NotReady {
+        found.must(count == 0, Invariant::I5, || {
+            format!("it has {count} nodes and has not begun")
+        });
+    } else {
+        found.must(count <= agreement.nodes as usize, Invariant::I5, || {
+            format!("it had {count} nodes instead of {}", agreement.nodes)
+        });
+    }
+}
+
+/// Some agreements, oldest first, with their timelines and bindings.
+struct Page {
+    last: Uuid,
+    agreements: Vec<Agreement>,
+    steps: BTreeMap<Uuid, Vec<Step>>,
+    bindings: BTreeMap<Uuid, Vec<Binding>>,
+    unreadable: Vec<Finding>,
+}
+
+impl Page {
+    async fn read<D: Dialect>(connection: &mut D::Connection, after: Uuid) -> Result<Option<Self>, Error> {
+        let values = [after.into(), PAGE.into()];
+        let rows = read_on::<D, _>(connection, statements::AGREEMENTS_OLDEST, &values, |row| {
+            Ok((row.id("id")?, agreements::read(row)))
+        });
+        let rows = rows.await?;
+        let Some(&(last, _)) = rows.last() else {
+            return Ok(None);
+        };
+        let mut page = Self {
+            last,
+            agreements: Vec::with_capacity(rows.len()),
+            steps: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            unreadable: Vec::new(),
+        };
+        for (id, agreement) in rows {
+            if let Some(agreement) = page.readable(id, agreement)? {
+                page.agreements.push(agreement);
+            }
+        }
+        let between = [after.into(), last.into()];
+        let steps = read_on::<D, _>(connection, statements::EVENTS_BETWEEN, &between, |row| {
+            Ok((row.id("agreement")?, read_step(row)))
+        });
+        for (id, step) in steps.await? {
+            if let Some(step) = page.readable(id, step)? {
+                page.steps.entry(id).or_default().push(step);
+            }
+        }
+        let bindings = read_on::<D, _>(connection, statements::BINDINGS_BETWEEN, &between, bindings::read);
+        for binding in bindings.await? {
+            page.bindings.entry(binding.agreement).or_default().push(binding);
+        }
+        Ok(Some(page))
+    }
+
+    /// A row, or a finding that it cannot be read.
+    fn readable<T>(&mut self, id: Uuid, row: Result<T, Error>) -> Result<Option<T>, Error> {
+        match row {
+            Ok(row) => Ok(Some(row)),
+            Err(Error::Corrupt(what)) => {
+                let mut found = Findings {
+                    agreement: id,
+                    all: &mut self.unreadable,
+                };
+                found.push(Invariant::Readable, what);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn read_step<D: Dialect>(row: &Columns<'_, D>) -> Result<Step, Error> {
+    Ok(Step {
+        seq: row.integer("seq")?,
+        kind: row.word("kind", EventKind::from_word)?,
+        version: row.integer("version")?,
+        state: row.word("state", AgreementState::from_word)?,
+        service: row.word("service", ServiceState::from_word)?,
+    })
+}
+
+fn double_binding<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
+    let (resource, node) = (row.text("resource")?, row.integer("node")?);
+    let (one, other) = (row.id("agreement")?, row.id("other")?);
+    let from = instant(Time(row.integer("start_s")?));
+    Ok(Finding {
+        invariant: Invariant::I1,
+        subject: format!("resource {resource}"),
+        what: format!("node {node} has two owners from {from} on, the agreements {one} and {other}"),
+    })
+}
+
+/// What each resource had since when, in order of time.
+pub(super) async fn capacities<D: Dialect>(
+    connection: &mut D::Connection,
+) -> Result<BTreeMap<String, Vec<Capacity>>, Error> {
+    let rows = read_on::<D, _>(connection, statements::CAPACITIES, &[], |row| {
+        Ok((
+            row.text("resource")?,
+            row.integer("since_us")?,
+            row.count("capacity")?,
+        ))
+    });
+    let mut capacities: BTreeMap<String, Vec<Capacity>> = BTreeMap::new();
+    for (resource, since, nodes) in rows.await? {
+        capacities
+            .entry(resource)
+            .or_default()
+            .push(Capacity { since, nodes });
+    }
+    Ok(capacities)
+}
+
+/// A second as people read it.
+fn instant(time: Time) -> String {
+    match jiff::Timestamp::from_second(time.seconds()) {
+        Ok(timestamp) => timestamp.to_string(),
+        // Beyond what a calendar has.
+        Err(_) => time.to_string(),
+    }
+}
