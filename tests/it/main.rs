@@ -3,6 +3,7 @@
 mod access;
 mod execution;
 mod licences;
+mod random_domain;
 mod store;
 mod support;
 mod tidy;
