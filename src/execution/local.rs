@@ -14,7 +14,7 @@ use super::folder::{Claim, Folder};
 use super::{ExecutionError, Executor, JobSpec, JobStatus};
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
-pub const EXECUTABLE: &str = "/proc/self/exe";
+pub(super) const EXECUTABLE: &str = "/proc/self/exe";
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
 /// How soon a supervisor that failed is followed by another: soon enough for a job to start within its slot's first
@@ -37,17 +37,26 @@ struct Spawned {
 }
 
 impl LocalExecutor {
-    /// An executor with the folder of all jobs, made when there is a first one, and the executable that has the
-    /// `supervise` command: [`EXECUTABLE`] for the one that is running.
+    /// An executor that keeps its jobs in `jobs` below the service's data folder, and supervises them by the running
+    /// executable.
     ///
     /// # Errors
     /// When the current folder is needed to make a path absolute and is gone.
-    pub fn new(jobs: &Path, executable: &Path) -> std::io::Result<Self> {
+    pub fn new(data_dir: &Path) -> std::io::Result<Self> {
         Ok(Self {
-            jobs: std::path::absolute(jobs)?,
-            executable: executable.to_owned(),
+            jobs: std::path::absolute(data_dir)?.join("jobs"),
+            executable: EXECUTABLE.into(),
             supervisors: Mutex::default(),
         })
+    }
+
+    /// The same with another executable that has the `supervise` and `launch` commands, for a program that has not.
+    #[must_use]
+    pub fn with_executable(self, executable: &Path) -> Self {
+        Self {
+            executable: executable.to_owned(),
+            ..self
+        }
     }
 
     /// The folder of an agreement's job.
@@ -133,7 +142,11 @@ impl Executor for LocalExecutor {
         if folder.spec()?.is_none() || folder.end()?.is_some() {
             return Ok(());
         }
-        folder.ask_to_stop()
+        if folder.stop_asked() {
+            Ok(())
+        } else {
+            folder.ask_to_stop()
+        }
     }
 }
 

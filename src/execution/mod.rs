@@ -1,9 +1,10 @@
 //! Execution: from a slot of the plan to work that really runs. [`Executor`] is the seam to the real world, [`local`] runs
-//! processes of this machine, and the dispatcher is the task that makes the plan happen.
+//! processes of this machine, and [`dispatcher`] is the task that makes the plan happen.
 //!
 //! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
 
+pub mod dispatcher;
 pub mod folder;
 pub mod launch;
 pub mod local;

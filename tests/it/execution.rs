@@ -43,7 +43,9 @@ impl Place {
     }
 
     fn executor_with(&self, executable: &Path) -> LocalExecutor {
-        LocalExecutor::new(&self.path("jobs"), executable).unwrap()
+        LocalExecutor::new(self.folder.path())
+            .unwrap()
+            .with_executable(executable)
     }
 
     fn record(&self, job: &JobSpec, name: &str) -> PathBuf {

@@ -1,6 +1,7 @@
 //! One test binary, a module a topic.
 
 mod access;
+mod dispatcher;
 mod execution;
 mod licences;
 mod random_domain;

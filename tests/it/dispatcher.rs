@@ -1,0 +1,373 @@
+//! From the plan to real processes and back: planner, store, dispatcher and local executor together, without the API.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bespeak::agreement::{Agreement, AgreementState, Job, Outcome, ServiceState};
+use bespeak::catalogue::{Application, Catalogue, CatalogueError};
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
+use bespeak::execution::dispatcher::Dispatcher;
+use bespeak::execution::local::LocalExecutor;
+use bespeak::planner::{Planner, Proposal, Resource, Settings};
+use bespeak::store::{ResourceRow, Store};
+use scheduler::Seconds;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::support::block_on;
+
+/// How long a test waits for what should be there within a second or two, on a machine that may be busy.
+const PATIENCE: Duration = Duration::from_mins(1);
+const CAPACITY: u32 = 64;
+
+/// A service without its API: it can be stopped and started again on the same folder.
+struct Service {
+    folder: Arc<TempDir>,
+    planner: Planner,
+    store: Store,
+    stop: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Service {
+    /// One that plans and makes the plan happen.
+    async fn start(folder: &Arc<TempDir>) -> Self {
+        Self::start_with(folder, catalogue(folder.path()).unwrap()).await
+    }
+
+    async fn start_with(folder: &Arc<TempDir>, catalogue: Catalogue) -> Self {
+        let mut service = Self::start_planner(folder).await;
+        let executor = LocalExecutor::new(folder.path()).unwrap();
+        let executor = executor.with_executable(Path::new(env!("CARGO_BIN_EXE_bespeak")));
+        let files = folder.path().join("files");
+        let planner = service.planner.clone();
+        let dispatcher = Dispatcher::new(planner, executor, Arc::new(catalogue), files, Clock::system());
+        service
+            .tasks
+            .push(tokio::spawn(dispatcher.run(service.stop.clone())));
+        service
+    }
+
+    /// One that only plans, as one that is killed right after it has decided.
+    async fn start_planner(folder: &Arc<TempDir>) -> Self {
+        let store = Store::open(&format!("sqlite:{}", folder.path().join("bespeak.db").display()))
+            .await
+            .unwrap();
+        let lease = store.acquire_lease().await.unwrap();
+        let row = ResourceRow {
+            name: "local".into(),
+            kind: "local".into(),
+            capacity: CAPACITY,
+        };
+        store
+            .put_resources(&[row], Clock::system().micros())
+            .await
+            .unwrap();
+        let resource = Resource {
+            name: "local".into(),
+            kind: "local".into(),
+            capacity: CAPACITY,
+        };
+        let settings = Settings {
+            resources: vec![resource],
+            horizon: 86_400,
+        };
+        let stop = CancellationToken::new();
+        let (planner, task) = Planner::start(settings, store.clone(), lease, Clock::system(), stop.clone())
+            .await
+            .unwrap();
+        Self {
+            folder: Arc::clone(folder),
+            planner,
+            store,
+            stop,
+            tasks: vec![task],
+        }
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+        self.store.close().await;
+    }
+
+    /// Reserves one node and has a script run there, `seconds` long, from `delay` seconds from now.
+    async fn place(&self, text: &str, delay: Seconds, seconds: Seconds) -> Agreement {
+        let ready = Clock::system().now() + delay;
+        let proposal = Proposal {
+            id: Uuid::now_v7(),
+            party: "physics".into(),
+            name: None,
+            template: "advance-reservation".into(),
+            nodes: 1,
+            duration: seconds,
+            ready: Some(ready),
+            // A second more, because the present may pass into the next one until this is decided.
+            deadline: Some(ready + seconds + 1),
+            job: Some(Job {
+                application: "script".into(),
+                version: None,
+                arguments: vec![text.into()],
+            }),
+            guarantees: Vec::new(),
+            document: "<offer/>".into(),
+            idempotency: None,
+        };
+        self.planner.place(proposal).await.unwrap()
+    }
+
+    async fn agreement(&self, id: Uuid) -> Agreement {
+        self.store.agreement(id).await.unwrap().unwrap()
+    }
+
+    /// Waits until an agreement is as it should be.
+    async fn until(&self, id: Uuid, what: &str, is: impl Fn(&Agreement) -> bool) -> Agreement {
+        let asked = Instant::now();
+        loop {
+            let agreement = self.agreement(id).await;
+            if is(&agreement) {
+                return agreement;
+            }
+            assert!(
+                asked.elapsed() < PATIENCE,
+                "not {what} after {PATIENCE:?}: {agreement:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn over(&self, id: Uuid) -> Agreement {
+        let agreement = self
+            .until(id, "over", |agreement| agreement.state.is_final())
+            .await;
+        assert_eq!(agreement.service, ServiceState::Completed);
+        agreement
+    }
+
+    async fn started(&self, id: Uuid) -> Agreement {
+        self.until(id, "started", |agreement| agreement.started.is_some())
+            .await
+    }
+
+    fn file(&self, of: &Agreement, name: &str) -> PathBuf {
+        self.folder
+            .path()
+            .join("jobs")
+            .join(of.id.to_string())
+            .join("work")
+            .join(name)
+    }
+}
+
+/// One application, a shell that takes a script as a text.
+fn catalogue(folder: &Path) -> Result<Catalogue, CatalogueError> {
+    let program = folder.join("script");
+    fs::write(&program, "#!/bin/sh\neval \"$1\"\n").unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    Catalogue::new(vec![Application {
+        name: "script".into(),
+        version: None,
+        description: String::new(),
+        program,
+        arguments: Vec::new(),
+    }])
+}
+
+fn folder() -> Arc<TempDir> {
+    Arc::new(tempfile::tempdir().unwrap())
+}
+
+#[test]
+fn a_job_starts_at_its_slot_and_its_end_completes_the_agreement_and_frees_the_rest_of_the_slot() {
+    block_on(async {
+        let service = Service::start(&folder()).await;
+        let agreement = service.place("echo done > done", 2, 3_600).await;
+        let over = service.over(agreement.id).await;
+        assert_eq!(
+            (over.state, over.outcome),
+            (AgreementState::Complete, Some(Outcome::Completed))
+        );
+        assert!(
+            over.started.unwrap() >= agreement.placement.start.seconds() * MICROS_PER_SECOND,
+            "{over:?}"
+        );
+        assert!(over.occupied().end < agreement.placement.end, "{over:?}");
+        assert_eq!(
+            fs::read_to_string(service.file(&agreement, "done")).unwrap(),
+            "done\n"
+        );
+        let executions = service.store.executions(agreement.id).await.unwrap();
+        assert_eq!(executions.len(), 1);
+        assert_eq!(executions[0].outcome, Outcome::Completed);
+        assert!(executions[0].run_time > 0 && executions[0].queue_time >= 0);
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_job_that_does_not_end_in_its_slot_is_killed_and_recorded_as_killed() {
+    block_on(async {
+        let service = Service::start(&folder()).await;
+        let agreement = service.place("sleep 1000", 0, 2).await;
+        let over = service.over(agreement.id).await;
+        assert_eq!(
+            (over.state, over.outcome),
+            (AgreementState::Complete, Some(Outcome::Killed))
+        );
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_terminated_job_is_stopped_and_then_its_agreement_is_terminated() {
+    block_on(async {
+        let service = Service::start(&folder()).await;
+        let agreement = service.place("sleep 1000; touch late", 0, 3_600).await;
+        service.started(agreement.id).await;
+        let terminating = service.planner.terminate(agreement.id, None).await.unwrap();
+        assert_eq!(terminating.state, AgreementState::ObservedAndTerminating);
+        let over = service.over(agreement.id).await;
+        assert_eq!(
+            (over.state, over.outcome),
+            (AgreementState::Terminated, Some(Outcome::Terminated))
+        );
+        assert!(!service.file(&agreement, "late").exists());
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_job_runs_on_while_the_service_is_down_and_is_followed_once_it_is_back() {
+    block_on(async {
+        let folder = folder();
+        let service = Service::start(&folder).await;
+        let text = "echo x >> runs; while [ ! -e go ]; do sleep 0.05; done; exit 5";
+        let agreement = service.place(text, 0, 3_600).await;
+        service.started(agreement.id).await;
+        let go = service.file(&agreement, "go");
+        let runs = service.file(&agreement, "runs");
+        service.stop().await;
+
+        fs::write(go, "").unwrap();
+        let service = Service::start(&folder).await;
+        let over = service.over(agreement.id).await;
+        assert_eq!(
+            (over.state, over.outcome),
+            (AgreementState::Complete, Some(Outcome::Failed { exit: 5 }))
+        );
+        assert_eq!(fs::read_to_string(runs).unwrap(), "x\n");
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() {
+    block_on(async {
+        let folder = folder();
+        let service = Service::start_planner(&folder).await;
+        let agreement = service.place("echo x >> runs", 0, 3_600).await;
+        assert_eq!(service.planner.begin_due().await.unwrap().len(), 1);
+        service.stop().await;
+
+        let service = Service::start(&folder).await;
+        assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Completed));
+        assert_eq!(
+            fs::read_to_string(service.file(&agreement, "runs")).unwrap(),
+            "x\n"
+        );
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running() {
+    block_on(async {
+        let folder = folder();
+        let service = Service::start_planner(&folder).await;
+        let late = service.place("touch ran", 0, 1).await;
+        let terminated = service.place("touch ran", 0, 3_600).await;
+        let traceless = service.place("touch ran", 0, 3_600).await;
+        assert_eq!(service.planner.begin_due().await.unwrap().len(), 3);
+        service.planner.terminate(terminated.id, None).await.unwrap();
+        service
+            .planner
+            .report_started(traceless.id, Clock::system().micros())
+            .await
+            .unwrap();
+        service
+            .until(late.id, "late", |late| {
+                late.placement.end <= Clock::system().now()
+            })
+            .await;
+        service.stop().await;
+
+        let service = Service::start(&folder).await;
+        for (agreement, state, outcome) in [
+            (late, AgreementState::Complete, Outcome::Lost),
+            (terminated, AgreementState::Terminated, Outcome::Terminated),
+            (traceless, AgreementState::Complete, Outcome::Lost),
+        ] {
+            let over = service.over(agreement.id).await;
+            assert_eq!((over.state, over.outcome), (state, Some(outcome)));
+            assert!(!service.file(&agreement, "ran").exists());
+        }
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_job_of_an_application_that_is_no_longer_offered_is_lost() {
+    block_on(async {
+        let service = Service::start_with(&folder(), Catalogue::default()).await;
+        let agreement = service.place("touch ran", 0, 3_600).await;
+        assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Lost));
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_failing_disk_delays_a_job_and_loses_nothing() {
+    block_on(async {
+        let folder = folder();
+        let jobs = folder.path().join("jobs");
+        fs::write(&jobs, "not a folder").unwrap();
+        let service = Service::start(&folder).await;
+        let broken = service.place("echo x >> runs", 0, 3_600).await;
+        service
+            .until(broken.id, "begun", |agreement| {
+                agreement.service == ServiceState::Processing
+            })
+            .await;
+        fs::remove_file(&jobs).unwrap();
+        assert_eq!(service.over(broken.id).await.outcome, Some(Outcome::Completed));
+        assert_eq!(fs::read_to_string(service.file(&broken, "runs")).unwrap(), "x\n");
+        service.stop().await;
+    });
+}
+
+#[test]
+fn more_jobs_at_once_than_are_attended_to_at_once_all_run() {
+    block_on(async {
+        let service = Service::start(&folder()).await;
+        let mut agreements = Vec::new();
+        for _ in 0..CAPACITY {
+            agreements.push(service.place("echo x >> runs", 3, 600).await);
+        }
+        for agreement in &agreements {
+            assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Completed));
+            assert_eq!(
+                fs::read_to_string(service.file(agreement, "runs")).unwrap(),
+                "x\n"
+            );
+        }
+        service.stop().await;
+    });
+}
