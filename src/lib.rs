@@ -14,6 +14,10 @@ pub mod cli;
 pub mod clock;
 /// From a slot of the plan to work that really runs.
 pub mod execution;
+/// The API over HTTP.
+pub mod http;
+/// The use cases: from documents to requests and back.
+pub mod negotiation;
 /// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
 pub mod planner;
 /// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.

@@ -8,7 +8,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub use assessment::{Facts, Guarantee, assess};
+pub use assessment::{Guarantee, assess};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 
 use crate::clock::{Micros, second_after};

@@ -1,20 +1,61 @@
 //! The command line: one file a subcommand.
 
+mod agreements;
+mod client;
+mod config;
+mod offer;
+mod output;
+mod serve;
+mod show;
+mod templates;
+mod terminate;
+mod watch;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak serve                                start on 127.0.0.1:8080 with a store in ./bespeak-data
+  bespeak offer examples/sleep.xml             offer, and see what was agreed
+  bespeak watch ID                             follow an agreement to its end
+  bespeak key add --party physics --role consumer
+
+Exit status:
+  0  done
+  1  refused, not found, or (verify) something is wrong
+  2  wrong usage, configuration or document
+  3  the service cannot be reached or cannot answer now
+  4  not allowed: no key, or a wrong one";
 
 /// Negotiated, guaranteed reservations of computing capacity in advance.
 #[derive(Debug, Parser)]
-#[command(name = "bespeak", version, about)]
-struct Cli {
+#[command(name = "bespeak", version, about, after_help = EXAMPLES)]
+pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the service.
+    Serve(serve::Options),
+    /// List the templates that offers are made from.
+    Templates(templates::Options),
+    /// Offer: send an AgreementOffer document, and see what was agreed.
+    Offer(offer::Options),
+    /// List your agreements, newest first.
+    Agreements(agreements::Options),
+    /// Show an agreement and its timeline.
+    Show(show::Options),
+    /// Follow an agreement until it ends.
+    Watch(watch::Options),
+    /// End an agreement before its time.
+    Terminate(terminate::Options),
+    /// Print what an agreement's job wrote.
+    Output(output::Options),
     /// Watch over one job: started by the service, not by people.
     #[command(hide = true)]
     Supervise {
@@ -29,10 +70,106 @@ enum Command {
     },
 }
 
+/// Where the service keeps what lasts, and its configuration: the same for every command that works on it directly.
+#[derive(Debug, Clone, Args)]
+pub struct StoreOptions {
+    /// Folder of everything that lasts: the embedded store, keys, files and jobs.
+    #[arg(
+        long,
+        env = "BESPEAK_DATA_DIR",
+        default_value = "bespeak-data",
+        value_name = "DIR"
+    )]
+    pub data_dir: PathBuf,
+    /// Database: `postgres://…` or `sqlite:PATH`. [default: `sqlite:DATA_DIR/bespeak.db`]
+    #[arg(
+        long,
+        env = "BESPEAK_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub database_url: Option<String>,
+    /// Resources, applications, templates and limits (TOML); `bespeak.example.toml` documents every key.
+    #[arg(long, env = "BESPEAK_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl StoreOptions {
+    /// The database to open.
+    pub fn database_url(&self) -> String {
+        self.database_url
+            .clone()
+            .unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("bespeak.db").display()))
+    }
+}
+
+/// Why a command failed, by what its exit status tells a script.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Refused, not found, or a finding of `verify`.
+    #[error("{0}")]
+    Refused(String),
+    /// Wrong usage, configuration or document.
+    #[error("{0}")]
+    Usage(String),
+    /// The service or the store cannot be reached, or cannot answer now.
+    #[error("{0}")]
+    Unavailable(String),
+    /// No key, or a wrong one.
+    #[error("{0}")]
+    NotAllowed(String),
+}
+
+impl Failure {
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Refused(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Unavailable(_) => 3,
+            Self::NotAllowed(_) => 4,
+        })
+    }
+}
+
+impl From<crate::store::Error> for Failure {
+    fn from(error: crate::store::Error) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
 /// Reads the command line and carries it out.
 pub fn run() -> ExitCode {
-    match Cli::parse().command {
-        Command::Supervise { job } => crate::execution::supervisor::run(&job),
-        Command::Launch { job } => crate::execution::launch::run(&job),
+    // What serves one job is a process of its own, single-threaded and small.
+    let command = match Cli::parse().command {
+        Command::Supervise { job } => return crate::execution::supervisor::run(&job),
+        Command::Launch { job } => return crate::execution::launch::run(&job),
+        command => command,
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("bespeak: cannot start: {error}");
+            return ExitCode::from(3);
+        }
+    };
+    let result = runtime.block_on(async {
+        match command {
+            Command::Serve(options) => serve::run(options).await,
+            Command::Templates(options) => templates::run(options).await,
+            Command::Offer(options) => offer::run(options).await,
+            Command::Agreements(options) => agreements::run(options).await,
+            Command::Show(options) => show::run(options).await,
+            Command::Watch(options) => watch::run(options).await,
+            Command::Terminate(options) => terminate::run(options).await,
+            Command::Output(options) => output::run(options).await,
+            Command::Supervise { .. } | Command::Launch { .. } => Ok(()),
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bespeak: {failure}");
+            failure.exit_code()
+        }
     }
 }

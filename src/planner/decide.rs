@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use super::{Error, JobEnd, Plan, Proposal, Refusal, Settings};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, Facts, GuaranteeState, Outcome, ServiceState,
-    assess,
+    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, Outcome, ServiceState, assess,
 };
 use crate::clock::{Micros, second_of};
 use crate::store::{Change, Idempotent};
@@ -124,7 +123,7 @@ impl Decider<'_> {
         } else if deadline > horizon {
             (
                 Reason::HorizonExceeded,
-                format!("the provider plans {} seconds ahead", self.settings.horizon),
+                format!("the provider plans {} days ahead", self.settings.horizon / 86_400),
             )
         } else {
             return Ok(Interval::new(ready, deadline));
@@ -230,8 +229,15 @@ impl Decider<'_> {
     fn finish(&mut self, mut agreement: Agreement, outcome: Outcome) -> Result<(), Error> {
         agreement.outcome = Some(outcome);
         let end = agreement.placement.end.seconds() * crate::clock::MICROS_PER_SECOND;
+        let bound = agreement.service == ServiceState::Idle;
         let events = self.close(&mut agreement, AgreementState::Complete, end)?;
-        self.update(agreement, events);
+        let agreement = self.update(agreement, events);
+        if bound {
+            self.batch.push(Change::ReleaseNodes {
+                agreement: agreement.id,
+                end: agreement.occupied().end,
+            });
+        }
         Ok(())
     }
 
@@ -261,6 +267,10 @@ impl Decider<'_> {
         }];
         events.extend(self.close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
+        self.batch.push(Change::ReleaseNodes {
+            agreement: id,
+            end: agreement.occupied().end,
+        });
         self.batch
             .extend(execution(&agreement, end).map(|of| Change::RecordExecution(Box::new(of))));
         Ok(())
@@ -280,16 +290,17 @@ impl Decider<'_> {
             .state
             .to(last)
             .map_err(|_| Error::Conflict(agreement.state.word()))?;
-        let facts = Facts::of(agreement);
         let mut events = Vec::new();
-        for guarantee in &mut agreement.guarantees {
-            assess(guarantee, &facts);
+        let mut guarantees = std::mem::take(&mut agreement.guarantees);
+        for guarantee in &mut guarantees {
+            assess(guarantee, agreement);
             if guarantee.state != GuaranteeState::NotDetermined {
                 let evidence = guarantee.evidence.as_deref().unwrap_or_default();
                 let detail = format!("{} {}: {evidence}", guarantee.name, guarantee.state.word());
                 events.push(self.event(EventKind::Assessed, detail));
             }
         }
+        agreement.guarantees = guarantees;
         events.push(self.event(EventKind::Closed, agreement.state.word().to_owned()));
         Ok(events)
     }
@@ -307,21 +318,14 @@ impl Decider<'_> {
         }
     }
 
-    /// Puts a changed agreement into the plan and the batch; one that is over gives its nodes back, however it ended.
+    /// Puts a changed agreement into the plan and the batch.
     fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
-        let release = self.plan.is_bound(agreement.id) && agreement.state.is_final();
         self.plan.replace(agreement.clone());
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),
             events,
         });
-        if release {
-            self.batch.push(Change::ReleaseNodes {
-                agreement: agreement.id,
-                end: agreement.occupied().end,
-            });
-        }
         agreement
     }
 

@@ -194,6 +194,7 @@ async fn a_reservation_without_a_job_becomes_idle_and_completes_at_its_end() {
         (over.state, over.service),
         (AgreementState::Complete, ServiceState::Completed)
     );
+    assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
 }
 
 #[tokio::test]
@@ -211,6 +212,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
     assert_eq!(next.placement.start, Time(NOW + 6));
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
+    assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
     let executions = domain.store.executions(id).await.unwrap();
     assert_eq!(executions.len(), 1);
     assert_eq!(executions[0].run_time, 5 * MICROS_PER_SECOND);
@@ -228,6 +230,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
             EventKind::Accepted,
             EventKind::Started,
             EventKind::Ended,
+            EventKind::Assessed,
             EventKind::Closed
         ]
     );
@@ -245,6 +248,7 @@ async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.guarantees[0].state, GuaranteeState::Violated);
     assert_eq!(over.state, AgreementState::Complete);
 }
 
@@ -361,6 +365,7 @@ async fn a_slot_that_passed_while_the_service_was_down_is_lost() {
     assert!(domain.planner.begin_due().await.unwrap().is_empty());
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(over.outcome, Some(Outcome::Lost));
+    assert_eq!(over.guarantees[0].state, GuaranteeState::Violated);
 }
 
 #[tokio::test]

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -325,44 +324,6 @@ fn a_job_that_is_started_many_times_runs_once() {
 }
 
 #[test]
-fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
-    let place = Place::new();
-    let launch = |job: &JobSpec| {
-        let mut launcher = Command::new(env!("CARGO_BIN_EXE_bespeak"));
-        launcher
-            .arg("launch")
-            .arg(place.record(job, ""))
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap()
-    };
-    let wanted = script("echo x >> runs; sleep 0.2", 60);
-    place
-        .executor_with(Path::new("/bin/true"))
-        .start(&wanted)
-        .unwrap();
-    let launchers: Vec<_> = (0..8).map(|_| launch(&wanted)).collect();
-    for mut launcher in launchers {
-        assert!(launcher.wait().unwrap().success());
-    }
-    assert_eq!(
-        end(&place.executor(), &wanted).outcome,
-        Outcome::Lost,
-        "nobody saw how it ended"
-    );
-    assert_eq!(
-        fs::read_to_string(place.record(&wanted, "work/runs")).unwrap(),
-        "x\n"
-    );
-
-    let abandoned = script("touch ran", 0);
-    place.executor().start(&abandoned).unwrap();
-    assert_eq!(end(&place.executor(), &abandoned).outcome, Outcome::Lost);
-    assert!(launch(&abandoned).wait().unwrap().success());
-    assert!(!place.record(&abandoned, "work/ran").exists());
-}
-
-#[test]
 fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
     let place = Place::new();
     let job = script("while [ ! -s go ]; do sleep 0.05; done; cat go; exit 4", 60);
@@ -462,7 +423,7 @@ fn a_process_number_that_another_process_has_by_now_is_left_alone() {
     ] {
         let job = script("touch ran", 600);
         place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
-        let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut stranger = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let process = serde_json::json!({ "pid": stranger.id(), "start_ticks": ticks, "boot": boot.trim() });
         let claim = serde_json::json!({ "kind": "started", "process": process, "at": 17 });
         fs::write(place.record(&job, "claim.json"), claim.to_string()).unwrap();

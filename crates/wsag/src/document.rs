@@ -39,6 +39,20 @@ impl<'a> Document<'a> {
         Ok(Document { tree })
     }
 
+    /// The path of the `nth` element (from 0) of this name in document order; of the root where there is none, so that
+    /// what is missing can be reported too. O(size of the document).
+    pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
+        let Some(root) = self.root() else {
+            return "/".to_owned();
+        };
+        let found = root
+            .descendants()
+            .into_iter()
+            .filter(|node| node.is(namespace, local))
+            .nth(nth);
+        found.unwrap_or(root).path()
+    }
+
     /// The root element. The guard refuses documents without one.
     pub(crate) fn root(&self) -> Option<Node<'_>> {
         Some(Node {

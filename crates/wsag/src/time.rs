@@ -57,6 +57,14 @@ impl DateTime {
         }
     }
 
+    /// The instant so many microseconds after 1970-01-01T00:00:00Z, kept between the years 0001 and 9999.
+    pub fn from_micros(micros: i64) -> DateTime {
+        let second = DateTime::from_seconds(micros.div_euclid(1_000_000));
+        // 0 to 999,999 thousand nanoseconds.
+        let nanos = u32::try_from(micros.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
+        DateTime { nanos, ..second }
+    }
+
     /// The last whole second at or before it: the rounding for the end of a window.
     pub fn floor(self) -> i64 {
         self.seconds

@@ -46,6 +46,14 @@ pub const VIOLATIONS_MAX: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations(pub Vec<Violation>);
 
+impl Violations {
+    /// The first [`VIOLATIONS_MAX`] of what was found.
+    pub fn of(mut found: Vec<Violation>) -> Violations {
+        found.truncate(VIOLATIONS_MAX);
+        Violations(found)
+    }
+}
+
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, violation) in self.0.iter().enumerate() {

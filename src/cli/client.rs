@@ -1,0 +1,210 @@
+//! What the client's subcommands share: where the service is, with which key, and how answers become output.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Failure;
+use crate::negotiation::AgreementView;
+
+/// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where the service is and who asks.
+#[derive(Debug, Args)]
+pub(super) struct Server {
+    /// Address of the service.
+    #[arg(
+        long,
+        env = "BESPEAK_SERVER",
+        default_value = "http://127.0.0.1:8080",
+        value_name = "URL"
+    )]
+    url: String,
+    /// API key. [default: the local service's, from `DATA_DIR/operator.key`]
+    #[arg(long, env = "BESPEAK_KEY", value_name = "KEY", hide_env_values = true)]
+    key: Option<String>,
+    /// Folder of the local service, where its key is.
+    #[arg(
+        long,
+        env = "BESPEAK_DATA_DIR",
+        default_value = "bespeak-data",
+        value_name = "DIR"
+    )]
+    data_dir: PathBuf,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Server {
+    /// Asks for a value.
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
+        let bytes = self.send(self.request(Method::GET, path)?).await?;
+        serde_json::from_slice(&bytes).map_err(|why| {
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.url))
+        })
+    }
+
+    /// Asks for bytes.
+    pub(super) async fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        self.send(self.request(Method::GET, path)?).await
+    }
+
+    /// Sends an XML document and reads the answer.
+    pub(super) async fn post(&self, path: &str, document: Vec<u8>) -> Result<Value, Failure> {
+        let request = self
+            .request(Method::POST, path)?
+            .header("content-type", "application/xml")
+            .body(document);
+        let bytes = self.send(request).await?;
+        serde_json::from_slice(&bytes).map_err(|why| {
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.url))
+        })
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
+        let key = match &self.key {
+            Some(key) => key.clone(),
+            None => self.local_key()?,
+        };
+        // One provider for the process; a second call finds it installed.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .timeout(TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|why| Failure::Unavailable(why.to_string()))?;
+        let url = format!("{}{path}", self.url.trim_end_matches('/'));
+        Ok(client
+            .request(method, url)
+            .bearer_auth(key.trim())
+            .header("accept", "application/json"))
+    }
+
+    fn local_key(&self) -> Result<String, Failure> {
+        let file = self.data_dir.join("operator.key");
+        std::fs::read_to_string(&file).map_err(|why| {
+            Failure::NotAllowed(format!(
+                "no key: give --key or BESPEAK_KEY (the local service's would be in {}: {why})",
+                file.display()
+            ))
+        })
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
+        let unreachable = |why: reqwest::Error| {
+            let cause = std::error::Error::source(&why).map_or_else(|| why.to_string(), ToString::to_string);
+            Failure::Unavailable(format!(
+                "cannot reach {}: {cause}; is the service running?",
+                self.url
+            ))
+        };
+        let response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(unreachable)?;
+        if status.is_success() {
+            return Ok(body.into());
+        }
+        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+        Err(self.failure(status, &problem))
+    }
+
+    /// What a refusal of the service means for a script.
+    fn failure(&self, status: StatusCode, problem: &Value) -> Failure {
+        let text = if self.json {
+            problem.to_string()
+        } else {
+            describe(status, problem)
+        };
+        match status.as_u16() {
+            401 | 403 => Failure::NotAllowed(text),
+            404 | 409 | 410 | 412 => Failure::Refused(text),
+            400 | 405..=422 => Failure::Usage(text),
+            _ => Failure::Unavailable(text),
+        }
+    }
+}
+
+/// A problem in words: what is wrong, where, and what would be possible instead.
+fn describe(status: StatusCode, problem: &Value) -> String {
+    let Some(detail) = problem["detail"].as_str() else {
+        return format!("the service answers {status}");
+    };
+    let mut text = format!("{detail} ({status})");
+    if let Some(violations) = problem["violations"].as_array() {
+        text = format!("the offer breaks {} rule(s):", violations.len());
+        for violation in violations {
+            text += &format!(
+                "\n  {}\n    {}",
+                violation["path"].as_str().unwrap_or_default(),
+                violation["message"].as_str().unwrap_or_default()
+            );
+        }
+    }
+    for alternative in problem["refusal"]["alternatives"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        text += &format!(
+            "\n  possible {}: {} to {}",
+            alternative["direction"].as_str().unwrap_or_default(),
+            alternative["start"].as_str().unwrap_or_default(),
+            alternative["end"].as_str().unwrap_or_default()
+        );
+    }
+    text
+}
+
+/// An answer of the service as the value that it is.
+pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
+    serde_json::from_value(value)
+        .map_err(|why| Failure::Unavailable(format!("the service speaks another version: {why}")))
+}
+
+/// An agreement, a line an attribute.
+pub(super) fn print_agreement(view: &AgreementView) {
+    let mut lines = vec![
+        ("agreement", view.id.to_string()),
+        ("name", view.name.clone().unwrap_or_default()),
+        ("party", view.party.clone()),
+        ("state", format!("{} ({})", view.state, view.service_state)),
+        ("nodes", format!("{} of {}", view.nodes, view.resource)),
+        ("window", format!("{} to {}", view.ready, view.deadline)),
+        (
+            "planned",
+            format!("{} to {}", view.planned_start, view.planned_end),
+        ),
+    ];
+    if let Some(application) = &view.application {
+        lines.push(("runs", format!("{application} {}", view.arguments.join(" "))));
+    }
+    if let Some(started) = &view.started {
+        lines.push(("started", started.clone()));
+    }
+    if let Some(ended) = &view.ended {
+        lines.push(("ended", ended.clone()));
+    }
+    if let Some(outcome) = &view.outcome {
+        let exit = view
+            .exit_status
+            .map_or_else(String::new, |exit| format!(" (exit status {exit})"));
+        lines.push(("outcome", format!("{outcome}{exit}")));
+    }
+    for guarantee in &view.guarantees {
+        lines.push(("guarantee", format!("{} {}", guarantee.name, guarantee.state)));
+    }
+    for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
+        println!("{name:<10} {value}");
+    }
+}
+
+/// A value as JSON.
+pub(super) fn print_json(value: &Value) {
+    println!("{value:#}");
+}

@@ -1,0 +1,259 @@
+//! The configuration file: resources, applications, templates, limits. What is wrong in it is refused at start, with
+//! the key and what was expected.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::Failure;
+use crate::catalogue::{Application, Catalogue};
+use crate::planner;
+
+/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
+const CAPACITY_MAX: u32 = 1_000_000;
+/// Plans further ahead than this are a slip of the pen.
+const HORIZON_DAYS_MAX: u32 = 36_500;
+
+/// The configuration as read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Config {
+    /// How many days ahead the provider plans.
+    #[serde(default)]
+    horizon_days: Option<u32>,
+    /// The address by which clients know the service.
+    #[serde(default)]
+    pub(super) public_address: Option<String>,
+    #[serde(default)]
+    pub(super) limits: Limits,
+    #[serde(default, rename = "resource")]
+    resources: Vec<Resource>,
+    #[serde(default, rename = "application")]
+    applications: Vec<Application>,
+    #[serde(default, rename = "template")]
+    templates: Vec<Template>,
+    /// The folder that relative paths are meant from.
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resource {
+    name: String,
+    kind: String,
+    #[serde(default)]
+    nodes: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Template {
+    file: PathBuf,
+}
+
+/// What the service accepts from the network. Every one has a default that suits a service on the open network.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    /// Connections served at the same time.
+    pub connections: usize,
+    /// Requests worked on at the same time; more are answered 503.
+    pub requests: usize,
+    /// Seconds that a client may take for the head of a request.
+    pub header_seconds: u64,
+    /// Seconds that a client may take for the body of a request.
+    pub body_seconds: u64,
+    /// Seconds that running requests have to end after a signal to stop.
+    pub shutdown_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4_096,
+            requests: 512,
+            header_seconds: 10,
+            body_seconds: 20,
+            shutdown_seconds: 10,
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), String> {
+        for (key, value, max) in [
+            ("connections", self.connections as u64, 1_000_000),
+            ("requests", self.requests as u64, 100_000),
+            ("header_seconds", self.header_seconds, 3_600),
+            ("body_seconds", self.body_seconds, 3_600),
+            ("shutdown_seconds", self.shutdown_seconds, 3_600),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(format!("limits.{key}: expected 1 to {max}, found {value}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Reads a file, or gives the defaults where none is named.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file, the key and what was expected.
+    pub(super) fn load(file: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = file else {
+            return Ok(Self::default());
+        };
+        let wrong = |why: String| Failure::Usage(format!("configuration {}: {why}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+        let mut config: Self = toml::from_str(&text).map_err(|why| wrong(why.to_string()))?;
+        file.parent()
+            .unwrap_or(Path::new(""))
+            .clone_into(&mut config.folder);
+        config.check().map_err(wrong)?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(days) = self.horizon_days
+            && !(1..=HORIZON_DAYS_MAX).contains(&days)
+        {
+            return Err(format!(
+                "horizon_days: expected 1 to {HORIZON_DAYS_MAX}, found {days}"
+            ));
+        }
+        if let Some(address) = &self.public_address
+            && !(address.starts_with("http://") || address.starts_with("https://"))
+        {
+            return Err(format!(
+                "public_address: expected http://… or https://…, found {address:?}"
+            ));
+        }
+        self.limits.check()?;
+        for (index, resource) in self.resources.iter().enumerate() {
+            let Resource { name, kind, nodes } = resource;
+            if !is_name(name) {
+                return Err(format!(
+                    "resource[{index}].name: expected letters, digits, '-', '_' or '.', found {name:?}"
+                ));
+            }
+            if self.resources[..index].iter().any(|other| other.name == *name) {
+                return Err(format!(
+                    "resource[{index}].name: {name:?} is the name of another resource"
+                ));
+            }
+            if kind != "local" {
+                return Err(format!(
+                    "resource[{index}].kind: expected \"local\", found {kind:?}"
+                ));
+            }
+            if index > 0 {
+                return Err(format!(
+                    "resource[{index}]: this machine can be one resource only, and it is {:?} already",
+                    self.resources[0].name
+                ));
+            }
+            if nodes.is_some_and(|nodes| !(1..=CAPACITY_MAX).contains(&nodes)) {
+                return Err(format!("resource[{index}].nodes: expected 1 to {CAPACITY_MAX}"));
+            }
+        }
+        Catalogue::new(self.applications.clone())
+            .map(drop)
+            .map_err(|why| why.to_string())
+    }
+
+    /// What the planner is set to.
+    pub(super) fn planner(&self) -> planner::Settings {
+        let here = || {
+            std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+        };
+        let mut resources: Vec<_> = self
+            .resources
+            .iter()
+            .map(|resource| planner::Resource {
+                name: resource.name.clone(),
+                kind: resource.kind.clone(),
+                capacity: resource.nodes.unwrap_or_else(here),
+            })
+            .collect();
+        if resources.is_empty() {
+            resources.push(planner::Resource {
+                name: "local".to_owned(),
+                kind: "local".to_owned(),
+                capacity: here(),
+            });
+        }
+        let days = self.horizon_days.unwrap_or(365);
+        planner::Settings {
+            resources,
+            horizon: i64::from(days) * 86_400,
+        }
+    }
+
+    /// The applications: those of the file, or the built-in ones where it has none.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] naming the key.
+    pub(super) fn catalogue(&self) -> Result<Catalogue, Failure> {
+        if self.applications.is_empty() {
+            return Ok(Catalogue::built_in(find_program));
+        }
+        Catalogue::new(self.applications.clone())
+            .map_err(|why| Failure::Usage(format!("configuration: {why}")))
+    }
+
+    /// The texts of the templates: those of the file, or none where it has none and the built-in one is meant.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] naming the file that cannot be read.
+    pub(super) fn templates(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        self.templates
+            .iter()
+            .enumerate()
+            .map(|(index, template)| {
+                let path = self.folder.join(&template.file);
+                let text = std::fs::read(&path).map_err(|why| {
+                    Failure::Usage(format!(
+                        "configuration: template[{index}].file: cannot read {}: {why}",
+                        path.display()
+                    ))
+                })?;
+                Ok((format!("template[{index}].file {}", path.display()), text))
+            })
+            .collect()
+    }
+}
+
+impl Limits {
+    pub(super) fn header_timeout(&self) -> Duration {
+        Duration::from_secs(self.header_seconds)
+    }
+
+    pub(super) fn body_timeout(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
+    }
+
+    pub(super) fn shutdown_timeout(&self) -> Duration {
+        Duration::from_secs(self.shutdown_seconds)
+    }
+}
+
+/// Whether a name can stand in a log line, a file name and an XML attribute without any care.
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// A program of this machine, by its absolute path.
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}

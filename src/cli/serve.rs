@@ -1,0 +1,226 @@
+//! `bespeak serve`: puts the parts together, in the order in which they need each other, and takes them apart again.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use clap::{Args, ValueEnum};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::config::Config;
+use super::{Failure, StoreOptions};
+use crate::access::Access;
+use crate::clock::Clock;
+use crate::execution::dispatcher::Dispatcher;
+use crate::execution::local::LocalExecutor;
+use crate::http::{self, Api, Bounds};
+use crate::negotiation::{self, Negotiation};
+use crate::planner::Planner;
+use crate::store::{ResourceRow, Store};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak serve
+  bespeak serve --listen 0.0.0.0:8080 --data-dir /var/lib/bespeak
+  bespeak serve --database-url postgres://bespeak@localhost/bespeak --config bespeak.toml
+
+Every option is also an environment variable, named in brackets. SIGINT and SIGTERM stop the service; jobs that run go
+on, and are followed again at the next start.";
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "BESPEAK_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS:PORT"
+    )]
+    listen: SocketAddr,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// How log lines are written to standard error; RUST_LOG chooses which.
+    #[arg(long, env = "BESPEAK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Runs the service until it is told to stop.
+pub(super) async fn run(options: Options) -> Result<(), Failure> {
+    start_log(options.log_format);
+    let config = Config::load(options.store.config.as_deref())?;
+    let settings = config.planner();
+    let clock = Clock::system();
+    let data_dir = &options.store.data_dir;
+    make_folders(data_dir)?;
+    let data_dir = &std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))?;
+    let catalogue = Arc::new(config.catalogue()?);
+    let templates = negotiation::Templates::load(&config.templates()?, &settings)
+        .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
+
+    let stop = CancellationToken::new();
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .map_err(|why| Failure::Unavailable(format!("cannot listen on {}: {why}", options.listen)))?;
+    let address = listener
+        .local_addr()
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    // Answers from the start, so that probes see a service that is not ready rather than none.
+    let router = Arc::new(OnceLock::new());
+    let bounds = Bounds {
+        connections: config.limits.connections,
+        header_timeout: config.limits.header_timeout(),
+        shutdown_timeout: config.limits.shutdown_timeout(),
+    };
+    let served = tokio::spawn(http::serve(listener, Arc::clone(&router), bounds, stop.clone()));
+
+    let store = Store::open(&options.store.database_url()).await?;
+    let lease = store.acquire_lease().await?;
+    let rows: Vec<_> = settings
+        .resources
+        .iter()
+        .map(|of| ResourceRow {
+            name: of.name.clone(),
+            kind: of.kind.clone(),
+            capacity: of.capacity,
+        })
+        .collect();
+    store.put_resources(&rows, clock.micros()).await?;
+    let findings = store.verify().await?;
+    if let Some(first) = findings.first() {
+        return Err(Failure::Refused(format!(
+            "what is stored cannot be: {first} ({} findings; `bespeak verify` lists them)",
+            findings.len()
+        )));
+    }
+    let access = Access::new(store.clone(), clock.clone());
+    let key = access
+        .ensure_operator_key(data_dir)
+        .await
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+
+    let planner_stop = CancellationToken::new();
+    let (planner, mut decided) = Planner::start(
+        settings,
+        store.clone(),
+        lease,
+        clock.clone(),
+        planner_stop.clone(),
+    )
+    .await
+    .map_err(|why| Failure::Refused(why.to_string()))?;
+    let executor = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let dispatcher = Dispatcher::new(
+        planner.clone(),
+        executor,
+        Arc::clone(&catalogue),
+        data_dir.join("files"),
+        clock.clone(),
+    );
+    let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
+
+    let api = Api {
+        negotiation: Negotiation::new(planner, store, templates, catalogue, clock, data_dir),
+        access,
+        body_timeout: config.limits.body_timeout(),
+        requests: Arc::new(Semaphore::new(config.limits.requests)),
+        public_address: config.public_address.as_deref().map(Arc::from),
+    };
+    // Set once, here.
+    let _ = router.set(http::router(api));
+    announce(address, &key, &options.store);
+    info!(%address, "ready");
+
+    let lost = tokio::select! {
+        () = told_to_stop() => false,
+        _ = &mut decided => true,
+    };
+    info!("stopping");
+    stop.cancel();
+    let _ = served.await;
+    let _ = dispatched.await;
+    planner_stop.cancel();
+    if lost {
+        return Err(Failure::Unavailable(
+            "the planner has stopped: another process decides now".to_owned(),
+        ));
+    }
+    let _ = decided.await;
+    Ok(())
+}
+
+fn start_log(format: LogFormat) {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+}
+
+/// The data folder and what is in it: nobody else's to read.
+fn make_folders(data_dir: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::DirBuilderExt;
+    for folder in [data_dir.to_owned(), data_dir.join("files"), data_dir.join("jobs")] {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|why| {
+                Failure::Usage(format!("--data-dir: cannot create {}: {why}", folder.display()))
+            })?;
+    }
+    Ok(())
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn told_to_stop() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        warn!("cannot listen for signals; only a kill stops this process");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Says where the service is and what to try, ready to paste.
+fn announce(address: SocketAddr, key: &crate::access::OperatorKey, options: &StoreOptions) {
+    let file = options.data_dir.join("operator.key");
+    let file = file.display();
+    let mut text = format!("bespeak is listening on http://{address}\n");
+    if key.is_new {
+        let secret = key.secret.expose();
+        text += &format!("\nA first operator key, printed this once and kept in {file}:\n  {secret}\n");
+    }
+    text += &format!(
+        "\nTry:\n\
+         \x20 KEY=$(cat {file})\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" http://{address}/templates\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" --data-binary @examples/sleep.xml http://{address}/agreements\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" -H \"Accept: application/json\" http://{address}/agreements\n\
+         \nOr open http://{address}/portal and sign in with the key.\n"
+    );
+    // Nobody reading standard output is no reason to stop.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
+}

@@ -1,0 +1,36 @@
+//! `bespeak show ID`.
+
+use clap::Args;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Failure;
+use super::client::{Server, print_agreement, print_json, read};
+use crate::negotiation::TimelineView;
+
+/// Options of `show`.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The agreement.
+    id: Uuid,
+    #[command(flatten)]
+    server: Server,
+}
+
+pub(super) async fn run(options: Options) -> Result<(), Failure> {
+    let agreement = options.server.get(&format!("/agreements/{}", options.id)).await?;
+    let timeline = options
+        .server
+        .get(&format!("/agreements/{}/events", options.id))
+        .await?;
+    if options.server.json {
+        print_json(&json!({ "agreement": agreement, "timeline": timeline }));
+        return Ok(());
+    }
+    print_agreement(&read(agreement)?);
+    println!();
+    for event in read::<TimelineView>(timeline)?.events {
+        println!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
+    }
+    Ok(())
+}

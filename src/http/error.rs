@@ -1,0 +1,221 @@
+//! Everything that can go wrong with a request, and the one place where that becomes a status, a body and, for what is
+//! ours to mend, a line in the log.
+//!
+//! A handler's [`Error`] travels in the extensions of its response to [`rendered`], which knows what the client
+//! accepts: the fault document of WS-Agreement in XML, problem details (RFC 9457) in JSON.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tracing::{debug, error};
+
+use super::format::{Format, document};
+use super::{Api, REQUEST_ID};
+use crate::negotiation;
+
+/// What can go wrong with a request.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No key, or none that is valid.
+    #[error("a valid key is needed: send it as `Authorization: Bearer KEY`")]
+    NoKey,
+    /// Nothing of this kind is at this path.
+    #[error("{0}")]
+    NotFound(String),
+    /// The path does not take this method.
+    #[error("this path does not take {0}")]
+    MethodNotAllowed(String),
+    /// The client accepts neither representation.
+    #[error("answers are in application/xml or application/json")]
+    NotAcceptable,
+    /// The body did not come in time.
+    #[error("the body did not arrive in time")]
+    BodyTimeout,
+    /// The body is larger than is read.
+    #[error("the body is larger than {0} bytes")]
+    BodyTooLarge(usize),
+    /// The body ended before its end.
+    #[error("the body could not be read: {0}")]
+    BodyBroken(String),
+    /// The body is of a type that is not read here.
+    #[error("{0}")]
+    UnsupportedMediaType(String),
+    /// A part of the query is wrong.
+    #[error("{0}")]
+    Query(String),
+    /// More requests than are worked on at once.
+    #[error("too many requests at once; try again")]
+    Busy,
+    /// The use case failed.
+    #[error(transparent)]
+    Negotiation(#[from] negotiation::Error),
+    /// A fault of ours.
+    #[error("the service failed; the log tells more under this request's id")]
+    Internal,
+}
+
+impl Error {
+    /// The status and the code that a program can tell this error by.
+    fn status(&self) -> (StatusCode, &'static str) {
+        use negotiation::Error as N;
+        match self {
+            Self::NoKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::NotFound(_) | Self::Negotiation(N::NotFound) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
+            Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "BODY_TIMEOUT"),
+            Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
+            Self::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BODY_BROKEN"),
+            Self::Query(_) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
+            Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
+            Self::Negotiation(N::Malformed(_)) => (StatusCode::BAD_REQUEST, "MALFORMED"),
+            Self::Negotiation(N::Invalid(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID"),
+            Self::Negotiation(N::NotOffered(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED"),
+            Self::Negotiation(N::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
+            Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
+            Self::Negotiation(N::Conflict(_)) => (StatusCode::CONFLICT, "STATE"),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
+            Self::Negotiation(N::Unavailable) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
+            Self::Negotiation(N::Internal(_)) | Self::Internal => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL")
+            }
+        }
+    }
+
+    /// The failure of a use case behind it, if that is what it is.
+    fn cause(&self) -> Option<&negotiation::Error> {
+        match self {
+            Self::Negotiation(cause) => Some(cause),
+            _ => None,
+        }
+    }
+
+    /// What the caller may see, a sentence each.
+    fn descriptions(&self) -> Vec<String> {
+        match self {
+            Self::Negotiation(negotiation::Error::Invalid(violations)) => {
+                violations.0.iter().map(ToString::to_string).collect()
+            }
+            Self::Negotiation(negotiation::Error::Internal(_)) => vec![Self::Internal.to_string()],
+            other => vec![other.to_string()],
+        }
+    }
+
+    fn problem(&self, instance: &str, request_id: &str) -> Value {
+        let (status, code) = self.status();
+        let mut problem = json!({
+            "type": format!("urn:bespeak:error:{}", code.to_ascii_lowercase().replace('_', "-")),
+            "title": status.canonical_reason(),
+            "status": status.as_u16(),
+            "detail": self.descriptions().join("; "),
+            "instance": instance,
+            "code": code,
+            "requestId": request_id,
+        });
+        match self.cause() {
+            Some(negotiation::Error::Invalid(violations)) => {
+                problem["violations"] = violations
+                    .0
+                    .iter()
+                    .map(|violation| json!({ "path": violation.path, "message": violation.message }))
+                    .collect();
+            }
+            Some(negotiation::Error::Refused(refusal)) => problem["refusal"] = json!(refusal),
+            _ => {}
+        }
+        problem
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let status = self.status().0;
+        let mut response = status.into_response();
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+/// Gives an error its body, in what the client accepts, and logs what is ours to mend.
+pub(super) async fn rendered(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let format = Format::of(request.headers());
+    let instance = request.uri().path().to_owned();
+    let id = request.headers().get(REQUEST_ID).cloned();
+    let mut response = next.run(request).await;
+    let Some(error) = response.extensions_mut().remove::<Arc<Error>>() else {
+        return response;
+    };
+    let (status, code) = error.status();
+    if status.is_server_error() {
+        error!(code, error = ?error, "request failed");
+    } else {
+        debug!(code, error = %error, "request refused");
+    }
+    let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let mut body = if format == Format::Json {
+        let problem = error.problem(&instance, id).to_string();
+        ([(header::CONTENT_TYPE, "application/problem+json")], problem).into_response()
+    } else {
+        let fault = api.negotiation.fault(code, &error.descriptions(), error.cause());
+        document(fault)
+    };
+    *body.status_mut() = status;
+    let headers = body.headers_mut();
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(
+            header::WWW_AUTHENTICATE,
+            HeaderValue::from_static("Bearer realm=\"bespeak\""),
+        );
+    }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if matches!(
+        *error,
+        Error::BodyTimeout | Error::BodyTooLarge(_) | Error::BodyBroken(_)
+    ) {
+        // What is left of the body is not worth reading.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(allow) = response.headers_mut().remove(header::ALLOW) {
+        headers.insert(header::ALLOW, allow);
+    }
+    body
+}
+
+/// Answers a panic: a fault of ours, logged, and no reason to stop serving others.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that the layer asks for")]
+pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let message = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    error!(message, "a request panicked");
+    Error::Internal.into_response()
+}
+
+/// Paths that the protocol has and this version does not offer.
+const NOT_OFFERED: [&str; 4] = ["/negotiations", "/availability", "/metrics", "/openapi.json"];
+
+/// Answers a path that nothing is at.
+pub(super) async fn no_such_path(request: Request) -> Error {
+    let path = request.uri().path();
+    if NOT_OFFERED
+        .iter()
+        .any(|known| path == *known || path.starts_with(&format!("{known}/")))
+    {
+        return Error::NotFound(format!("{path} is not offered by this version"));
+    }
+    Error::NotFound(format!("nothing is at {path}; see /templates and /agreements"))
+}
+
+/// Answers a method that a path does not take.
+pub(super) async fn no_such_method(request: Request) -> Error {
+    Error::MethodNotAllowed(request.method().to_string())
+}

@@ -1,0 +1,25 @@
+//! Whether the process lives, and whether it can do its work.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::Api;
+
+/// GET /healthz: the process answers.
+pub(super) async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+/// GET /readyz: the plan is rebuilt and the store answers.
+pub(super) async fn readyz(State(api): State<Api>) -> Response {
+    if api.negotiation.is_ready().await {
+        "ready\n".into_response()
+    } else {
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the plan is not in step with the store yet\n",
+        )
+            .into_response()
+    }
+}

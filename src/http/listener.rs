@@ -1,0 +1,109 @@
+//! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble
+//! headers would hold two thousand connections for ever; this one has, and a cap on connections.
+
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use tracing::{debug, warn};
+
+/// The largest head of a request that is read, in bytes.
+const HEAD_MAX: usize = 16 * 1_024;
+/// The most header fields in a request.
+const HEADERS_MAX: usize = 64;
+/// How long to wait after `accept` failed for want of a file descriptor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What connections are held to.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Connections at the same time; further ones wait to be accepted.
+    pub connections: usize,
+    /// For the head of a request, and between two requests of a connection.
+    pub header_timeout: Duration,
+    /// For the requests that run when `stop` comes.
+    pub shutdown_timeout: Duration,
+}
+
+/// Serves until `stop` is cancelled, then lets running requests end for a while. Until `router` is set every answer
+/// says that the service is not ready.
+pub async fn serve(
+    listener: TcpListener,
+    router: Arc<OnceLock<Router>>,
+    bounds: Bounds,
+    stop: CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(bounds.connections));
+    let graceful = GracefulShutdown::new();
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(bounds.header_timeout)
+        .max_buf_size(HEAD_MAX)
+        .max_headers(HEADERS_MAX);
+    loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
+            () = stop.cancelled() => break,
+        };
+        // The semaphore is never closed.
+        let Ok(place) = place else { break };
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(why) => {
+                    warn!(error = %why, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+            () = stop.cancelled() => break,
+        };
+        // Answers are short: waiting to fill a packet only delays them.
+        let _ = stream.set_nodelay(true);
+        let router = Arc::clone(&router);
+        let service = service_fn(move |request| answer(router.get().cloned(), request));
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            if let Err(why) = connection.await {
+                debug!(error = %why, "connection ended");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(bounds.shutdown_timeout, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        warn!("some requests were still running and are cut off");
+    }
+}
+
+/// Hands a request to the router, once there is one.
+async fn answer(router: Option<Router>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    match router {
+        Some(router) => router.oneshot(request.map(Body::new)).await,
+        None if request.uri().path() == "/healthz" => Ok("alive\n".into_response()),
+        None => {
+            let mut response =
+                (StatusCode::SERVICE_UNAVAILABLE, "the plan is being rebuilt\n").into_response();
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            Ok(response)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The API over HTTP: one file a noun, one function a verb. The only module, with the portal's pages, that knows axum.
+//!
+//! What every request passes, from the outside in: a request id and its log line; a bound on requests at work; the key;
+//! the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
+
+mod agreements;
+mod body;
+mod error;
+mod format;
+mod health;
+mod listener;
+mod templates;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tokio::sync::Semaphore;
+use tower_http::catch_panic::CatchPanicLayer;
+use tracing::Instrument;
+use uuid::Uuid;
+
+pub use error::Error;
+pub use listener::{Bounds, serve};
+
+use crate::access::{Access, Caller, Role};
+use crate::negotiation::{Negotiation, Scope};
+
+/// Every answer bears it, and every log line of its request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What the handlers work with: cheap to clone.
+#[derive(Clone)]
+pub struct Api {
+    /// The use cases.
+    pub negotiation: Negotiation,
+    /// Who may.
+    pub access: Access,
+    /// How long a client may take for a body.
+    pub body_timeout: Duration,
+    /// Requests at work; more are turned away.
+    pub requests: Arc<Semaphore>,
+    /// The address by which clients know the service, where it is not the one they name.
+    pub public_address: Option<Arc<str>>,
+}
+
+/// The routes of the API and, beside them, the pages of the portal.
+pub fn router(api: Api) -> Router {
+    let keyed = Router::new()
+        .route("/templates", get(templates::list))
+        .route("/templates/{id}", get(templates::show))
+        .route("/agreements", get(agreements::list).post(agreements::create))
+        .route("/agreements/{id}", get(agreements::show))
+        .route("/agreements/{id}/state", get(agreements::state))
+        .route("/agreements/{id}/terms", get(agreements::terms))
+        .route("/agreements/{id}/context", get(agreements::context))
+        .route("/agreements/{id}/service-terms", get(agreements::service_terms))
+        .route(
+            "/agreements/{id}/guarantee-terms",
+            get(agreements::guarantee_terms),
+        )
+        .route("/agreements/{id}/events", get(agreements::events))
+        .route("/agreements/{id}/files/{name}", get(agreements::file))
+        .route("/agreements/{id}/terminate", post(agreements::terminate))
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_method)
+        .layer(middleware::from_fn_with_state(api.clone(), authenticate));
+    Router::new()
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .fallback_service(keyed.with_state(api.clone()))
+        .method_not_allowed_fallback(error::no_such_method)
+        .layer(middleware::from_fn_with_state(api.clone(), bounded))
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(middleware::from_fn_with_state(api.clone(), error::rendered))
+        .layer(middleware::from_fn(traced))
+        .with_state(api)
+}
+
+/// Whose agreements a caller may see: an operator everybody's, a consumer its party's.
+pub fn scope(caller: &Caller) -> Scope {
+    match caller.role {
+        Role::Operator => Scope::All,
+        Role::Consumer => Scope::Party(caller.party.clone()),
+    }
+}
+
+/// Gives the request its id and, when it is answered, its line in the log.
+async fn traced(mut request: Request, next: Next) -> Response {
+    let id = Uuid::now_v7().to_string();
+    // A UUID is a valid header value: hexadecimal digits and hyphens.
+    let value = HeaderValue::from_str(&id).expect("a UUID is visible ASCII");
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    request.headers_mut().insert(REQUEST_ID, value.clone());
+    let span = tracing::info_span!("request", id);
+    async move {
+        let begun = tokio::time::Instant::now();
+        let mut response = next.run(request).await;
+        let status = response.status().as_u16();
+        let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(%method, path, status, elapsed_us, "answered");
+        let headers = response.headers_mut();
+        headers.insert(REQUEST_ID, value);
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-store"));
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+/// Turns requests away, at once and saying so, rather than let them pile up.
+async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Response {
+    match Arc::clone(&api.requests).try_acquire_owned() {
+        Ok(_permit) => next.run(request).await,
+        Err(_) => Error::Busy.into_response(),
+    }
+}
+
+/// Lets in who has a key, and tells the handlers who that is.
+async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+    let bearer = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, key)| key.trim().to_owned());
+    let caller = match bearer {
+        Some(key) => api.access.authenticate(&key).await,
+        None => Ok(None),
+    };
+    match caller {
+        Ok(Some(caller)) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Ok(None) => Error::NoKey.into_response(),
+        Err(why) => Error::Negotiation(why.into()).into_response(),
+    }
+}

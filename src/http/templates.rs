@@ -1,0 +1,27 @@
+//! The templates that offers are made from.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use super::format::Format;
+use super::{Api, Error};
+
+/// GET /templates: AgreementFactoryProperties.
+pub(super) async fn list(State(api): State<Api>, format: Format) -> Result<Response, Error> {
+    format.answer(&api.negotiation.templates(), || {
+        api.negotiation.factory_properties()
+    })
+}
+
+/// GET /templates/{id}: Template.
+pub(super) async fn show(
+    State(api): State<Api>,
+    format: Format,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let (view, document) = api
+        .negotiation
+        .template(&id)
+        .ok_or_else(|| Error::NotFound(format!("there is no template {id:?}; see /templates")))?;
+    format.answer(&view, || document)
+}

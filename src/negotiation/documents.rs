@@ -1,0 +1,229 @@
+//! From agreements and failures back to the documents of WS-Agreement.
+
+use scheduler::{Reason, Time};
+use wsag::agreements::{AgreementOffer, create_agreement_response, terminate_response};
+use wsag::endpoint::EndpointReference;
+use wsag::listings::{self, AgreementList, ListedAgreement};
+use wsag::placement::Placement;
+use wsag::refusals::{self, Description, Direction, Fault};
+use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
+use wsag::time::DateTime;
+use wsag::{Document, Message};
+
+use super::list::{Page, Timeline};
+use super::{Error, Negotiation, Part, RefusalView};
+use crate::agreement::{Agreement, AgreementState, GuaranteeState, Outcome, ServiceState};
+use crate::clock::Micros;
+
+/// The document of an agreement or of one of its parts, from its state and the offer that it was made from.
+pub(super) fn properties(agreement: &Agreement, offer: &str, part: Part) -> Result<String, Error> {
+    let offer = stored_offer(offer)?;
+    let services = offer
+        .terms
+        .descriptions()
+        .map(|term| ServiceTermState {
+            term_name: term.name.clone(),
+            state: service_state(agreement),
+            placement: Some(placement(agreement)),
+            extensions: Vec::new(),
+        })
+        .collect();
+    let properties = AgreementProperties {
+        name: offer.name,
+        agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
+        context: offer.context.to_fragment(),
+        terms: offer.terms.to_fragment(),
+        state: agreement_state(agreement.state),
+        state_extensions: Vec::new(),
+        guarantees: agreement
+            .guarantees
+            .iter()
+            .map(|guarantee| (guarantee.name.clone(), guarantee_state(guarantee.state)))
+            .collect(),
+        services,
+    };
+    Ok(match part {
+        Part::Whole => properties.to_xml(),
+        Part::State => properties.part_xml(states::Part::State),
+        Part::Terms => properties.part_xml(states::Part::Terms),
+        Part::Context => properties.part_xml(states::Part::Context),
+        Part::ServiceTerms => properties.part_xml(states::Part::Services),
+        Part::GuaranteeTerms => properties.part_xml(states::Part::Guarantees),
+    })
+}
+
+/// An offer that was read before it was stored.
+fn stored_offer(text: &str) -> Result<AgreementOffer, Error> {
+    let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
+    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
+        Message::AgreementOffer(offer) => Ok(*offer),
+        _ => Err(unreadable("it is another document".to_owned())),
+    }
+}
+
+fn placement(agreement: &Agreement) -> Placement {
+    Placement {
+        resource: Some(agreement.resource.clone()),
+        planned_start: date_time(agreement.placement.start),
+        planned_end: date_time(agreement.placement.end),
+        nodes: agreement.nodes,
+        confidence: None,
+        // Accepted placements do not move in this version.
+        fixed: true,
+        node_names: Vec::new(),
+        started: agreement.started.map(instant),
+        ended: agreement.ended.map(instant),
+        exit_status: agreement.outcome.and_then(Outcome::exit),
+        outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+    }
+}
+
+fn agreement_state(state: AgreementState) -> states::AgreementState {
+    match state {
+        AgreementState::Pending => states::AgreementState::Pending,
+        AgreementState::PendingAndTerminating => states::AgreementState::PendingAndTerminating,
+        AgreementState::Observed => states::AgreementState::Observed,
+        AgreementState::ObservedAndTerminating => states::AgreementState::ObservedAndTerminating,
+        AgreementState::Rejected => states::AgreementState::Rejected,
+        AgreementState::Complete => states::AgreementState::Complete,
+        AgreementState::Terminated => states::AgreementState::Terminated,
+    }
+}
+
+fn guarantee_state(state: GuaranteeState) -> states::GuaranteeState {
+    match state {
+        GuaranteeState::NotDetermined => states::GuaranteeState::NotDetermined,
+        GuaranteeState::Fulfilled => states::GuaranteeState::Fulfilled,
+        GuaranteeState::Violated => states::GuaranteeState::Violated,
+    }
+}
+
+fn service_state(agreement: &Agreement) -> states::ServiceState {
+    match agreement.service {
+        ServiceState::NotReady => states::ServiceState::NotReady,
+        ServiceState::Idle => states::ServiceState::Ready(Activity::Idle(status("reserved"))),
+        ServiceState::Processing => {
+            let doing = if agreement.started.is_some() {
+                "running"
+            } else {
+                "starting"
+            };
+            states::ServiceState::Ready(Activity::Processing(status(doing)))
+        }
+        ServiceState::Completed => states::ServiceState::Completed,
+    }
+}
+
+fn date_time(time: Time) -> DateTime {
+    DateTime::from_seconds(time.seconds())
+}
+
+fn instant(at: Micros) -> DateTime {
+    DateTime::from_micros(at)
+}
+
+impl Page {
+    /// As a document, with the agreements' addresses below the service's.
+    pub fn document(&self, base: &str) -> String {
+        let agreements = self.agreements.iter().map(|agreement| ListedAgreement {
+            agreement_id: agreement.id.to_string(),
+            name: agreement.name.clone(),
+            address: Some(format!("{base}/agreements/{}", agreement.id)),
+            state: agreement_state(agreement.state),
+            planned_start: Some(date_time(agreement.placement.start)),
+            planned_end: Some(date_time(agreement.placement.end)),
+            nodes: Some(agreement.nodes),
+        });
+        AgreementList {
+            agreements: agreements.collect(),
+            next: self.next.map(|id| id.to_string()),
+        }
+        .to_xml()
+    }
+}
+
+impl Timeline {
+    /// As a document.
+    pub fn document(&self) -> String {
+        let events = self.events.iter().map(|event| listings::Event {
+            at: instant(event.at),
+            kind: event.kind.word().to_owned(),
+            detail: Some(event.detail.clone()).filter(|detail| !detail.is_empty()),
+        });
+        listings::Timeline {
+            agreement_id: self.agreement.to_string(),
+            events: events.collect(),
+        }
+        .to_xml()
+    }
+}
+
+/// The CreateAgreementResponse with an agreement's address.
+pub fn created(address: &str) -> String {
+    create_agreement_response(&EndpointReference::new(address))
+}
+
+/// The TerminateResponse.
+pub fn terminated() -> String {
+    terminate_response()
+}
+
+impl Negotiation {
+    /// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
+    pub fn fault(&self, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
+        let mut fault = Fault::new(instant(self.clock.micros()), code, "");
+        fault.descriptions = descriptions
+            .iter()
+            .map(|text| Description {
+                text: text.clone(),
+                language: Some("en".to_owned()),
+            })
+            .collect();
+        match error {
+            Some(Error::Refused(refusal)) => fault.refusal = Some(document_of(refusal)),
+            Some(Error::Invalid(violations)) => {
+                fault.violations = violations.0.iter().map(Into::into).collect();
+            }
+            _ => {}
+        }
+        fault.to_xml()
+    }
+}
+
+fn document_of(refusal: &RefusalView) -> refusals::Refusal {
+    refusals::Refusal {
+        reason: reason(refusal.reason),
+        binding_constraint: Some(refusal.binding_constraint.clone()),
+        alternatives: refusal
+            .alternatives
+            .iter()
+            .map(|of| refusals::Alternative {
+                start: date_time(of.start),
+                end: date_time(of.end),
+                nodes: None,
+                deviation: of.deviation,
+                direction: if of.direction == "earlier" {
+                    Direction::Earlier
+                } else {
+                    Direction::Later
+                },
+            })
+            .collect(),
+        relaxations: Vec::new(),
+    }
+}
+
+fn reason(reason: Reason) -> refusals::Reason {
+    match reason {
+        Reason::NoCapacityInWindow => refusals::Reason::NoCapacityInWindow,
+        Reason::SizeExceedsCapacity => refusals::Reason::SizeExceedsCapacity,
+        Reason::WindowContradictory => refusals::Reason::WindowContradictory,
+        Reason::WindowInThePast => refusals::Reason::WindowInThePast,
+        Reason::HorizonExceeded => refusals::Reason::HorizonExceeded,
+        Reason::QuotaExceeded => refusals::Reason::QuotaExceeded,
+        Reason::BudgetTooLow => refusals::Reason::BudgetTooLow,
+        Reason::ResourceNotOffered => refusals::Reason::ResourceNotOffered,
+        Reason::PolicyDenied => refusals::Reason::PolicyDenied,
+    }
+}

@@ -1,0 +1,176 @@
+//! The use cases, one file a verb, between the documents of WS-Agreement and the requests of the planner: the one
+//! place where the two meet. HTTP and the portal call these and nothing below.
+
+mod create;
+mod documents;
+mod list;
+mod offer;
+mod show;
+mod templates;
+mod terminate;
+mod views;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+pub use documents::{created, terminated};
+pub use list::{Page, Timeline};
+pub use show::Part;
+pub use templates::Templates;
+pub use terminate::terminate_input;
+pub use views::{
+    AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, RefusalView, TemplateView,
+    TimelineView,
+};
+
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::planner::{self, Planner};
+use crate::store::{self, Store};
+
+/// Whose agreements a caller may see: a party's own, or every one's for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// One party's.
+    Party(String),
+    /// Every party's.
+    All,
+}
+
+impl Scope {
+    /// The party that it is restricted to.
+    fn party(&self) -> Option<&str> {
+        match self {
+            Self::Party(party) => Some(party),
+            Self::All => None,
+        }
+    }
+}
+
+/// The use cases: cheap to clone.
+#[derive(Clone)]
+pub struct Negotiation {
+    planner: Planner,
+    store: Store,
+    templates: Arc<Templates>,
+    catalogue: Arc<Catalogue>,
+    clock: Clock,
+    /// The provider's input files.
+    files: Arc<Path>,
+    /// The jobs' folders.
+    jobs: Arc<Path>,
+    /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
+    reading: Arc<Semaphore>,
+}
+
+/// Why a use case failed, by what a caller would do differently.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes are no document.
+    #[error("{0}")]
+    Malformed(wsag::guard::GuardError),
+    /// The document breaks rules, each with its path.
+    #[error("{0}")]
+    Invalid(wsag::Violations),
+    /// The document is right and asks for what this version does not have.
+    #[error("{0}")]
+    NotOffered(String),
+    /// The plan has no place for the offer.
+    #[error("{}: {}", .0.reason.word(), .0.binding_constraint)]
+    Refused(RefusalView),
+    /// There is no such thing, or it is another party's.
+    #[error("there is no such thing, or it is not yours to see")]
+    NotFound,
+    /// The state of the agreement does not allow it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The idempotency key came before, with another body.
+    #[error("this Idempotency-Key was used for another request")]
+    KeyReused,
+    /// Nothing was stored; worth another try.
+    #[error("the service cannot store decisions at the moment; try again")]
+    Unavailable,
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Unavailable(_) | store::Error::Unknown(_) => Self::Unavailable,
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+impl Negotiation {
+    /// The use cases over a planner, a store and what the provider offers.
+    pub fn new(
+        planner: Planner,
+        store: Store,
+        templates: Templates,
+        catalogue: Arc<Catalogue>,
+        clock: Clock,
+        data_dir: &Path,
+    ) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            planner,
+            store,
+            templates: Arc::new(templates),
+            catalogue,
+            clock,
+            files: data_dir.join("files").into(),
+            jobs: data_dir.join("jobs").into(),
+            reading: Arc::new(Semaphore::new(processors)),
+        }
+    }
+
+    /// Whether offers can be decided now.
+    pub async fn is_ready(&self) -> bool {
+        self.planner.is_ready() && self.store.ping().await.is_ok()
+    }
+
+    /// The applications that offers may name.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Runs work on a document off the threads that serve connections, a bounded number at a time.
+    async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let this = self.clone();
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.reading)
+            .acquire_owned()
+            .await
+            .map_err(|_| Error::Unavailable)?;
+        tokio::task::spawn_blocking(move || {
+            let done = work(&this);
+            drop(permit);
+            done
+        })
+        .await
+        .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
+    }
+
+    fn file_path(&self, name: &str) -> PathBuf {
+        self.files.join(name)
+    }
+}
+
+impl From<planner::Error> for Error {
+    fn from(error: planner::Error) -> Self {
+        match error {
+            planner::Error::NotFound => Self::NotFound,
+            planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
+            planner::Error::Unavailable => Self::Unavailable,
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! From an offer's document to a request that can be planned: the terms are found, the application and its arguments
+//! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
+
+use scheduler::{Interval, Seconds, Time};
+use uuid::Uuid;
+use wsag::agreements::{AgreementOffer, Role};
+use wsag::allocation::AllocationTimeConstraint;
+use wsag::job::JobDefinition;
+use wsag::scheduling::Scheduling;
+use wsag::terms::{ServiceDescription, Term};
+use wsag::{Document, Violation, ViolationKind, Violations, ns};
+
+use super::templates::Offered;
+use super::{Error, Negotiation};
+use crate::agreement::{Guarantee, GuaranteeState, Job};
+use crate::planner::Proposal;
+
+/// An offer that is right: what to plan, and the window as it was asked for.
+pub(super) struct Draft {
+    pub(super) proposal: Proposal,
+    pub(super) window: Interval,
+}
+
+/// What an offer is checked with.
+struct Check<'a> {
+    negotiation: &'a Negotiation,
+    document: &'a Document<'a>,
+    offer: &'a AgreementOffer,
+    offered: &'a Offered,
+    now: Time,
+    found: Vec<Violation>,
+}
+
+/// The terms of an offer that say what and when.
+#[derive(Default)]
+struct Described<'a> {
+    job: Option<&'a JobDefinition>,
+    time: Option<&'a AllocationTimeConstraint>,
+}
+
+/// Size and window of a request.
+struct Request {
+    nodes: u32,
+    duration: Seconds,
+    ready: Option<Time>,
+    deadline: Option<Time>,
+}
+
+impl Negotiation {
+    /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes
+    /// the request of it.
+    pub(super) fn draft(
+        &self,
+        document: &Document<'_>,
+        offer: &AgreementOffer,
+        party: &str,
+    ) -> Result<Draft, Error> {
+        let offered = self.template_of(document, offer)?;
+        let mut found = wsag::rules::check(document);
+        found.extend(offered.compiled.check(document));
+        let now = self.clock.now();
+        let mut check = Check {
+            negotiation: self,
+            document,
+            offer,
+            offered,
+            now,
+            found,
+        };
+        check.context();
+        let described = check.terms();
+        let job = described.job.and_then(|definition| check.job(definition));
+        let request = check.request(&described);
+        let guarantees = check.guarantees();
+        let found = check.found;
+        let Some(request) = request.filter(|_| found.is_empty()) else {
+            return Err(Error::Invalid(Violations::of(found)));
+        };
+        let window = Interval::new(
+            request.ready.unwrap_or(now).max(now),
+            request.deadline.unwrap_or(Time::MAX),
+        );
+        let proposal = Proposal {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            name: offer.name.clone(),
+            template: offered.view.id.clone(),
+            nodes: request.nodes,
+            duration: request.duration,
+            ready: request.ready,
+            deadline: request.deadline,
+            job,
+            guarantees,
+            document: offer.to_xml(),
+            idempotency: None,
+        };
+        Ok(Draft { proposal, window })
+    }
+
+    /// The template that an offer names.
+    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered, Error> {
+        let context = &offer.context;
+        let known = || {
+            self.templates()
+                .iter()
+                .map(|of| of.id.clone())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let (path, message) = match (&context.template_id, &context.template_name) {
+            (None, _) => (
+                document.path_to(ns::WSAG, "Context", 0),
+                format!(
+                    "wsag:TemplateId is expected: an offer is made from a template; offered are {}",
+                    known()
+                ),
+            ),
+            (_, None) => (
+                document.path_to(ns::WSAG, "Context", 0),
+                "wsag:TemplateName is expected: an offer names its template by id and name".to_owned(),
+            ),
+            (Some(id), Some(name)) => match self.templates.get(id) {
+                None => (
+                    document.path_to(ns::WSAG, "TemplateId", 0),
+                    format!("there is no template {id:?}; offered are {}", known()),
+                ),
+                Some(offered) if offered.view.name != *name => (
+                    document.path_to(ns::WSAG, "TemplateName", 0),
+                    format!(
+                        "the template {id:?} is named {:?}, not {name:?}",
+                        offered.view.name
+                    ),
+                ),
+                Some(offered) => return Ok(offered),
+            },
+        };
+        Err(Error::Invalid(Violations(vec![Violation {
+            path,
+            kind: ViolationKind::Value,
+            message,
+        }])))
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Notes a violation at the `nth` element of this name, or at the root where there is none.
+    fn violation(&mut self, namespace: &str, local: &str, nth: usize, message: impl Into<String>) {
+        let path = self.document.path_to(namespace, local, nth);
+        self.found.push(Violation {
+            path,
+            kind: ViolationKind::Value,
+            message: message.into(),
+        });
+    }
+
+    fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
+        let path = self.document.path_to(namespace, local, 0);
+        self.found.push(Violation {
+            path,
+            kind: ViolationKind::NotSupported,
+            message: message.to_owned(),
+        });
+    }
+
+    fn context(&mut self) {
+        let context = &self.offer.context;
+        if context.service_provider != Role::AgreementResponder {
+            self.violation(
+                ns::WSAG,
+                "ServiceProvider",
+                0,
+                "AgreementResponder is expected: the service provides",
+            );
+        }
+        if context
+            .expiration_time
+            .is_some_and(|at| at.floor() <= self.now.seconds())
+        {
+            self.violation(
+                ns::WSAG,
+                "ExpirationTime",
+                0,
+                "an instant in the future is expected",
+            );
+        }
+    }
+
+    /// Finds the terms, each of which must be one of the template's; how to schedule may be said in any offer.
+    fn terms(&mut self) -> Described<'a> {
+        if !self.offer.terms.is_conjunctive() {
+            self.not_offered(
+                ns::WSAG,
+                "Terms",
+                "a choice between terms is not offered by this version",
+            );
+        }
+        let mut described = Described::default();
+        let offer = self.offer;
+        let (mut descriptions, mut references, mut properties) = (0, 0, 0);
+        for term in offer.terms.flatten() {
+            let (local, nth) = match term {
+                Term::ServiceDescription(_) => ("ServiceDescriptionTerm", &mut descriptions),
+                Term::ServiceReference(_) => ("ServiceReference", &mut references),
+                Term::ServiceProperties(_) => ("ServiceProperties", &mut properties),
+                Term::Guarantee(_) => continue,
+            };
+            let place = *nth;
+            *nth += 1;
+            let optional = matches!(
+                term,
+                Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::Scheduling(_))
+            );
+            if !optional && !self.is_in_template(term) {
+                let message = format!(
+                    "the template has no term named {:?} for this service; it has {}",
+                    term.name(),
+                    self.template_names()
+                );
+                self.violation(ns::WSAG, local, place, message);
+            }
+            let Term::ServiceDescription(description) = term else {
+                continue;
+            };
+            match &description.content {
+                ServiceDescription::JobDefinition(job) => {
+                    if described.job.replace(job).is_some() {
+                        self.violation(
+                            ns::WSAG,
+                            local,
+                            place,
+                            "one jsdl:JobDefinition is expected, this is another",
+                        );
+                    }
+                }
+                ServiceDescription::AllocationTime(time) => {
+                    if described.time.replace(time).is_some() {
+                        let message = "one arp:AllocationTimeConstraint is expected, this is another";
+                        self.violation(ns::WSAG, local, place, message);
+                    }
+                }
+                ServiceDescription::Scheduling(scheduling) => {
+                    if **scheduling != Scheduling::default() {
+                        let message = "what bsp:Scheduling asks for is not offered by this version";
+                        self.not_offered(ns::BSP, "Scheduling", message);
+                    }
+                }
+            }
+        }
+        if described.job.is_none() {
+            self.violation(
+                ns::WSAG,
+                "Terms",
+                0,
+                "a ServiceDescriptionTerm with a jsdl:JobDefinition is expected",
+            );
+        }
+        described
+    }
+
+    /// Whether the template has a term of the same kind, name and service.
+    fn is_in_template(&self, term: &Term) -> bool {
+        self.offered
+            .template
+            .terms
+            .flatten()
+            .into_iter()
+            .any(|known| match (known, term) {
+                (Term::ServiceDescription(known), Term::ServiceDescription(term)) => {
+                    known.name == term.name && known.service_name == term.service_name
+                }
+                (Term::ServiceReference(known), Term::ServiceReference(term)) => {
+                    known.name == term.name && known.service_name == term.service_name
+                }
+                (Term::ServiceProperties(known), Term::ServiceProperties(term)) => {
+                    known.name == term.name && known.service_name == term.service_name
+                }
+                _ => false,
+            })
+    }
+
+    fn template_names(&self) -> String {
+        let names: Vec<_> = self
+            .offered
+            .template
+            .terms
+            .flatten()
+            .into_iter()
+            .map(Term::name)
+            .collect();
+        names.join(", ")
+    }
+
+    /// What is to run; none where only nodes are reserved.
+    fn job(&mut self, definition: &JobDefinition) -> Option<Job> {
+        self.filters(definition);
+        let wanted = definition.application.as_ref()?;
+        let negotiation = self.negotiation;
+        let catalogue = negotiation.catalogue();
+        let Some(application) = catalogue.find(&wanted.name, wanted.version.as_deref()) else {
+            let known: Vec<_> = catalogue
+                .applications()
+                .iter()
+                .map(|of| of.name.as_str())
+                .collect();
+            let version = wanted
+                .version
+                .as_deref()
+                .map_or_else(String::new, |version| format!(" {version}"));
+            let message = format!(
+                "the application {}{version} is not in the catalogue; it has {}",
+                wanted.name,
+                known.join(", ")
+            );
+            self.violation(ns::JSDL, "ApplicationName", 0, message);
+            return None;
+        };
+        let arguments = wanted
+            .posix
+            .as_ref()
+            .map_or_else(Vec::new, |posix| posix.arguments.clone());
+        if let Err(wrong) = application.check(&arguments, |name| negotiation.file_path(name).is_file()) {
+            let message = format!(
+                "argument {} of {}: expected {}",
+                wrong.index + 1,
+                application.name,
+                wrong.expected
+            );
+            if wrong.index < arguments.len() {
+                self.violation(ns::JSDL_POSIX, "Argument", wrong.index, message);
+            } else {
+                self.violation(ns::JSDL, "Application", 0, message);
+            }
+        }
+        if let Some(posix) = &wanted.posix {
+            for (local, given) in [
+                ("Input", &posix.input),
+                ("Output", &posix.output),
+                ("Error", &posix.error),
+            ] {
+                if given.is_some() {
+                    let message =
+                        "redirecting streams is not offered: both outputs are captured, and input is empty";
+                    self.not_offered(ns::JSDL_POSIX, local, message);
+                }
+            }
+        }
+        Some(Job {
+            application: application.name.clone(),
+            version: application.version.clone(),
+            arguments,
+        })
+    }
+
+    /// What a job asks of nodes beyond their number: nothing of it is known of any resource yet.
+    fn filters(&mut self, definition: &JobDefinition) {
+        let message = "no resource with such an attribute is offered by this version";
+        if definition.resources.cpu_architecture.is_some() {
+            self.not_offered(ns::JSDL, "CPUArchitecture", message);
+        }
+        for filter in &definition.resources.filters {
+            self.not_offered(ns::JSDL, filter.kind.name(), message);
+        }
+        if !definition.staging.is_empty() {
+            self.not_offered(
+                ns::JSDL,
+                "DataStaging",
+                "staging of data is not offered by this version",
+            );
+        }
+    }
+
+    /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
+    /// offers are broken already.
+    fn request(&mut self, described: &Described<'_>) -> Option<Request> {
+        let defaults = defaults(self.offered);
+        let nodes = match described.job.and_then(|job| job.resources.nodes.as_ref()) {
+            // Without a law of how the duration changes with the size, the least size is as good as any.
+            Some(range) => range.whole_numbers().ok()?.0,
+            None => defaults.nodes,
+        };
+        let time = described.time.copied().unwrap_or_default();
+        let duration = time.duration.map_or(defaults.duration, Seconds::from);
+        // Windows round inward.
+        let ready = time.start.map(|start| Time(start.ceil()));
+        let deadline = time.end.map(|end| Time(end.floor()));
+        if deadline.is_some_and(|end| end - duration < self.now) {
+            let message =
+                format!("the window is in the past: it has to end {duration} seconds from now or later");
+            self.violation(ns::ARP, "EndTime", 0, message);
+        }
+        Some(Request {
+            nodes,
+            duration,
+            ready,
+            deadline,
+        })
+    }
+
+    /// The guarantees: those of the template, as they stand there.
+    fn guarantees(&mut self) -> Vec<Guarantee> {
+        let offer = self.offer;
+        let mut guarantees = Vec::new();
+        for (nth, term) in offer.terms.guarantees().enumerate() {
+            match self
+                .offered
+                .template
+                .terms
+                .guarantees()
+                .find(|known| known.name == term.name)
+            {
+                None => {
+                    let message = format!("the template has no guarantee named {:?}", term.name);
+                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                }
+                Some(known) if known != term => {
+                    let message = format!(
+                        "the guarantee {:?} is offered as it stands in the template only",
+                        term.name
+                    );
+                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                }
+                Some(_) => guarantees.push(Guarantee {
+                    name: term.name.clone(),
+                    objective: term.objective.level.text.trim().to_owned(),
+                    qualifying_condition: term
+                        .qualifying_condition
+                        .as_ref()
+                        .map(|of| of.text.trim().to_owned()),
+                    state: GuaranteeState::NotDetermined,
+                    evidence: None,
+                }),
+            }
+        }
+        guarantees
+    }
+}
+
+/// What a template says where an offer is silent.
+struct Defaults {
+    nodes: u32,
+    duration: Seconds,
+}
+
+/// The duration of a request whose template does not say one either.
+const DURATION_DEFAULT: Seconds = 3_600;
+
+fn defaults(offered: &Offered) -> Defaults {
+    let mut defaults = Defaults {
+        nodes: 1,
+        duration: DURATION_DEFAULT,
+    };
+    for description in offered.template.terms.descriptions() {
+        match &description.content {
+            ServiceDescription::JobDefinition(job) => {
+                let range = job
+                    .resources
+                    .nodes
+                    .as_ref()
+                    .and_then(|range| range.whole_numbers().ok());
+                defaults.nodes = range.map_or(defaults.nodes, |(least, _)| least);
+            }
+            ServiceDescription::AllocationTime(time) => {
+                defaults.duration = time.duration.map_or(defaults.duration, Seconds::from);
+            }
+            ServiceDescription::Scheduling(_) => {}
+        }
+    }
+    defaults
+}

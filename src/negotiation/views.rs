@@ -1,0 +1,265 @@
+//! What is shown of templates and agreements: flat values that JSON, the pages and the command line share, and that
+//! the XML documents are written from.
+
+use scheduler::{Interval, Reason, Time};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, Event};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::planner::Refusal;
+
+/// A template, as far as one needs to know it to choose.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateView {
+    /// Its id, to be named in an offer's context.
+    pub id: String,
+    /// Its name, to be named in an offer's context.
+    pub name: String,
+}
+
+/// An agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgreementView {
+    /// Its id.
+    pub id: Uuid,
+    /// The name that the offer gave.
+    pub name: Option<String>,
+    /// The party whose it is.
+    pub party: String,
+    /// The template that it was made from.
+    pub template: String,
+    /// State of the agreement.
+    pub state: String,
+    /// State of its service terms.
+    pub service_state: String,
+    /// The resource that it is placed on.
+    pub resource: String,
+    /// Nodes granted.
+    pub nodes: u32,
+    /// Contract duration in seconds.
+    pub duration_seconds: i64,
+    /// Earliest start.
+    pub ready: String,
+    /// Latest completion.
+    pub deadline: String,
+    /// Planned start.
+    pub planned_start: String,
+    /// Planned end.
+    pub planned_end: String,
+    /// Real start, once there is one.
+    pub started: Option<String>,
+    /// Real end, once there is one.
+    pub ended: Option<String>,
+    /// Application of the catalogue; none where nodes are reserved and nothing runs.
+    pub application: Option<String>,
+    /// Its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// How the work ended: completed, failed, killed, terminated or lost.
+    pub outcome: Option<String>,
+    /// The exit status, where a process ended by itself.
+    pub exit_status: Option<i32>,
+    /// The guarantees and their states.
+    pub guarantees: Vec<GuaranteeView>,
+    /// When the offer was accepted.
+    pub created: String,
+    /// Counts changes; the entity tag.
+    pub version: i64,
+}
+
+/// A guarantee term and its state.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuaranteeView {
+    /// Name of the term.
+    pub name: String,
+    /// NotDetermined, Fulfilled or Violated.
+    pub state: String,
+    /// The objective.
+    pub objective: String,
+    /// What the state was found from.
+    pub evidence: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgreementPage {
+    /// Newest first.
+    pub agreements: Vec<AgreementView>,
+    /// What `after` is to be for the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+/// One line of a timeline.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventView {
+    /// When.
+    pub at: String,
+    /// What, in a word.
+    pub kind: String,
+    /// What, in words.
+    pub detail: String,
+}
+
+/// The timeline of an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineView {
+    /// Whose.
+    pub agreement: Uuid,
+    /// In order.
+    pub events: Vec<EventView>,
+}
+
+/// Why an offer has no place, and the nearest places that there are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusalView {
+    /// From the closed list of reasons.
+    #[serde(serialize_with = "as_word")]
+    pub reason: Reason,
+    /// The constraint that binds, in words.
+    pub binding_constraint: String,
+    /// The nearest slots outside the window, the nearer first.
+    pub alternatives: Vec<AlternativeView>,
+}
+
+/// A slot outside the window that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AlternativeView {
+    /// `earlier` or `later` than the window.
+    pub direction: &'static str,
+    /// Where it starts.
+    #[serde(serialize_with = "as_date_time")]
+    pub start: Time,
+    /// Where it ends.
+    #[serde(serialize_with = "as_date_time")]
+    pub end: Time,
+    /// φ: how far outside the window it lies, in durations of the request.
+    pub deviation: f64,
+}
+
+impl AgreementView {
+    pub(super) fn of(agreement: &Agreement) -> Self {
+        Self {
+            id: agreement.id,
+            name: agreement.name.clone(),
+            party: agreement.party.clone(),
+            template: agreement.template.clone(),
+            state: agreement.state.word().to_owned(),
+            service_state: agreement.service.word().to_owned(),
+            resource: agreement.resource.clone(),
+            nodes: agreement.nodes,
+            duration_seconds: agreement.duration,
+            ready: second(agreement.ready),
+            deadline: second(agreement.deadline),
+            planned_start: second(agreement.placement.start),
+            planned_end: second(agreement.placement.end),
+            started: agreement.started.map(instant),
+            ended: agreement.ended.map(instant),
+            application: agreement.job.as_ref().map(|job| job.application.clone()),
+            arguments: agreement
+                .job
+                .as_ref()
+                .map_or_else(Vec::new, |job| job.arguments.clone()),
+            outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+            exit_status: agreement.outcome.and_then(crate::agreement::Outcome::exit),
+            guarantees: agreement
+                .guarantees
+                .iter()
+                .map(|guarantee| GuaranteeView {
+                    name: guarantee.name.clone(),
+                    state: guarantee.state.word().to_owned(),
+                    objective: guarantee.objective.clone(),
+                    evidence: guarantee.evidence.clone(),
+                })
+                .collect(),
+            created: instant(agreement.created),
+            version: agreement.version,
+        }
+    }
+
+    /// Its path under the service's address.
+    pub fn path(&self) -> String {
+        format!("/agreements/{}", self.id)
+    }
+
+    /// Its address, given the service's.
+    pub fn address(&self, base: &str) -> String {
+        format!("{base}{}", self.path())
+    }
+}
+
+impl EventView {
+    pub(super) fn of(event: &Event) -> Self {
+        Self {
+            at: instant(event.at),
+            kind: event.kind.word().to_owned(),
+            detail: event.detail.clone(),
+        }
+    }
+}
+
+impl RefusalView {
+    /// The view of a refusal of `window`, which tells how far the nearest slots lie outside it.
+    pub(super) fn of(refusal: &Refusal, window: Interval) -> Self {
+        let earlier = refusal
+            .earlier
+            .map(|slot| ("earlier", slot, window.start - slot.start));
+        let later = refusal.later.map(|slot| ("later", slot, slot.end - window.end));
+        let mut slots: Vec<_> = earlier.into_iter().chain(later).collect();
+        slots.sort_by_key(|(_, slot, outside)| (*outside, slot.start));
+        Self {
+            reason: refusal.reason,
+            binding_constraint: refusal.binding.clone(),
+            alternatives: slots
+                .into_iter()
+                .map(|(direction, slot, outside)| AlternativeView {
+                    direction,
+                    start: slot.start,
+                    end: slot.end,
+                    deviation: ratio(outside, slot.duration()),
+                })
+                .collect(),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds of a plan are far below 2^53")]
+fn ratio(part: i64, whole: i64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+fn as_word<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.word())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+fn as_date_time<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&second(*time))
+}
+
+/// A second as a dateTime in UTC.
+pub(super) fn second(time: Time) -> String {
+    let seconds = time.seconds().clamp(SECONDS_MIN, SECONDS_MAX);
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
+}
+
+/// An instant as a dateTime in UTC, to the millisecond.
+pub(super) fn instant(at: Micros) -> String {
+    let seconds = at.div_euclid(MICROS_PER_SECOND).clamp(SECONDS_MIN, SECONDS_MAX);
+    let millis = at.rem_euclid(MICROS_PER_SECOND) / 1_000;
+    jiff::Timestamp::from_millisecond(seconds * 1_000 + millis)
+        .map_or_else(|_| String::new(), |timestamp| format!("{timestamp:.3}"))
+}
+
+/// The years that a dateTime is written in: 0001 to 9999.
+const SECONDS_MIN: i64 = -62_135_596_800;
+const SECONDS_MAX: i64 = 253_402_207_200;
