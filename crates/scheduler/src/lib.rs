@@ -1,5 +1,6 @@
 //! Planning in advance.
 
+pub mod measure;
 pub mod refusal;
 pub mod slot_tree;
 pub mod time;

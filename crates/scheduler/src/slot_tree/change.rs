@@ -1,6 +1,6 @@
 //! Reserving, releasing and forgetting: everything that changes the step function.
 
-use super::search::Cursor;
+use super::search::{Cursor, Span};
 use super::summary::Summary;
 use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
 use crate::time::{Interval, Time};
@@ -52,7 +52,8 @@ impl SlotTree {
                 self.unlink(y);
             }
             self.remove_slots(x, 0, slot);
-            self.nodes[first as usize].len = 1;
+            let len = self.nodes[first as usize].len;
+            self.remove_slots(first, 1, len);
         }
         if free == self.capacity {
             let slot = usize::from(x == first);
@@ -78,7 +79,8 @@ impl SlotTree {
         if nodes == 0 || start >= end {
             return Ok(());
         }
-        let (min, max) = self.extremes(start, end);
+        let span = self.span(start, end);
+        let (min, max) = self.extremes(span);
         // Free nodes lie between 0 and the capacity.
         let (free, used) = (min.cast_unsigned(), (self.capacity - max).cast_unsigned());
         if take && free < nodes {
@@ -89,13 +91,14 @@ impl SlotTree {
         }
         // No more than the capacity, by the tests above.
         let nodes = nodes.cast_signed();
-        self.add(start, end, if take { -nodes } else { nodes });
+        self.add(span, start, end, if take { -nodes } else { nodes });
         Ok(())
     }
 
-    /// Adds to the free nodes throughout `[start, end)`.
-    fn add(&mut self, start: i64, end: i64, nodes: i32) {
-        let (a, i, z, j) = self.borders(start, end);
+    /// Adds to the free nodes throughout `[start, end)`, the slots of `span`.
+    fn add(&mut self, span: Span, start: i64, end: i64, nodes: i32) {
+        let Span { first, i, last, j } = self.cut(span, start, end);
+        let (a, z) = (first.node, last.node);
         if a == z {
             for f in &mut self.blocks[a as usize].free[i..=j] {
                 *f += nodes;
@@ -113,11 +116,11 @@ impl SlotTree {
                 self.add_between(self.root, low, high, nodes);
             }
         }
-        let after = self.nodes[z as usize].beside[RIGHT];
-        let behind = if j + 1 < self.nodes[z as usize].len {
+        let inside = j + 1 < self.nodes[z as usize].len;
+        let behind = if inside {
             z
         } else {
-            after
+            self.nodes[z as usize].beside[RIGHT]
         };
         let (rise, fall) = (
             Steps::at(start, -i64::from(nodes)),
@@ -130,19 +133,36 @@ impl SlotTree {
             self.count(behind, fall);
         }
         // Borders between equal slots go; a block that loses its first slot makes the one before it longer.
-        let before = if i == 0 {
-            self.nodes[a as usize].beside[LEFT]
-        } else {
-            NIL
-        };
-        self.merge_at(end);
-        self.merge_at(start);
-        self.refresh([
-            before,
-            a,
-            if z == a { NIL } else { z },
-            if behind == z { NIL } else { behind },
-        ]);
+        let mut changed = [NIL, a, if z == a { NIL } else { z }, NIL];
+        if inside {
+            let free = &self.blocks[z as usize].free;
+            if free[j] == free[j + 1] {
+                self.remove_slots(z, j + 1, j + 2);
+            }
+        } else if self.joins_next(last) {
+            self.remove_slots(behind, 0, 1);
+            changed[3] = behind;
+        }
+        if i > 0 {
+            let free = &self.blocks[a as usize].free;
+            if free[i - 1] == free[i] {
+                self.remove_slots(a, i, i + 1);
+            }
+        } else if let Some(before) = self.seek(first, LEFT, |_, _| true)
+            && self.joins_next(before)
+        {
+            self.remove_slots(a, 0, 1);
+            changed[0] = before.node;
+        }
+        self.refresh(changed);
+    }
+
+    /// Whether the last slot of a block equals the first one of the next.
+    fn joins_next(&self, at: Cursor) -> bool {
+        let free = |at: Cursor, slot: usize| self.blocks[at.node as usize].free[slot] + self.base(at);
+        let last = self.nodes[at.node as usize].len - 1;
+        self.seek(at, RIGHT, |_, _| true)
+            .is_some_and(|next| free(at, last) == free(next, 0))
     }
 
     /// Brings the tree up to date with blocks whose slots changed: each at most once, NIL for none.
@@ -164,35 +184,37 @@ impl SlotTree {
         }
     }
 
-    /// Makes `start` and `end` borders of slots: the blocks and indices of the first and the last slot between them.
-    fn borders(&mut self, start: i64, end: i64) -> (u32, usize, u32, usize) {
+    /// Makes `start` and `end` borders of slots: the span then covers them exactly.
+    fn cut(&mut self, mut span: Span, start: i64, end: i64) -> Span {
         loop {
-            let (a, z) = (self.find(start).node, self.find(end - 1).node);
-            let (mut i, mut j) = (self.slot_at(a, start), self.slot_at(z, end - 1));
-            let cut_start = self.blocks[a as usize].starts[i] != start;
-            let cut_end = self.slot_end(z, j) != end;
+            let Span { first, i, last, j } = span;
+            let (a, z) = (first.node, last.node);
+            let cut_start = usize::from(self.blocks[a as usize].starts[i] != start);
+            let cut_end = usize::from(self.slot_end(z, j) != end);
             let (more_a, more_z) = if a == z {
-                (usize::from(cut_start) + usize::from(cut_end), 0)
+                (cut_start + cut_end, 0)
             } else {
-                (usize::from(cut_start), usize::from(cut_end))
+                (cut_start, cut_end)
             };
-            if self.nodes[a as usize].len + more_a > BLOCK {
-                self.split(a);
+            let full_a = self.nodes[a as usize].len + more_a > BLOCK;
+            if full_a || self.nodes[z as usize].len + more_z > BLOCK {
+                self.split(if full_a { a } else { z });
+                span = self.span(start, end);
                 continue;
             }
-            if self.nodes[z as usize].len + more_z > BLOCK {
-                self.split(z);
-                continue;
-            }
-            if cut_end {
+            if cut_end == 1 {
                 self.insert_slot(z, j + 1, end);
             }
-            if cut_start {
-                i += 1;
-                self.insert_slot(a, i, start);
-                j += usize::from(a == z);
+            if cut_start == 1 {
+                self.insert_slot(a, i + 1, start);
             }
-            return (a, i, z, j);
+            let moved = if a == z { cut_start } else { 0 };
+            return Span {
+                first,
+                i: i + cut_start,
+                last,
+                j: j + moved,
+            };
         }
     }
 
@@ -221,47 +243,19 @@ impl SlotTree {
     /// Splits the slot before index `slot` of block `x`, which has room, at second `t`.
     fn insert_slot(&mut self, x: u32, slot: usize, t: i64) {
         let len = self.nodes[x as usize].len;
-        let block = &mut self.blocks[x as usize];
-        block.starts.copy_within(slot..len, slot + 1);
-        block.free.copy_within(slot..len, slot + 1);
-        block.starts[slot] = t;
-        block.free[slot] = block.free[slot - 1];
+        self.blocks[x as usize].insert(len, slot, t);
         self.nodes[x as usize].len += 1;
     }
 
     /// Removes the slots `from..to` of block `x`.
     fn remove_slots(&mut self, x: u32, from: usize, to: usize) {
         let len = self.nodes[x as usize].len;
-        let block = &mut self.blocks[x as usize];
-        block.starts.copy_within(to..len, from);
-        block.free.copy_within(to..len, from);
+        self.blocks[x as usize].remove(len, from, to);
         let len = len - (to - from);
         self.nodes[x as usize].len = len;
         if from == 0 && len > 0 {
             self.nodes[x as usize].start = self.blocks[x as usize].starts[0];
         }
-    }
-
-    /// Removes the border at `t` if nothing changes there.
-    fn merge_at(&mut self, t: i64) {
-        let at = self.find(t);
-        let slot = self.slot_at(at.node, t);
-        let free = self.blocks[at.node as usize].free[slot];
-        let same = if slot > 0 {
-            self.blocks[at.node as usize].free[slot - 1] == free
-        } else {
-            self.find_before(at).is_some_and(|before| {
-                let last = self.nodes[before.node as usize].len - 1;
-                self.blocks[before.node as usize].free[last] + self.base(before) == free + self.base(at)
-            })
-        };
-        if same {
-            self.remove_slots(at.node, slot, slot + 1);
-        }
-    }
-
-    fn find_before(&self, at: Cursor) -> Option<Cursor> {
-        self.seek(at, LEFT, |_, _| true)
     }
 
     /// Halves a block.
@@ -271,10 +265,9 @@ impl SlotTree {
         let len = self.nodes[x as usize].len;
         let half = len / 2;
         let old = self.blocks[x as usize];
-        let block = &mut self.blocks[new as usize];
-        block.starts[..len - half].copy_from_slice(&old.starts[half..len]);
-        block.free[..len - half].copy_from_slice(&old.free[half..len]);
-        let start = block.starts[0];
+        self.blocks[new as usize].append(0, &old, half..len, 0);
+        self.blocks[x as usize].remove(len, half, len);
+        let start = old.starts[half];
         let offset = self.nodes[x as usize].offset;
         let node = &mut self.nodes[new as usize];
         node.start = start;
@@ -319,11 +312,7 @@ impl SlotTree {
         let (from, to) = (self.nodes[y as usize].len, self.nodes[z as usize].len);
         let shift = self.nodes[z as usize].offset - self.nodes[y as usize].offset;
         let block = self.blocks[z as usize];
-        let target = &mut self.blocks[y as usize];
-        target.starts[from..from + to].copy_from_slice(&block.starts[..to]);
-        for (t, f) in target.free[from..from + to].iter_mut().zip(&block.free[..to]) {
-            *t = f + shift;
-        }
+        self.blocks[y as usize].append(from, &block, 0..to, shift);
         self.nodes[y as usize].len += self.nodes[z as usize].len;
         self.nodes[z as usize].len = 0;
         let moved = self.steps[z as usize][OWN];
@@ -358,10 +347,13 @@ impl SlotTree {
         self.steps[x as usize][OWN] = steps;
     }
 
+    /// Sums up block `x` after a change; its reach is left to the query that needs it.
     pub(super) fn summarise(&mut self, x: u32) {
-        let len = self.nodes[x as usize].len;
-        let mut sum = Summary::of(&self.blocks[x as usize], len, self.block_end(x));
-        sum.shift(self.nodes[x as usize].offset);
-        self.sums[x as usize][OWN] = sum;
+        let node = &self.nodes[x as usize];
+        let mut sum = Summary::loose(&self.blocks[x as usize], node.len);
+        sum.shift(node.offset);
+        let own = &mut self.sums[x as usize][OWN];
+        own.put(&sum);
+        own.set_loose(true);
     }
 }

@@ -18,6 +18,7 @@
 //! Used node-seconds are kept as sums over the steps of the function, which no pending addition changes.
 
 mod balance;
+mod block;
 mod change;
 mod search;
 mod summary;
@@ -25,15 +26,16 @@ mod summary;
 mod tests;
 
 use crate::time::{Interval, Seconds, Time};
+use block::Block;
 use std::fmt;
 use std::mem::size_of;
-use summary::Summary;
+use summary::{Kept, Summary};
 
 /// The most nodes that a resource can have: sums of two capacities stay inside 32 bits.
-pub const MAX_CAPACITY: u32 = 1 << 30;
+pub const MAX_CAPACITY: u32 = 1 << 28;
 
 /// Slots in a block. Small in the unit tests, so that small plans make deep trees.
-const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
+const BLOCK: usize = if cfg!(test) { 4 } else { 128 };
 
 /// No node. Its entry in the arena is neutral in every sum.
 const NIL: u32 = 0;
@@ -74,7 +76,7 @@ impl fmt::Display for SlotError {
 impl std::error::Error for SlotError {}
 
 /// A node of the red-black tree: a block's key and links.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Node {
     /// Start of the block's first slot.
     start: i64,
@@ -88,13 +90,6 @@ struct Node {
     offset: i32,
     len: usize,
     red: bool,
-}
-
-/// The slots of a node, apart from the node because a descent does not read them.
-#[derive(Debug, Clone, Copy)]
-struct Block {
-    starts: [i64; BLOCK],
-    free: [i32; BLOCK],
 }
 
 /// Sums over the steps of the used nodes: Σ Δ and Σ t·Δ, where Δ is the change at second t. The node-seconds used before
@@ -152,7 +147,7 @@ pub struct SlotTree {
     /// Chain of unused entries, linked by `parent`.
     vacant: u32,
     nodes: Vec<Node>,
-    sums: Vec<[Summary; 2]>,
+    sums: Vec<[Kept; 2]>,
     steps: Vec<[Steps; 2]>,
     blocks: Vec<Block>,
 }
@@ -182,8 +177,7 @@ impl SlotTree {
         let root = tree.root as usize;
         tree.nodes[root].start = Time::MIN.0;
         tree.nodes[root].len = 1;
-        tree.blocks[root].starts[0] = Time::MIN.0;
-        tree.blocks[root].free[0] = tree.capacity;
+        tree.blocks[root] = Block::of(Time::MIN.0, tree.capacity);
         tree.summarise(tree.root);
         tree.pull(tree.root);
         tree
@@ -211,7 +205,7 @@ impl SlotTree {
         if start >= end {
             return self.capacity();
         }
-        self.extremes(start, end).0.cast_unsigned()
+        self.extremes(self.span(start, end)).0.cast_unsigned()
     }
 
     /// The node-seconds in use inside `interval`. O(log n).
@@ -246,7 +240,7 @@ impl SlotTree {
     /// The bytes that the arena has allocated.
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
-            + self.sums.capacity() * size_of::<[Summary; 2]>()
+            + self.sums.capacity() * size_of::<[Kept; 2]>()
             + self.steps.capacity() * size_of::<[Steps; 2]>()
             + self.blocks.capacity() * size_of::<Block>()
     }
@@ -273,12 +267,10 @@ impl SlotTree {
         // 2³² blocks are more than the address space of a plan: each holds at least one reservation's border.
         let x = u32::try_from(self.nodes.len()).expect("an arena outgrows memory before it outgrows u32");
         self.nodes.push(node);
-        self.sums.push([Summary::NEUTRAL; 2]);
+        self.sums
+            .push([Kept::new(&Summary::NEUTRAL), Kept::new(&Summary::NEUTRAL)]);
         self.steps.push([Steps::default(); 2]);
-        self.blocks.push(Block {
-            starts: [0; BLOCK],
-            free: [0; BLOCK],
-        });
+        self.blocks.push(Block::EMPTY);
         x
     }
 

@@ -1,14 +1,26 @@
 //! Queries: where does a request fit, where does a run of free time end, what is the floor of an interval.
 
-use super::summary::{Summary, class};
+use super::summary::{Kept, class};
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps, possible};
 use crate::time::{Interval, Seconds, Time};
+
+/// Gaps met before it pays to make the reach of blocks exact.
+const SHORT_SEARCH: usize = if cfg!(test) { 1 } else { 4 };
 
 /// A block, with the sum of the pending additions of its node and all nodes above.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
     pub(super) node: u32,
     pub(super) pending: i32,
+}
+
+/// Consecutive slots: from index `i` of block `first` to index `j` of block `last`, both included.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) first: Cursor,
+    pub(super) i: usize,
+    pub(super) last: Cursor,
+    pub(super) j: usize,
 }
 
 /// What the slots of a block had to say about a fit.
@@ -24,7 +36,6 @@ enum Scan {
 /// against it for the latest. Backwards, instants are negated, so that the same comparisons serve both.
 #[derive(Clone, Copy)]
 struct Fit {
-    forward: bool,
     nodes: i32,
     duration: Seconds,
     /// Latest start of a run.
@@ -38,12 +49,11 @@ impl SlotTree {
         let (start, end) = self.clip(window)?;
         let nodes = possible(nodes, self.capacity, duration)?;
         let search = Fit {
-            forward: true,
             nodes,
             duration,
             last: end - duration,
         };
-        self.fit(search, start, start).map(Time)
+        self.fit::<true>(search, start, start).map(Time)
     }
 
     /// The latest second s with `nodes` free throughout [s, s + duration), the whole inside `window`.
@@ -52,12 +62,12 @@ impl SlotTree {
         let (start, end) = self.clip(window)?;
         let nodes = possible(nodes, self.capacity, duration)?;
         let search = Fit {
-            forward: false,
             nodes,
             duration,
             last: -start - duration,
         };
-        self.fit(search, -end, end - 1).map(|run| Time(-run - duration))
+        self.fit::<false>(search, -end, end - 1)
+            .map(|run| Time(-run - duration))
     }
 
     /// The maximal intervals inside `interval` throughout which at least `nodes` are free, in order of time.
@@ -81,10 +91,8 @@ impl SlotTree {
 
     /// Start of the first run, in travel coordinates; `near` is the edge of the window to start from, `second` the first
     /// second met.
-    #[inline]
-    fn fit(&self, search: Fit, near: i64, second: i64) -> Option<i64> {
+    fn fit<const FORWARD: bool>(&self, search: Fit, near: i64, second: i64) -> Option<i64> {
         let Fit {
-            forward,
             nodes,
             duration,
             last,
@@ -93,45 +101,55 @@ impl SlotTree {
             return None;
         }
         let class = class(duration);
-        let (ahead, behind) = if forward { (RIGHT, LEFT) } else { (LEFT, RIGHT) };
+        let (ahead, behind) = if FORWARD { (RIGHT, LEFT) } else { (LEFT, RIGHT) };
         let mut at = self.find(second);
         let mut slot = self.slot_at(at.node, second);
         let mut run = near;
+        let mut hops = 0;
         loop {
-            run = match self.scan(search, at, slot, run) {
+            run = match self.scan::<FORWARD>(search, at, slot, run) {
                 Scan::Fit(start) => return Some(start),
                 Scan::Run(start) => start,
             };
             if run > last {
                 return None;
             }
-            let open = run < self.edge(at.node, forward);
+            let open = run < self.far_edge::<FORWARD>(at.node);
             let next = if open {
-                self.seek(at, ahead, |sum, pending| sum.min + pending < nodes)
+                self.seek(at, ahead, |sum, pending| sum.min() + pending < nodes)
+            } else if hops < SHORT_SEARCH {
+                hops += 1;
+                self.seek(at, ahead, |sum, pending| sum.max() + pending >= nodes)
             } else {
-                self.seek(at, ahead, |sum, pending| sum.reach[class] + pending >= nodes)
+                self.seek_reach(at, ahead, class, nodes)
             };
             match next {
                 // Nothing stands in the way of the run any more.
                 None if open => return Some(run),
                 None => return None,
                 Some(next) if open => {
-                    if -self.edge(next.node, !forward) >= run + duration {
+                    if self.near_edge::<FORWARD>(next.node) >= run + duration {
                         return Some(run);
                     }
                     at = next;
                 }
                 Some(next) => {
                     // The run may have begun in the block before, which was skipped.
-                    let before = self.seek(next, behind, |_, _| true);
-                    run = before.map_or(run, |b| self.trailing_run(search, b));
+                    run = self.near_edge::<FORWARD>(next.node);
+                    let len = self.nodes[next.node as usize].len;
+                    let first = self.blocks[next.node as usize].free[if FORWARD { 0 } else { len - 1 }];
+                    if first + self.base(next) >= nodes
+                        && let Some(before) = self.seek(next, behind, |_, _| true)
+                    {
+                        run = self.trailing_run::<FORWARD>(search, before);
+                    }
                     if run > last {
                         return None;
                     }
                     at = next;
                 }
             }
-            slot = if forward {
+            slot = if FORWARD {
                 0
             } else {
                 self.nodes[at.node as usize].len - 1
@@ -139,9 +157,33 @@ impl SlotTree {
         }
     }
 
-    /// The far edge of a block in travel coordinates.
-    fn edge(&self, x: u32, forward: bool) -> i64 {
-        if forward {
+    /// The nearest block ahead of `at` that may have a run of the class with `nodes` free.
+    fn seek_reach(&self, mut at: Cursor, ahead: usize, class: usize, nodes: i32) -> Option<Cursor> {
+        loop {
+            at = self.seek(at, ahead, |sum, pending| sum.reach(class) + pending >= nodes)?;
+            let own = &self.sums[at.node as usize][OWN];
+            if !own.loose() {
+                return Some(at);
+            }
+            self.tighten(at.node);
+            if own.reach(class) + at.pending >= nodes {
+                return Some(at);
+            }
+        }
+    }
+
+    /// The edge of a block that travel meets first, in travel coordinates.
+    fn near_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
+        if FORWARD {
+            self.nodes[x as usize].start
+        } else {
+            -self.block_end(x)
+        }
+    }
+
+    /// The edge of a block that travel meets last, in travel coordinates.
+    fn far_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
+        if FORWARD {
             self.block_end(x)
         } else {
             -self.nodes[x as usize].start
@@ -150,12 +192,12 @@ impl SlotTree {
 
     /// Follows `run` through the slots of a block, from `slot` on.
     #[inline]
-    fn scan(&self, search: Fit, at: Cursor, slot: usize, mut run: i64) -> Scan {
+    fn scan<const FORWARD: bool>(&self, search: Fit, at: Cursor, slot: usize, mut run: i64) -> Scan {
         let len = self.nodes[at.node as usize].len;
         let block = &self.blocks[at.node as usize];
         let (starts, free) = (&block.starts[..len], &block.free[..len]);
         let least = search.nodes - self.base(at);
-        if search.forward {
+        if FORWARD {
             for i in slot..len {
                 let end = if i + 1 < len {
                     starts[i + 1]
@@ -187,12 +229,12 @@ impl SlotTree {
     }
 
     /// Start of the run that reaches the far edge of a block, in travel coordinates.
-    fn trailing_run(&self, search: Fit, at: Cursor) -> i64 {
+    fn trailing_run<const FORWARD: bool>(&self, search: Fit, at: Cursor) -> i64 {
         let len = self.nodes[at.node as usize].len;
         let block = &self.blocks[at.node as usize];
         let least = search.nodes - self.base(at);
         let enough = block.free[..len].iter().map(|f| *f >= least);
-        if search.forward {
+        if FORWARD {
             let run = enough.rev().take_while(|e| *e).count();
             if run == 0 {
                 self.block_end(at.node)
@@ -220,7 +262,7 @@ impl SlotTree {
             if let Some(blocked) = (slot..len).find(|i| block.free[*i] < least) {
                 return block.starts[blocked].max(t);
             }
-            match self.seek(at, RIGHT, |sum, pending| sum.min + pending < nodes) {
+            match self.seek(at, RIGHT, |sum, pending| sum.min() + pending < nodes) {
                 Some(next) => (at, slot) = (next, 0),
                 None => return Time::MAX.0,
             }
@@ -245,10 +287,9 @@ impl SlotTree {
     }
 
     /// The slot of block `x` that holds second `t`.
+    #[inline]
     pub(super) fn slot_at(&self, x: u32, t: i64) -> usize {
-        let len = self.nodes[x as usize].len;
-        // The block was chosen by its first slot, which starts at or before `t`.
-        self.blocks[x as usize].starts[..len].partition_point(|s| *s <= t) - 1
+        self.blocks[x as usize].find(self.nodes[x as usize].len, t)
     }
 
     /// What must be added to the slots of a block to get free nodes.
@@ -257,33 +298,44 @@ impl SlotTree {
     }
 
     /// The nearest block ahead of `at` whose summary is wanted. `wanted` gets a summary and what is to be added to it; it
-    /// must hold of a subtree exactly if it holds of one of its blocks.
+    /// must hold of a subtree if it holds of one of its blocks.
     #[inline]
     pub(super) fn seek(
         &self,
         at: Cursor,
         ahead: usize,
-        wanted: impl Fn(&Summary, i32) -> bool,
+        wanted: impl Fn(&Kept, i32) -> bool,
     ) -> Option<Cursor> {
         let Cursor {
             node: mut x,
             mut pending,
         } = at;
+        let subtree = |x: u32, pending| x != NIL && wanted(&self.sums[x as usize][SUBTREE], pending);
         loop {
             let below = self.nodes[x as usize].child[ahead];
-            if below != NIL && wanted(&self.sums[below as usize][SUBTREE], pending) {
-                return Some(self.first_wanted(below, pending, ahead, wanted));
-            }
-            loop {
-                let parent = self.nodes[x as usize].parent;
-                if parent == NIL {
-                    return None;
+            if subtree(below, pending) {
+                x = below;
+                pending += self.nodes[x as usize].pending;
+                loop {
+                    let near = self.nodes[x as usize].child[1 - ahead];
+                    if !subtree(near, pending) {
+                        break;
+                    }
+                    x = near;
+                    pending += self.nodes[x as usize].pending;
                 }
-                pending -= self.nodes[x as usize].pending;
-                let passed = self.nodes[parent as usize].child[ahead] == x;
-                x = parent;
-                if !passed {
-                    break;
+            } else {
+                loop {
+                    let parent = self.nodes[x as usize].parent;
+                    if parent == NIL {
+                        return None;
+                    }
+                    pending -= self.nodes[x as usize].pending;
+                    let passed = self.nodes[parent as usize].child[ahead] == x;
+                    x = parent;
+                    if !passed {
+                        break;
+                    }
                 }
             }
             if wanted(&self.sums[x as usize][OWN], pending) {
@@ -292,55 +344,36 @@ impl SlotTree {
         }
     }
 
-    /// The nearest wanted block of the wanted subtree `x`; `pending` is the sum above it.
-    #[inline]
-    fn first_wanted(
-        &self,
-        mut x: u32,
-        mut pending: i32,
-        ahead: usize,
-        wanted: impl Fn(&Summary, i32) -> bool,
-    ) -> Cursor {
-        loop {
-            let node = &self.nodes[x as usize];
-            let inside = pending + node.pending;
-            let near = node.child[1 - ahead];
-            if near != NIL && wanted(&self.sums[near as usize][SUBTREE], inside) {
-                x = near;
-            } else if wanted(&self.sums[x as usize][OWN], inside) {
-                return Cursor {
-                    node: x,
-                    pending: inside,
-                };
-            } else {
-                x = node.child[ahead];
-            }
-            pending = inside;
+    /// The slots that `[start, end)` meets; it must hold a second.
+    pub(super) fn span(&self, start: i64, end: i64) -> Span {
+        let first = self.find(start);
+        let last = if end <= self.block_end(first.node) {
+            first
+        } else {
+            self.find(end - 1)
+        };
+        Span {
+            first,
+            i: self.slot_at(first.node, start),
+            last,
+            j: self.slot_at(last.node, end - 1),
         }
     }
 
-    /// Minimum and maximum of free nodes in `[start, end)`, which must hold a second.
-    pub(super) fn extremes(&self, start: i64, end: i64) -> (i32, i32) {
-        let first = self.find(start);
-        let last = self.find(end - 1);
-        let (i, j) = (self.slot_at(first.node, start), self.slot_at(last.node, end - 1));
+    /// Minimum and maximum of free nodes.
+    pub(super) fn extremes(&self, span: Span) -> (i32, i32) {
+        let Span { first, i, last, j } = span;
         if first.node == last.node {
             return self.block_extremes(first, i, j);
         }
-        let (len, after) = {
-            let node = &self.nodes[first.node as usize];
-            (node.len, node.beside[RIGHT])
-        };
-        let a = self.block_extremes(first, i, len - 1);
+        let node = &self.nodes[first.node as usize];
+        let a = self.block_extremes(first, i, node.len - 1);
         let b = self.block_extremes(last, 0, j);
         let ends = (a.0.min(b.0), a.1.max(b.1));
-        if after == last.node {
+        if node.beside[RIGHT] == last.node {
             return ends;
         }
-        let between = self.between(
-            self.nodes[first.node as usize].start,
-            self.nodes[last.node as usize].start,
-        );
+        let between = self.between(node.start, self.nodes[last.node as usize].start);
         (ends.0.min(between.0), ends.1.max(between.1))
     }
 
@@ -369,7 +402,7 @@ impl SlotTree {
             }
         }
         let own = &self.sums[x as usize][OWN];
-        let mut found = (own.min + pending, own.max() + pending);
+        let mut found = (own.min() + pending, own.max() + pending);
         for side in [LEFT, RIGHT] {
             let mut y = self.nodes[x as usize].child[side];
             let mut above = pending;
@@ -384,7 +417,7 @@ impl SlotTree {
                 if inside {
                     let covered = node.child[1 - side];
                     for sum in [&self.sums[y as usize][OWN], &self.sums[covered as usize][SUBTREE]] {
-                        found = (found.0.min(sum.min + above), found.1.max(sum.max() + above));
+                        found = (found.0.min(sum.min() + above), found.1.max(sum.max() + above));
                     }
                 }
                 y = node.child[if inside { side } else { 1 - side }];

@@ -1,40 +1,45 @@
 //! What a subtree says about its slots without being entered.
 
-use super::{BLOCK, Block};
+use super::BLOCK;
+use super::block::Block;
 use crate::time::Seconds;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI32};
 
-/// The durations by which runs of free time are told apart: a request is looked up by the longest that it reaches.
-pub(super) const CLASSES: [Seconds; 7] = [1, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600];
+/// Durations by which runs of free time are told apart: class 0 is any; from 2⁹ s on two classes share each doubling, up
+/// to 3·2¹⁴ s, that is 13.7 hours. Twice as many classes would skip more, but every change would carry them upwards.
+pub(super) const CLASSES: usize = 15;
 
-/// The class of the longest duration that `seconds` reaches.
+/// The class of the longest duration that `seconds`, at least 1, reaches.
+#[inline]
 pub(super) fn class(seconds: Seconds) -> usize {
-    CLASSES[1..].iter().filter(|c| **c <= seconds).count()
+    let doublings = seconds.ilog2();
+    // The bit below the highest.
+    let half = usize::from(seconds >> doublings.saturating_sub(1) & 1 == 1);
+    (2 * doublings as usize + half)
+        .saturating_sub(2 * 9 - 1)
+        .min(CLASSES - 1)
 }
 
-/// Minimum of free nodes, and for each duration d of [`CLASSES`] an upper bound `reach` of the nodes that any run of d or
-/// longer which meets the block can have.
+/// Minimum of free nodes, and for each of the [`CLASSES`] with duration d an upper bound `reach` of the nodes that any run
+/// of d or longer which meets the block can have.
 ///
 /// A run inside the block counts exactly. One that crosses a border between two blocks has at least half its length in
 /// one of them, and one that crosses more covers a block entirely: so a run that touches a border of the block counts
 /// with twice its length, and one that touches both counts for every duration. Thus of all blocks that a feasible run
 /// meets at least one has enough reach, and a block without it can be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(align(32))]
 pub(super) struct Summary {
     pub(super) min: i32,
-    pub(super) reach: [i32; CLASSES.len()],
+    pub(super) reach: [i32; CLASSES],
 }
 
 impl Summary {
     /// Of no slot. Far enough from the ends of the range to bear any pending addition.
     pub(super) const NEUTRAL: Self = Self {
         min: i32::MAX / 2,
-        reach: [i32::MIN / 2; CLASSES.len()],
+        reach: [i32::MIN / 2; CLASSES],
     };
-
-    pub(super) fn max(&self) -> i32 {
-        self.reach[0]
-    }
 
     pub(super) fn shift(&mut self, nodes: i32) {
         self.min += nodes;
@@ -51,6 +56,19 @@ impl Summary {
         self
     }
 
+    /// Of the first `len` slots of `block`, with no more known of its runs than that none has more than the maximum.
+    #[inline]
+    pub(super) fn loose(block: &Block, len: usize) -> Self {
+        let mut summary = Self::NEUTRAL;
+        let mut max = summary.reach[0];
+        for &free in &block.free[..len] {
+            summary.min = summary.min.min(free);
+            max = max.max(free);
+        }
+        summary.reach = [max; CLASSES];
+        summary
+    }
+
     /// The summary of the first `len` slots of `block`, the last of which ends at `end`.
     ///
     /// Each slot is the lowest of one maximal run; a stack of rising values finds all those runs in one pass.
@@ -59,34 +77,130 @@ impl Summary {
         if len == 0 {
             return summary;
         }
-        let begin = block.starts[0];
-        let mut stack = [(0_i32, 0_i64); BLOCK];
+        // Rising values, and the slot at which the run of each begins.
+        let mut values = [0; BLOCK];
+        let mut begins = [0_usize; BLOCK];
         let mut depth = 0;
-        let mut record = |free: i32, from: i64, to: i64| {
-            let class = match (from == begin, to == end) {
-                (true, true) => CLASSES.len() - 1,
-                (false, false) => class(to - from),
-                _ => class(2 * (to - from)),
+        let mut record = |free: i32, from: usize, to: usize| {
+            let until = if to == len { end } else { block.starts[to] };
+            let class = match (from == 0, to == len) {
+                (true, true) => CLASSES - 1,
+                (false, false) => class(until - block.starts[from]),
+                _ => class(2 * (until - block.starts[from])),
             };
             summary.reach[class] = summary.reach[class].max(free);
         };
-        for (&start, &free) in block.starts[..len].iter().zip(&block.free[..len]) {
-            let mut from = start;
-            while depth > 0 && stack[depth - 1].0 >= free {
+        for (slot, &free) in block.free[..len].iter().enumerate() {
+            let mut from = slot;
+            while depth > 0 && values[depth - 1] >= free {
                 depth -= 1;
-                from = stack[depth].1;
-                record(stack[depth].0, from, start);
+                from = begins[depth];
+                record(values[depth], from, slot);
             }
-            stack[depth] = (free, from);
+            values[depth] = free;
+            begins[depth] = from;
             depth += 1;
         }
-        summary.min = stack[0].0;
-        for &(free, from) in stack[..depth].iter().rev() {
-            record(free, from, end);
+        summary.min = values[0];
+        for k in 0..depth {
+            record(values[k], begins[k], len);
         }
-        for class in (1..CLASSES.len()).rev() {
+        for class in (1..CLASSES).rev() {
             summary.reach[class - 1] = summary.reach[class - 1].max(summary.reach[class]);
         }
         summary
+    }
+}
+
+/// A summary as the tree keeps it: a query makes the reach of a block exact when it first needs it, which saves that work
+/// for all the blocks that are changed again before.
+///
+/// Queries may share the tree. Each then writes bounds that hold, whichever write comes last, so no order is needed.
+#[derive(Debug)]
+pub(super) struct Kept {
+    min: AtomicI32,
+    reach: [AtomicI32; CLASSES],
+    /// Of a block: the reach is only a bound, and may be made exact when somebody asks.
+    loose: AtomicBool,
+}
+
+impl Clone for Kept {
+    fn clone(&self) -> Self {
+        let kept = Self::new(&self.get());
+        kept.set_loose(self.loose());
+        kept
+    }
+}
+
+impl Kept {
+    pub(super) fn new(summary: &Summary) -> Self {
+        Self {
+            min: AtomicI32::new(summary.min),
+            reach: summary.reach.map(AtomicI32::new),
+            loose: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn min(&self) -> i32 {
+        self.min.load(Relaxed)
+    }
+
+    pub(super) fn max(&self) -> i32 {
+        self.reach(0)
+    }
+
+    pub(super) fn reach(&self, class: usize) -> i32 {
+        self.reach[class].load(Relaxed)
+    }
+
+    pub(super) fn loose(&self) -> bool {
+        self.loose.load(Relaxed)
+    }
+
+    pub(super) fn set_loose(&self, loose: bool) {
+        self.loose.store(loose, Relaxed);
+    }
+
+    pub(super) fn get(&self) -> Summary {
+        Summary {
+            min: self.min(),
+            reach: std::array::from_fn(|k| self.reach(k)),
+        }
+    }
+
+    /// [`Kept::get`] by the tree's only user, in whole cache lines.
+    #[inline]
+    pub(super) fn take(&mut self) -> Summary {
+        let mut reach = [0; CLASSES];
+        for (r, kept) in reach.iter_mut().zip(&mut self.reach) {
+            *r = *kept.get_mut();
+        }
+        Summary {
+            min: *self.min.get_mut(),
+            reach,
+        }
+    }
+
+    pub(super) fn set(&self, summary: &Summary) {
+        self.min.store(summary.min, Relaxed);
+        for (kept, reach) in self.reach.iter().zip(summary.reach) {
+            kept.store(reach, Relaxed);
+        }
+    }
+
+    /// [`Kept::set`] by the tree's only user.
+    #[inline]
+    pub(super) fn put(&mut self, summary: &Summary) {
+        *self.min.get_mut() = summary.min;
+        for (kept, reach) in self.reach.iter_mut().zip(summary.reach) {
+            *kept.get_mut() = reach;
+        }
+    }
+
+    #[inline]
+    pub(super) fn shift(&mut self, nodes: i32) {
+        let mut summary = self.take();
+        summary.shift(nodes);
+        self.put(&summary);
     }
 }

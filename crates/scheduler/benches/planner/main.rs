@@ -1,0 +1,110 @@
+//! The slot tree beside a sorted vector and an ordered map on the same operations, in one process.
+//!
+//! `cargo bench -p scheduler --bench planner -- [N [REGIMES [alone]]]` prints a table of operations per CPU second, N reservations
+//! (default 100,000) in three regimes: L (pure size), W (wide overlap) and B (a packed backlog). All three must give the
+//! same starts.
+
+mod peers;
+
+use peers::{OrderedMap, SortedVec};
+use rustix::time::{ClockId, clock_gettime};
+use scheduler::SlotTree;
+use scheduler::measure::{Clocks, Extent, Plan, Replay, Row, replay};
+
+/// Nanoseconds of a clock.
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
+}
+
+/// A small generator of well-mixed numbers (splitmix64).
+struct Mix(u64);
+
+impl Mix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+fn rows(count: u32, seed: u64) -> Vec<Row> {
+    let mut mix = Mix(seed);
+    (0..u64::from(count))
+        .map(|id| Row {
+            id,
+            ready: (mix.next() >> 32) as u32,
+            nodes: (mix.next() % 64) as u32 + 1,
+            duration: i64::from((mix.next() % 64_741) as u32) + 60,
+            victim: (mix.next() >> 32) as u32,
+        })
+        .collect()
+}
+
+fn run(mut plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -> Replay {
+    let clocks = Clocks {
+        cpu: &|| nanoseconds(ClockId::ThreadCPUTime),
+        wall: &|| nanoseconds(ClockId::Monotonic),
+        budget: Some(3_000_000_000),
+    };
+    replay(&mut plan, requests, queries, extent, &clocks)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
+    let count: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(100_000);
+    let only = arguments.next().unwrap_or_else(|| "LWB".into());
+    let alone = arguments.next().is_some();
+    let requests = rows(count, 1);
+    let queries = rows(30_000, 2);
+    let horizon = i64::from(count) * 12_960;
+    let pure = Extent {
+        horizon,
+        ready_window: horizon - 604_800,
+    };
+    let wide = Extent {
+        horizon: 7_776_000,
+        ready_window: 7_776_000 - 604_800,
+    };
+    let packed = Extent {
+        horizon,
+        ready_window: 0,
+    };
+    let regimes = [
+        ("L", 128, pure),
+        ("W", (128 * count).div_ceil(600), wide),
+        ("B", 128, packed),
+    ];
+    println!(
+        "{:3} {:5} {:>13} {:>13} {:>13} {:>13} {:>13} {:>13} {:>7}",
+        "", "", "load", "query_random", "query_now", "release", "reserve", "churn", "bytes"
+    );
+    for (name, capacity, extent) in regimes {
+        if !only.contains(name) {
+            continue;
+        }
+        let mut plans = vec![("tree", run(SlotTree::new(capacity), &requests, &queries, extent))];
+        if !alone {
+            plans.push(("vec", run(SortedVec::new(capacity), &requests, &queries, extent)));
+            plans.push(("map", run(OrderedMap::new(capacity), &requests, &queries, extent)));
+        }
+        let starts = plans[0].1.starts.clone();
+        for (plan, replay) in plans {
+            let rates: Vec<String> = replay
+                .phases
+                .iter()
+                .map(|p| format!("{:>13.0}", p.rate()))
+                .collect();
+            println!(
+                "{name:3} {plan:5} {} {:>7}",
+                rates.join(" "),
+                replay.memory_bytes / replay.live.max(1)
+            );
+            let same = starts.iter().zip(&replay.starts).all(|(a, b)| a == b);
+            assert!(same, "{plan} places otherwise");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Replays a sequence of placements on a plan and measures each phase, so that plans of different make can be compared on
+//! the same operations.
+//!
+//! The clocks are arguments, as all time is here: `bespeak bench planner` passes the real ones.
+
+use crate::slot_tree::SlotTree;
+use crate::time::{Interval, Seconds, Time};
+
+/// Rows of the query file that are asked without being placed.
+pub const QUERY_ROWS: std::ops::Range<usize> = 0..10_000;
+/// Rows of the query file that replace a live reservation.
+pub const CHURN_ROWS: std::ops::Range<usize> = 20_000..30_000;
+/// The most reservations removed and added in bulk.
+const BULK_MAX: usize = 10_000;
+/// Operations between two looks at the CPU clock, which is a system call.
+const BUDGET_STRIDE: usize = 64;
+/// One operation of so many is timed by itself; timing all would cost as much as the fastest operations.
+const SAMPLE_STRIDE: usize = 8;
+
+/// What is measured: something that finds room and keeps reservations.
+pub trait Plan {
+    /// See [`SlotTree::earliest_fit`].
+    fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time>;
+    /// Takes nodes that are known to be free.
+    fn reserve(&mut self, interval: Interval, nodes: u32);
+    /// Gives back nodes that are known to be in use.
+    fn release(&mut self, interval: Interval, nodes: u32);
+    /// The bytes allocated.
+    fn memory_bytes(&self) -> usize;
+}
+
+impl Plan for SlotTree {
+    fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
+        SlotTree::earliest_fit(self, nodes, duration, window)
+    }
+
+    fn reserve(&mut self, interval: Interval, nodes: u32) {
+        let done = SlotTree::reserve(self, interval, nodes);
+        debug_assert_eq!(done, Ok(()), "the replay reserves what fits");
+    }
+
+    fn release(&mut self, interval: Interval, nodes: u32) {
+        let done = SlotTree::release(self, interval, nodes);
+        debug_assert_eq!(done, Ok(()), "the replay releases what it reserved");
+    }
+
+    fn memory_bytes(&self) -> usize {
+        SlotTree::memory_bytes(self)
+    }
+}
+
+/// One row of the request or the query file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The request's own number.
+    pub id: u64,
+    /// Ready time as a fraction of the ready window, in units of 2⁻³².
+    pub ready: u32,
+    /// Nodes asked for.
+    pub nodes: u32,
+    /// Seconds asked for.
+    pub duration: Seconds,
+    /// Which live reservation it replaces in the churn, as a fraction of their number, in units of 2⁻³².
+    pub victim: u32,
+}
+
+/// The extent of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Placements end by this second.
+    pub horizon: Seconds,
+    /// Ready times are spread over the first so many seconds.
+    pub ready_window: Seconds,
+}
+
+impl Extent {
+    fn window(self, row: &Row) -> Interval {
+        let ready = (i128::from(row.ready) * i128::from(self.ready_window)) >> 32;
+        // The product is less than 2³² times the window, so it fits again; a window of no size has all ready at 0.
+        let ready = i64::try_from(ready).unwrap_or(0);
+        Interval::new(Time(ready), Time(self.horizon))
+    }
+}
+
+/// The clocks of a measurement, each in nanoseconds from any origin.
+pub struct Clocks<'a> {
+    /// CPU time of this thread.
+    pub cpu: &'a dyn Fn() -> u64,
+    /// A clock that is cheap to read, for single operations.
+    pub wall: &'a dyn Fn() -> u64,
+    /// CPU time after which a phase ends, if any.
+    pub budget: Option<u64>,
+}
+
+/// What one phase took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phase {
+    /// `load`, `query_random`, `query_now`, `release`, `reserve` or `churn`.
+    pub name: &'static str,
+    /// Operations done.
+    pub operations: usize,
+    /// CPU nanoseconds for all of them.
+    pub cpu_ns: u64,
+    /// Median of the timed operations, in nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile of the timed operations, in nanoseconds.
+    pub p99_ns: u64,
+}
+
+impl Phase {
+    /// Operations per CPU second.
+    #[expect(clippy::cast_precision_loss, reason = "a rate is given to three digits")]
+    pub fn rate(&self) -> f64 {
+        self.operations as f64 * 1e9 / self.cpu_ns.max(1) as f64
+    }
+}
+
+/// What a replay did.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    /// The start of each request of the load, in file order; `None` where it was refused.
+    pub starts: Vec<Option<Time>>,
+    /// The phases in order.
+    pub phases: Vec<Phase>,
+    /// Live reservations after the load.
+    pub live: usize,
+    /// Bytes of the plan at that time.
+    pub memory_bytes: usize,
+}
+
+/// Loads `requests` in order at their earliest fit, then queries, removes and adds in bulk, and replaces.
+pub fn replay(
+    plan: &mut impl Plan,
+    requests: &[Row],
+    queries: &[Row],
+    extent: Extent,
+    clocks: &Clocks,
+) -> Replay {
+    let mut starts = Vec::with_capacity(requests.len());
+    let mut live: Vec<(u64, Interval, u32)> = Vec::with_capacity(requests.len());
+    let place = |plan: &mut _, row: &Row| {
+        let start = Plan::earliest_fit(plan, row.nodes, row.duration, extent.window(row))?;
+        let interval = Interval::of(start, row.duration);
+        Plan::reserve(plan, interval, row.nodes);
+        Some((row.id, interval, row.nodes))
+    };
+    let load = phase("load", requests.len(), clocks, |k| {
+        let placed = place(plan, &requests[k]);
+        starts.push(placed.map(|(_, interval, _)| interval.start));
+        live.extend(placed);
+    });
+    let (count, memory_bytes) = (live.len(), plan.memory_bytes());
+
+    let rows = queries
+        .get(QUERY_ROWS)
+        .unwrap_or(&queries[..queries.len().min(QUERY_ROWS.end)]);
+    let mut found = 0_usize;
+    let random = phase("query_random", rows.len(), clocks, |k| {
+        let row = &rows[k];
+        found += usize::from(
+            plan.earliest_fit(row.nodes, row.duration, extent.window(row))
+                .is_some(),
+        );
+    });
+    let now = phase("query_now", rows.len(), clocks, |k| {
+        let row = Row { ready: 0, ..rows[k] };
+        found += usize::from(
+            plan.earliest_fit(row.nodes, row.duration, extent.window(&row))
+                .is_some(),
+        );
+    });
+    // The answers must be used, or an optimiser might leave the questions out.
+    assert!(found <= 2 * rows.len());
+
+    let mut bulk: Vec<usize> = (0..live.len()).collect();
+    bulk.sort_by_key(|k| live[*k].0);
+    bulk.truncate((requests.len() / 10).min(BULK_MAX));
+    let release = phase("release", bulk.len(), clocks, |k| {
+        plan.release(live[bulk[k]].1, live[bulk[k]].2);
+    });
+    let released = release.operations;
+    let reserve = phase("reserve", released, clocks, |k| {
+        plan.reserve(live[bulk[k]].1, live[bulk[k]].2);
+    });
+    for k in &bulk[reserve.operations..released] {
+        plan.reserve(live[*k].1, live[*k].2);
+    }
+
+    let rows = queries
+        .get(CHURN_ROWS.start..CHURN_ROWS.end.min(queries.len()))
+        .unwrap_or_default();
+    let mut numbered: Vec<Option<(u64, Interval, u32)>> = live.into_iter().map(Some).collect();
+    let churn = phase("churn", rows.len(), clocks, |k| {
+        let row = &rows[k];
+        // Less than the number of live reservations.
+        let first = ((u64::from(row.victim) * numbered.len() as u64) >> 32) as usize;
+        let next = (first..numbered.len())
+            .chain(0..first)
+            .find(|v| numbered[*v].is_some());
+        let Some((number, (_, interval, nodes))) = next.and_then(|v| Some((v, numbered[v]?))) else {
+            return;
+        };
+        plan.release(interval, nodes);
+        numbered[number] = place(plan, row);
+    });
+    Replay {
+        starts,
+        phases: vec![load, random, now, release, reserve, churn],
+        live: count,
+        memory_bytes,
+    }
+}
+
+/// Does operations `0..count` until the budget is used up.
+fn phase(name: &'static str, count: usize, clocks: &Clocks, mut operation: impl FnMut(usize)) -> Phase {
+    let mut samples = Vec::with_capacity(count / SAMPLE_STRIDE + 1);
+    let begin = (clocks.cpu)();
+    let mut operations = 0;
+    while operations < count {
+        if operations % BUDGET_STRIDE == BUDGET_STRIDE - 1
+            && clocks
+                .budget
+                .is_some_and(|budget| (clocks.cpu)() - begin > budget)
+        {
+            break;
+        }
+        if operations % SAMPLE_STRIDE == 0 {
+            let start = (clocks.wall)();
+            operation(operations);
+            samples.push((clocks.wall)() - start);
+        } else {
+            operation(operations);
+        }
+        operations += 1;
+    }
+    let cpu_ns = (clocks.cpu)() - begin;
+    samples.sort_unstable();
+    let percentile = |p: usize| samples.get((samples.len() * p / 100).min(samples.len().saturating_sub(1)));
+    Phase {
+        name,
+        operations,
+        cpu_ns,
+        p50_ns: percentile(50).copied().unwrap_or(0),
+        p99_ns: percentile(99).copied().unwrap_or(0),
+    }
+}

@@ -1,0 +1,55 @@
+//! A short sorted run of slots.
+
+use super::BLOCK;
+
+/// Slots in order of time: starts, and free nodes less what is pending above.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub(super) starts: [i64; BLOCK],
+    pub(super) free: [i32; BLOCK],
+}
+
+impl Block {
+    /// No slot.
+    pub(super) const EMPTY: Self = Self {
+        starts: [0; BLOCK],
+        free: [0; BLOCK],
+    };
+
+    /// One slot.
+    pub(super) fn of(start: i64, free: i32) -> Self {
+        let mut block = Self::EMPTY;
+        (block.starts[0], block.free[0]) = (start, free);
+        block
+    }
+
+    /// The slot, of `len`, that holds second `t`, at or after the first start.
+    #[inline]
+    pub(super) fn find(&self, len: usize, t: i64) -> usize {
+        self.starts[..len].partition_point(|s| *s <= t) - 1
+    }
+
+    /// Splits the slot before index `slot` at second `t`; there are `len`, and room for one more.
+    pub(super) fn insert(&mut self, len: usize, slot: usize, t: i64) {
+        self.starts.copy_within(slot..len, slot + 1);
+        self.free.copy_within(slot..len, slot + 1);
+        self.starts[slot] = t;
+        self.free[slot] = self.free[slot - 1];
+    }
+
+    /// Removes the slots `from..to` of `len`.
+    pub(super) fn remove(&mut self, len: usize, from: usize, to: usize) {
+        self.starts.copy_within(to..len, from);
+        self.free.copy_within(to..len, from);
+    }
+
+    /// Appends `more` slots of another block, `shift` added to their free nodes, to the `len` here.
+    pub(super) fn append(&mut self, len: usize, other: &Self, more: std::ops::Range<usize>, shift: i32) {
+        let to = len + more.len();
+        self.starts[len..to].copy_from_slice(&other.starts[more.clone()]);
+        self.free[len..to].copy_from_slice(&other.free[more]);
+        for free in &mut self.free[len..to] {
+            *free += shift;
+        }
+    }
+}
