@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -64,22 +64,40 @@ impl LocalExecutor {
         Folder::of(&self.jobs, agreement)
     }
 
-    /// Sees to it that a supervisor is at work. One too many does no harm: it finds the lock taken and ends.
+    /// Sees to it that a supervisor is at work. One too many does no harm: it finds the lock taken and ends. Where the
+    /// last one gave up, this says so, and still spawns the next one in its time.
     fn supervise(&self, agreement: Uuid, folder: &Folder) -> Result<(), ExecutionError> {
+        let failed = ExecutionError::system("supervise", folder.path());
         let mut supervisors = self.supervisors();
+        let mut result = Ok(());
         if let Some(spawned) = supervisors.get_mut(&agreement) {
-            let ended = spawned
-                .process
-                .try_wait()
-                .map_err(ExecutionError::system("wait for", folder.path()))?;
-            if ended.is_none() || spawned.at.elapsed() < RESPAWN_AFTER {
-                return Ok(());
+            match spawned.process.try_wait() {
+                Ok(None) => return Ok(()),
+                // One that was killed, or found another at work, is no failure.
+                Ok(Some(status)) if status.code().unwrap_or(0) == 0 => {}
+                Ok(Some(status)) => result = Err(failed(gave_up(status))),
+                Err(error) => return Err(failed(error)),
+            }
+            if spawned.at.elapsed() < RESPAWN_AFTER {
+                return result;
             }
         }
         if folder.is_supervised() {
             return Ok(());
         }
-        let process = Command::new(&self.executable)
+        let process = self.spawn(folder)?;
+        supervisors.insert(
+            agreement,
+            Spawned {
+                process,
+                at: Instant::now(),
+            },
+        );
+        result
+    }
+
+    fn spawn(&self, folder: &Folder) -> Result<Child, ExecutionError> {
+        Command::new(&self.executable)
             .arg0("bespeak")
             .arg("supervise")
             .arg(folder.path())
@@ -90,15 +108,7 @@ impl LocalExecutor {
             .stdout(Stdio::null())
             .stderr(folder.open_log()?)
             .spawn()
-            .map_err(ExecutionError::system("run", &self.executable))?;
-        supervisors.insert(
-            agreement,
-            Spawned {
-                process,
-                at: Instant::now(),
-            },
-        );
-        Ok(())
+            .map_err(ExecutionError::system("run", &self.executable))
     }
 
     /// Takes the status of a supervisor that has recorded the end and has nothing left to do.
@@ -148,6 +158,12 @@ impl Executor for LocalExecutor {
             folder.ask_to_stop()
         }
     }
+}
+
+fn gave_up(status: ExitStatus) -> std::io::Error {
+    std::io::Error::other(format!(
+        "the supervisor ended with {status}; supervisor.log in this folder says why"
+    ))
 }
 
 /// The program of that name where Unix systems keep theirs, as an absolute path.

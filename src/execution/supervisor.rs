@@ -332,6 +332,72 @@ mod tests {
         }
     }
 
+    /// A process to wait for, in a group of its own, and what supervises it.
+    fn supervised<T>(
+        slot_end: Micros,
+        clock: Clock,
+        fact: impl FnOnce(&Supervisor, &OwnedFd, Pid) -> T,
+    ) -> T {
+        let folder = tempfile::tempdir().unwrap();
+        let job = JobSpec {
+            agreement: uuid::Uuid::now_v7(),
+            program: "/bin/sleep".into(),
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+            nodes: 1,
+            slot_end,
+            output_limit: 0,
+        };
+        let mut child = Command::new("sleep")
+            .arg("1000")
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let leader = Pid::from_child(&child);
+        let process = pidfd_open(leader, PidfdFlags::empty()).unwrap();
+        let supervisor = Supervisor {
+            folder: &Folder::at(folder.path()),
+            job,
+            clock,
+        };
+        let result = fact(&supervisor, &process, leader);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        result
+    }
+
+    const HOUR: Micros = 3_600_000_000;
+
+    #[test]
+    fn a_slot_ends_by_the_clock_also_when_that_is_set_forward_meanwhile() {
+        let clock = Clock::standing_at(0);
+        let stop = supervised(HOUR, clock.clone(), |supervisor, process, leader| {
+            assert_eq!(supervisor.stop(), None);
+            assert_eq!(
+                supervisor.next_look(),
+                TICK,
+                "an hour is never waited for at once"
+            );
+            thread::scope(|scope| {
+                let waiting = scope.spawn(|| supervisor.wait(process, leader));
+                clock.set(2 * HOUR);
+                waiting.join().unwrap().unwrap()
+            })
+        });
+        assert_eq!(stop, Some(Stop::SlotOver));
+    }
+
+    #[test]
+    fn a_slot_that_was_almost_over_goes_on_when_the_clock_is_set_back() {
+        let clock = Clock::standing_at(HOUR - 1);
+        supervised(HOUR, clock.clone(), |supervisor, process, _| {
+            assert_eq!(supervisor.next_look(), Duration::from_micros(1));
+            clock.set(0);
+            assert_eq!((supervisor.stop(), supervisor.next_look()), (None, TICK));
+            assert!(!ended_within(process, Duration::ZERO).unwrap());
+        });
+    }
+
     #[test]
     fn a_status_says_how_a_process_ended() {
         assert_eq!(outcome_of(ExitStatus::from_raw(0)), Outcome::Completed);

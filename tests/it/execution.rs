@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -324,6 +325,70 @@ fn a_job_that_is_started_many_times_runs_once() {
 }
 
 #[test]
+fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
+    let place = Place::new();
+    let job = script("echo x", 600);
+    place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
+    // A disk that refuses, as far as one can be had for a test.
+    fs::create_dir(place.record(&job, "stdout")).unwrap();
+    let executor = place.executor();
+    let error = wait_for("failure", || executor.follow(job.agreement).err()).to_string();
+    assert!(
+        error.contains("supervisor.log in this folder says why"),
+        "{error}"
+    );
+    let log = fs::read_to_string(place.record(&job, "supervisor.log")).unwrap();
+    assert!(
+        log.contains("bespeak: create ") && log.contains("/stdout: Is a directory"),
+        "{log}"
+    );
+    fs::remove_dir(place.record(&job, "stdout")).unwrap();
+    let end = wait_for("end", || match executor.follow(job.agreement) {
+        Ok(JobStatus::Ended(end)) => Some(end),
+        _ => None,
+    });
+    assert_eq!(end.outcome, Outcome::Completed);
+}
+
+#[test]
+fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
+    let place = Place::new();
+    let launch = |job: &JobSpec| {
+        let mut launcher = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+        launcher
+            .arg("launch")
+            .arg(place.record(job, ""))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let wanted = script("echo x >> runs; sleep 0.2", 60);
+    place
+        .executor_with(Path::new("/bin/true"))
+        .start(&wanted)
+        .unwrap();
+    let launchers: Vec<_> = (0..8).map(|_| launch(&wanted)).collect();
+    for mut launcher in launchers {
+        assert!(launcher.wait().unwrap().success());
+    }
+    assert_eq!(
+        end(&place.executor(), &wanted).outcome,
+        Outcome::Lost,
+        "nobody saw how it ended"
+    );
+    assert_eq!(
+        fs::read_to_string(place.record(&wanted, "work/runs")).unwrap(),
+        "x\n"
+    );
+
+    let abandoned = script("touch ran", 0);
+    place.executor().start(&abandoned).unwrap();
+    assert_eq!(end(&place.executor(), &abandoned).outcome, Outcome::Lost);
+    assert!(launch(&abandoned).wait().unwrap().success());
+    assert!(!place.record(&abandoned, "work/ran").exists());
+}
+
+#[test]
 fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
     let place = Place::new();
     let job = script("while [ ! -s go ]; do sleep 0.05; done; cat go; exit 4", 60);
@@ -423,7 +488,7 @@ fn a_process_number_that_another_process_has_by_now_is_left_alone() {
     ] {
         let job = script("touch ran", 600);
         place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
-        let mut stranger = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
         let process = serde_json::json!({ "pid": stranger.id(), "start_ticks": ticks, "boot": boot.trim() });
         let claim = serde_json::json!({ "kind": "started", "process": process, "at": 17 });
         fs::write(place.record(&job, "claim.json"), claim.to_string()).unwrap();
