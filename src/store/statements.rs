@@ -72,20 +72,23 @@ statements! {
         ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
     CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
 
-    // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides.
+    // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides. As owners do not
+    // overlap, only the last one before the interval's end can reach into it, however long the history.
     BIND_NODE = "INSERT INTO node_bindings (resource, node, start_s, end_s, agreement) \
-        SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM node_bindings \
-        WHERE resource = $1 AND node = $2 AND start_s < $4 AND end_s > $3)";
+        SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM (SELECT end_s FROM node_bindings \
+        WHERE resource = $1 AND node = $2 AND start_s < $4 ORDER BY start_s DESC LIMIT 1) AS last \
+        WHERE last.end_s > $3)";
     RELEASE_NODES = "DELETE FROM node_bindings WHERE agreement = $1 AND start_s >= $2";
     SHORTEN_BINDINGS = "UPDATE node_bindings SET end_s = $2 WHERE agreement = $1 AND end_s > $2";
-    LIVE_BINDINGS = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM node_bindings b \
-        JOIN agreements a ON a.id = b.agreement WHERE a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
-        ORDER BY b.resource, b.node, b.start_s";
+    LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
+        WHERE agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
+        ORDER BY resource, node, start_s";
     BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";
-    DOUBLE_BINDINGS = "SELECT a.resource, a.node, b.start_s, a.end_s, a.agreement, b.agreement AS other \
-        FROM node_bindings a JOIN node_bindings b ON b.resource = a.resource AND b.node = a.node \
-        AND b.start_s > a.start_s AND b.start_s < a.end_s ORDER BY a.resource, a.node, b.start_s LIMIT $1";
+    DOUBLE_BINDINGS = "SELECT resource, node, next_s, agreement, other FROM (SELECT resource, node, end_s, agreement, \
+        LEAD(start_s) OVER owners AS next_s, LEAD(agreement) OVER owners AS other FROM node_bindings \
+        WINDOW owners AS (PARTITION BY resource, node ORDER BY start_s)) AS pairs WHERE next_s < end_s \
+        ORDER BY resource, node, next_s LIMIT $1";
 
     // Executions.
     INSERT_EXECUTION = "INSERT INTO executions (agreement, ended_us, application, version, arguments, input_bytes, \

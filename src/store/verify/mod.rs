@@ -314,7 +314,7 @@ fn read_step<D: Dialect>(row: &Columns<'_, D>) -> Result<Step, Error> {
 fn double_binding<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
     let (resource, node) = (row.text("resource")?, row.integer("node")?);
     let (one, other) = (row.id("agreement")?, row.id("other")?);
-    let from = instant(Time(row.integer("start_s")?));
+    let from = instant(Time(row.integer("next_s")?));
     Ok(Finding {
         invariant: Invariant::I1,
         subject: format!("resource {resource}"),
