@@ -229,15 +229,8 @@ impl Decider<'_> {
     fn finish(&mut self, mut agreement: Agreement, outcome: Outcome) -> Result<(), Error> {
         agreement.outcome = Some(outcome);
         let end = agreement.placement.end.seconds() * crate::clock::MICROS_PER_SECOND;
-        let bound = agreement.service == ServiceState::Idle;
         let events = self.close(&mut agreement, AgreementState::Complete, end)?;
-        let agreement = self.update(agreement, events);
-        if bound {
-            self.batch.push(Change::ReleaseNodes {
-                agreement: agreement.id,
-                end: agreement.occupied().end,
-            });
-        }
+        self.update(agreement, events);
         Ok(())
     }
 
@@ -267,10 +260,6 @@ impl Decider<'_> {
         }];
         events.extend(self.close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
-        self.batch.push(Change::ReleaseNodes {
-            agreement: id,
-            end: agreement.occupied().end,
-        });
         self.batch
             .extend(execution(&agreement, end).map(|of| Change::RecordExecution(Box::new(of))));
         Ok(())
@@ -318,14 +307,21 @@ impl Decider<'_> {
         }
     }
 
-    /// Puts a changed agreement into the plan and the batch.
+    /// Puts a changed agreement into the plan and the batch; one that is over gives its nodes back, however it ended.
     fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
+        let release = self.plan.is_bound(agreement.id) && agreement.state.is_final();
         self.plan.replace(agreement.clone());
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),
             events,
         });
+        if release {
+            self.batch.push(Change::ReleaseNodes {
+                agreement: agreement.id,
+                end: agreement.occupied().end,
+            });
+        }
         agreement
     }
 

@@ -175,6 +175,11 @@ impl Plan {
         nodes
     }
 
+    /// Whether an agreement has been given nodes.
+    pub(super) fn is_bound(&self, agreement: Uuid) -> bool {
+        self.bound.contains_key(&agreement)
+    }
+
     /// Drops what lies more than [`KEPT`] before `now` from the trees: no decision looks back.
     pub(super) fn forget(&mut self, now: Time) {
         let before = now - KEPT;
