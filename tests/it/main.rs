@@ -4,6 +4,7 @@ mod access;
 mod dispatcher;
 mod execution;
 mod licences;
+mod random_domain;
 mod store;
 mod support;
 mod tidy;

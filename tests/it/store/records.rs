@@ -8,6 +8,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::{RESOURCE, agreement, create, decide, event, open, update};
+use crate::support::random::Random;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
@@ -403,7 +404,7 @@ async fn resources_are_replaced_by_name(url: String) {
 /// change fits; the store must take and refuse the same batches and hold the same in the end.
 async fn random_batches_leave_what_a_model_has(url: String) {
     let (store, lease) = decide(&url).await;
-    let mut random = Random(0x5eed_0002);
+    let mut random = Random::new(2);
     let mut model = Model::default();
     let mut outcomes = [0, 0];
     for round in 0..150 {
@@ -473,8 +474,8 @@ impl Model {
             }
             6..=8 => {
                 let node = u32::try_from(random.below(4)).expect("small");
-                let start = Time(i64::try_from(random.below(400)).expect("small"));
-                let end = start + 1 + i64::try_from(random.below(30)).expect("small");
+                let start = Time(random.seconds(400));
+                let end = start + 1 + random.seconds(30);
                 let fits = !self
                     .bindings
                     .iter()
@@ -485,7 +486,7 @@ impl Model {
                 (bind(&chosen, &[node], start.seconds(), end.seconds()), fits)
             }
             _ => {
-                let end = Time(i64::try_from(random.below(400)).expect("small"));
+                let end = Time(random.seconds(400));
                 self.bindings
                     .retain(|(_, start, _, owner)| *owner != chosen.id || *start < end);
                 for (_, _, until, owner) in &mut self.bindings {
@@ -508,17 +509,5 @@ impl Model {
         let new = agreement("a");
         self.agreements.insert(new.id, new.clone());
         (create(&new), true)
-    }
-}
-
-/// Marsaglia's xorshift: the same numbers for the same seed on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).expect("below a usize")
     }
 }

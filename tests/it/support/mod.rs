@@ -1,6 +1,7 @@
 //! What the tests stand on: a real PostgreSQL, real servers, offers, schemas.
 
 pub(crate) mod postgres;
+pub(crate) mod random;
 pub(crate) mod stores;
 
 use std::future::Future;

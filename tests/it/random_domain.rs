@@ -1,0 +1,269 @@
+//! A whole domain in virtual time: random verbs in random states, with restarts in between, and afterwards the check
+//! of everything that must always hold. The same seed gives the same run.
+
+use std::collections::BTreeSet;
+
+use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, Outcome, ServiceState};
+use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
+use bespeak::planner::{Error, JobEnd, Planner, Proposal, Resource, Settings};
+use bespeak::store::{ResourceRow, Store};
+use scheduler::{Interval, Time};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::support::block_on;
+use crate::support::random::Random;
+use crate::support::stores::TestDatabase;
+
+/// Seeds on SQLite; Postgres, which takes longer to set up, runs a fifth of them. `BESPEAK_TEST_SEEDS` asks for more.
+const SEEDS: u64 = 20;
+/// Verbs of one run.
+const VERBS: usize = 60;
+const NOW: i64 = 1_800_000_000;
+const CAPACITY: u32 = 4;
+
+fn seeds() -> u64 {
+    std::env::var("BESPEAK_TEST_SEEDS").map_or(SEEDS, |text| {
+        text.parse().expect("BESPEAK_TEST_SEEDS is a number")
+    })
+}
+
+#[test]
+fn random_verbs_break_no_invariant_on_sqlite() {
+    for seed in 1..=seeds() {
+        let database = TestDatabase::sqlite();
+        let url = database.url().to_owned();
+        block_on(async move { live(&url, seed).await });
+    }
+}
+
+#[test]
+fn random_verbs_break_no_invariant_on_postgres() {
+    for seed in 1..=seeds().div_ceil(5) {
+        let database = TestDatabase::postgres();
+        let url = database.url().to_owned();
+        block_on(async move { live(&url, seed).await });
+    }
+}
+
+/// A service without its doors.
+struct Domain {
+    store: Store,
+    planner: Planner,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Domain {
+    async fn start(url: &str, clock: &Clock) -> Self {
+        let store = Store::open(url).await.expect("the database is there");
+        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let (name, kind, capacity) = ("local".to_owned(), "local".to_owned(), CAPACITY);
+        let row = ResourceRow {
+            name: name.clone(),
+            kind: kind.clone(),
+            capacity,
+        };
+        store
+            .put_resources(&[row], clock.micros())
+            .await
+            .expect("nothing is promised beyond it");
+        let settings = Settings {
+            resources: vec![Resource { name, kind, capacity }],
+            horizon: 5_000,
+        };
+        let stop = CancellationToken::new();
+        let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
+            .await
+            .expect("what is stored is a plan");
+        Self {
+            store,
+            planner,
+            stop,
+            task,
+        }
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.expect("the planner does not panic");
+        self.store.close().await;
+    }
+}
+
+/// What clients were told.
+#[derive(Default)]
+struct Told {
+    accepted: Vec<Agreement>,
+    terminated: BTreeSet<Uuid>,
+}
+
+async fn live(url: &str, seed: u64) {
+    let mut random = Random::new(seed);
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let mut domain = Domain::start(url, &clock).await;
+    let mut told = Told::default();
+    for verb in 0..VERBS {
+        match random.below(10) {
+            0..=3 => match domain.planner.place(proposal(&mut random, clock.now())).await {
+                Ok(agreement) => told.accepted.push(agreement),
+                Err(Error::Refused(_)) => {}
+                Err(error) => panic!("seed {seed}, verb {verb}: {error}"),
+            },
+            4 => {
+                let Some(one) = random.choose(&told.accepted) else {
+                    continue;
+                };
+                let foreign = domain.planner.terminate(one.id, Some("chemistry".into())).await;
+                assert!(
+                    matches!(foreign, Err(Error::NotFound)),
+                    "seed {seed}, verb {verb}: {foreign:?}"
+                );
+                match domain.planner.terminate(one.id, Some("physics".into())).await {
+                    Ok(_) => drop(told.terminated.insert(one.id)),
+                    Err(Error::NotFound | Error::Conflict(_)) => {}
+                    Err(error) => panic!("seed {seed}, verb {verb}: {error}"),
+                }
+            }
+            5..=7 => pass(&domain.planner, &clock, &mut random).await,
+            8 => end_something(&domain.planner, &clock, &mut random).await,
+            _ => {
+                domain.stop().await;
+                // The service may be down for a while; what runs goes on meanwhile.
+                let down = random.seconds(3) * 40 * MICROS_PER_SECOND;
+                clock.set(clock.micros() + down);
+                domain = Domain::start(url, &clock).await;
+            }
+        }
+        let findings = domain.store.verify().await.expect("it can be read");
+        assert!(
+            findings.is_empty(),
+            "seed {seed}, after verb {verb}:\n{findings:#?}"
+        );
+    }
+    check_told(&domain.store, &told, seed).await;
+    domain.stop().await;
+}
+
+/// An acknowledged agreement is there with the window, size and duration that it was given.
+async fn check_told(store: &Store, told: &Told, seed: u64) {
+    assert!(told.accepted.len() > 5, "seed {seed}: too little happened");
+    for one in &told.accepted {
+        let stored = store.agreement(one.id).await.expect("it can be read");
+        let stored = stored.unwrap_or_else(|| panic!("seed {seed}: {} is gone", one.id));
+        assert_eq!(
+            (stored.window(), stored.nodes, stored.duration, &stored.party),
+            (one.window(), one.nodes, one.duration, &one.party),
+            "seed {seed}"
+        );
+        if told.terminated.contains(&one.id) {
+            let events = store.events(one.id).await.expect("they can be read");
+            let asked = events
+                .iter()
+                .filter(|event| event.kind.word() == "terminating")
+                .count();
+            assert_eq!(asked, 1, "seed {seed}: {events:?}");
+        }
+    }
+}
+
+fn proposal(random: &mut Random, now: Time) -> Proposal {
+    let duration = 1 + random.seconds(60);
+    let ready = now + random.seconds(200);
+    Proposal {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        name: None,
+        template: "advance-reservation".into(),
+        nodes: 1 + u32::try_from(random.below(CAPACITY as usize)).expect("small"),
+        duration,
+        ready: Some(ready),
+        deadline: Some(ready + duration + random.seconds(100)),
+        job: (random.below(2) == 0).then(|| Job {
+            application: "sleep".into(),
+            version: None,
+            arguments: vec!["1".into()],
+        }),
+        guarantees: vec![Guarantee {
+            name: "COMPLETION".into(),
+            objective: "completed le deadline".into(),
+            qualifying_condition: None,
+            state: GuaranteeState::NotDetermined,
+            evidence: None,
+        }],
+        document: "<offer/>".into(),
+        idempotency: None,
+    }
+}
+
+/// Lets time pass, as the dispatcher would: what is due begins at its instant, what runs is stopped at its slot's end.
+async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
+    let until = clock.now() + random.seconds(60);
+    loop {
+        let running = planner.running().await.expect("it answers");
+        let over = running.iter().map(|of| of.placement.end).min();
+        let due = *planner.subscribe().borrow();
+        let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
+        let now = next.unwrap_or(until).max(clock.now());
+        // Somewhere in that second, for nothing happens on the dot.
+        let within = random.seconds(900_000);
+        clock.set((now.seconds() * MICROS_PER_SECOND + within).max(clock.micros()));
+        if next.is_none() {
+            return;
+        }
+        for one in running.into_iter().filter(|of| of.placement.end <= now) {
+            end(planner, &one, Outcome::Killed, clock.micros()).await;
+        }
+        for one in planner.begin_due().await.expect("it answers") {
+            assert_eq!(one.service, ServiceState::Processing);
+            assert!(
+                one.placement.contains(Interval::of(clock.now(), 1)),
+                "it begins inside its slot"
+            );
+            if random.below(4) > 0 {
+                planner
+                    .report_started(one.id, clock.micros())
+                    .await
+                    .expect("it runs");
+            }
+        }
+    }
+}
+
+/// One of the jobs that run ends by itself, or because it was terminated.
+async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
+    let running = planner.running().await.expect("it answers");
+    let Some(one) = random.choose(&running) else {
+        return;
+    };
+    let outcomes = [
+        Outcome::Completed,
+        Outcome::Failed { exit: 1 },
+        Outcome::Lost,
+        Outcome::Terminated,
+    ];
+    let outcome = *random.choose(&outcomes).expect("not empty");
+    end(planner, one, outcome, clock.micros()).await;
+    let again = planner
+        .report_ended(one.id, job_end(one, outcome, clock.micros()))
+        .await;
+    assert!(matches!(again, Err(Error::NotFound)), "it has ended: {again:?}");
+}
+
+async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
+    planner
+        .report_ended(one.id, job_end(one, outcome, at))
+        .await
+        .expect("it ran");
+}
+
+fn job_end(one: &Agreement, outcome: Outcome, ended: Micros) -> JobEnd {
+    JobEnd {
+        outcome,
+        started: one.started,
+        ended,
+        input_bytes: 0,
+        output_bytes: 0,
+    }
+}
