@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod agreements;
+mod bench;
 mod client;
 mod config;
 mod offer;
@@ -56,6 +57,8 @@ enum Command {
     Terminate(terminate::Options),
     /// Print what an agreement's job wrote.
     Output(output::Options),
+    /// Measure a part of Bespeak by itself.
+    Bench(bench::Options),
     /// Watch over one job: started by the service, not by people.
     #[command(hide = true)]
     Supervise {
@@ -143,6 +146,7 @@ pub fn run() -> ExitCode {
     let command = match Cli::parse().command {
         Command::Supervise { job } => return crate::execution::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::launch::run(&job),
+        Command::Bench(options) => return exit(bench::run(options)),
         command => command,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -162,9 +166,13 @@ pub fn run() -> ExitCode {
             Command::Watch(options) => watch::run(options).await,
             Command::Terminate(options) => terminate::run(options).await,
             Command::Output(options) => output::run(options).await,
-            Command::Supervise { .. } | Command::Launch { .. } => Ok(()),
+            Command::Supervise { .. } | Command::Launch { .. } | Command::Bench(_) => Ok(()),
         }
     });
+    exit(result)
+}
+
+fn exit(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
