@@ -180,6 +180,15 @@ impl<'d> Node<'d> {
         text
     }
 
+    /// All text in this element, whatever is between.
+    pub(crate) fn deep_text(self) -> Cow<'d, str> {
+        if self.first_child().is_none() {
+            self.text()
+        } else {
+            Cow::Owned(self.tree.text_content_deep(self.id))
+        }
+    }
+
     /// Namespace of a prefix (empty for the default) at this element.
     pub(crate) fn resolve(self, prefix: &str) -> Option<&'d str> {
         let declared = self

@@ -123,7 +123,9 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
 
 fn read_scope(check: &mut Check, node: Node<'_>) -> Option<String> {
     check.attributes(node, &[(WSAG, "ServiceName")]);
-    Sequence::of(check, node).end(check);
+    if node.first_child().is_some() || !node.text().is_empty() {
+        check.structure(node, "nothing may stand in it, not even white space");
+    }
     check.required_attribute(node, (WSAG, "ServiceName"), token)
 }
 

@@ -374,15 +374,6 @@ impl<'d> Sequence<'d> {
         found
     }
 
-    /// The next child if it belongs to neither of two namespaces.
-    pub(crate) fn foreign_but(&mut self, one: &str, other: &str) -> Option<Node<'d>> {
-        let next = self
-            .next
-            .filter(|next| is_foreign(*next, one) && next.namespace() != other)?;
-        self.next = next.next();
-        Some(next)
-    }
-
     /// As [`Sequence::optional`], for names that come again: a broken sequence has no next one.
     pub(crate) fn next_of(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
         if self.broken {

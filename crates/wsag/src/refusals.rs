@@ -275,10 +275,7 @@ fn write_refusal(xml: &mut Xml, refusal: &Refusal) {
 pub(crate) fn read_fault(check: &mut Check, node: Node<'_>) -> Option<Fault> {
     check.attributes(node, &[]);
     let mut sequence = Sequence::of(check, node);
-    let mut foreign = Vec::new();
-    while let Some(node) = sequence.foreign_but(WSAG, WSRF_BF) {
-        foreign.push(node);
-    }
+    let foreign = sequence.foreign(WSRF_BF);
     let timestamp = sequence
         .required(check, WSRF_BF, "Timestamp")
         .and_then(|node| check.date_time(node));
@@ -303,7 +300,12 @@ pub(crate) fn read_fault(check: &mut Check, node: Node<'_>) -> Option<Fault> {
     let descriptions = descriptions.collect();
     let (mut refusal, mut violations, mut extensions) = (None, Vec::new(), Vec::new());
     for node in foreign {
-        if node.is(BSP, "Refusal") && refusal.is_none() {
+        if node.namespace() == WSAG {
+            check.structure(
+                node,
+                "an element of WS-Agreement itself does not belong in a fault",
+            );
+        } else if node.is(BSP, "Refusal") && refusal.is_none() {
             refusal = read_refusal(check, node);
         } else if node.is(BSP, "Violations") && violations.is_empty() {
             violations = read_violations(check, node);

@@ -1,30 +1,16 @@
 //! Every sample message of the protocol is read, or refused at the right place.
 
+mod support;
+
+use support::{message, template, text};
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{ADVANCE_RESERVATION, Template};
-use wsag::{Document, Message, Violation, ViolationKind, read, rules};
-
-fn text(name: &str) -> String {
-    let path = format!("{}/../../tests/messages/{name}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-fn message(text: &str) -> Message {
-    let document = Document::parse(text.as_bytes()).expect("the guard lets it through");
-    read(&document).unwrap_or_else(|violations| panic!("{violations}"))
-}
+use wsag::{Document, Violation, ViolationKind, read, rules};
 
 fn violations(name: &str) -> Vec<Violation> {
     let text = text(name);
     let document = Document::parse(text.as_bytes()).expect("the guard lets it through");
     read(&document).expect_err("it is not valid").0
-}
-
-fn template(text: &str) -> Template {
-    match message(text) {
-        Message::Template(template) => *template,
-        other => panic!("a template is expected, not {other:?}"),
-    }
 }
 
 /// Everything that is wrong with an offer that is valid by its schema.

@@ -4,8 +4,9 @@
 //! declares its prefixes and then starts from `$this`, which is the document that holds the offer. In both, the
 //! protocol's usual prefixes stand for their namespaces even where nobody declares them.
 
-use uppsala::{NodeId, XPathEvaluator};
+use uppsala::{NodeId, NodeKind, XPathEvaluator};
 
+use crate::constraints::steps::{Paths, Selected, View};
 use crate::document::Node;
 use crate::guard::{is_name_char, is_name_start};
 use crate::ns;
@@ -19,7 +20,15 @@ const VISITS_MAX: usize = 100_000;
 const NESTING_MAX: u32 = 16;
 
 /// A Location that was found to be well-formed.
-pub(crate) struct Location {
+pub(crate) enum Location {
+    /// Of the subset that needs no engine.
+    Simple(Paths),
+    /// Any other XPath.
+    General(General),
+}
+
+/// An XPath for the general engine.
+pub(crate) struct General {
     evaluator: XPathEvaluator,
     path: String,
 }
@@ -48,6 +57,16 @@ impl Location {
             rest = after.trim_start();
         }
         let path = rewrite(rest, |prefix| prefixes.iter().any(|(known, _)| known == prefix))?;
+        let namespace = |prefix: &str| {
+            prefixes
+                .iter()
+                .rev()
+                .find(|(known, _)| known == prefix)
+                .map(|(_, n)| n.clone())
+        };
+        if let Some(paths) = Paths::parse(&path, &namespace) {
+            return Ok(Location::Simple(paths));
+        }
         let mut evaluator = XPathEvaluator::new()
             .with_max_depth(NESTING_MAX)
             .with_max_node_visits(VISITS_MAX);
@@ -55,18 +74,48 @@ impl Location {
         for (prefix, namespace) in prefixes {
             evaluator.add_namespace(prefix, namespace);
         }
-        let location = Location { evaluator, path };
+        let general = General { evaluator, path };
         // A tiny document is enough to find what is not XPath at all.
         let tiny = uppsala::parse("<x/>").map_err(|error| error.to_string())?;
-        location.select(&tiny)?;
-        Ok(location)
+        general.select(&tiny)?;
+        Ok(Location::General(general))
     }
 
-    /// The selected nodes in document order.
+    /// Whether it needs no engine, and so no document in which the offer is the root.
+    pub(crate) fn is_simple(&self) -> bool {
+        matches!(self, Location::Simple(_))
+    }
+
+    /// What it selects. For a general one, the offer must be the root of its document.
     ///
     /// # Errors
     /// Why it cannot be evaluated here.
-    pub(crate) fn select(&self, tree: &uppsala::Document<'_>) -> Result<Vec<NodeId>, String> {
+    pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
+        let general = match self {
+            Location::Simple(paths) => return Ok(paths.select(view)),
+            Location::General(general) => general,
+        };
+        let tree = view.offer().tree();
+        let ids = general.select(tree)?;
+        let owner = |id| {
+            tree.parent(id)
+                .and_then(|parent| Node::new(tree, parent))
+                .unwrap_or(view.offer())
+        };
+        let selected = ids.into_iter().filter_map(|id| match tree.node_kind(id)? {
+            NodeKind::Attribute(name, value) => {
+                let namespace = name.namespace_uri.as_deref().unwrap_or_default();
+                Some(Selected::Attribute(owner(id), namespace, &name.local_name, value))
+            }
+            NodeKind::Text(value) | NodeKind::CData(value) => Some(Selected::Text(owner(id), value)),
+            _ => Node::new(tree, id).map(Selected::Element),
+        });
+        Ok(selected.collect())
+    }
+}
+
+impl General {
+    fn select(&self, tree: &uppsala::Document<'_>) -> Result<Vec<NodeId>, String> {
         let selected = self.evaluator.select_nodes(tree, tree.root(), &self.path);
         selected.map_err(|error| format!("the Location cannot be evaluated: {error}"))
     }

@@ -10,12 +10,12 @@
 
 mod location;
 mod particles;
+mod steps;
 mod types;
-
-use uppsala::NodeKind;
 
 use crate::constraints::location::Location;
 use crate::constraints::particles::Particle;
+use crate::constraints::steps::{Selected, View};
 use crate::constraints::types::Type;
 use crate::document::{Document, Node};
 use crate::expression::{Parsed, Value, Variables};
@@ -205,13 +205,22 @@ impl CompiledTemplate {
     }
 
     fn check_offer(&self, offer: Node<'_>, found: &mut Vec<Violation>) {
-        // Locations start at the document that holds the offer alone, so one inside a message is cut out.
-        let base = offer.parent().map_or_else(String::new, |_| offer.path());
-        let report = &mut Report { found, base };
-        if offer.parent().is_none() && offer.is(WSAG, "AgreementOffer") {
-            self.check_alone(offer, report);
+        let is_root = offer.parent().is_none() && offer.is(WSAG, "AgreementOffer");
+        if is_root || self.items.iter().all(|item| item.location.is_simple()) {
+            self.check_alone(
+                offer,
+                &mut Report {
+                    found,
+                    base: String::new(),
+                },
+            );
             return;
         }
+        // General XPath starts at the root of a document, so an offer inside a message is cut out.
+        let report = &mut Report {
+            found,
+            base: offer.path(),
+        };
         let alone = standalone(offer);
         match Document::build(&alone) {
             Ok(document) => {
@@ -232,11 +241,12 @@ impl CompiledTemplate {
             );
             report.add(offer, ViolationKind::NotEvaluable, message);
         }
+        let view = View::new(offer);
         for item in &self.items {
-            item.check(offer, report);
+            item.check(&view, report);
         }
         for (text, constraint) in &self.constraints {
-            if constraint.evaluate(|name| value_of(offer, name)) == Some(false) {
+            if constraint.evaluate(|name| value_of(&view, name)) == Some(false) {
                 report.add(
                     offer,
                     ViolationKind::Constraint,
@@ -295,7 +305,7 @@ impl Rule {
 /// Where violations of one offer go.
 struct Report<'f> {
     found: &'f mut Vec<Violation>,
-    /// Path of the offer in its message; empty where the offer is the whole document.
+    /// Path of the offer in its message, where it was cut out; else empty.
     base: String,
 }
 
@@ -317,13 +327,12 @@ impl Report<'_> {
 }
 
 impl Item {
-    fn check(&self, offer: Node<'_>, report: &mut Report<'_>) {
-        let tree = offer.tree();
-        let selected = match self.location.select(tree) {
+    fn check(&self, view: &View<'_>, report: &mut Report<'_>) {
+        let selected = match self.location.select(view) {
             Ok(selected) => selected,
             Err(message) => {
                 let message = format!("item {:?} of the template: {message}", self.name);
-                return report.add(offer, ViolationKind::NotEvaluable, message);
+                return report.add(view.offer(), ViolationKind::NotEvaluable, message);
             }
         };
         if let Rule::Content(particle) = &self.rule
@@ -334,12 +343,15 @@ impl Item {
                 "the template demands at least one {} (item {:?})",
                 self.text, self.name
             );
-            return report.add(offer, ViolationKind::Constraint, message);
+            return report.add(view.offer(), ViolationKind::Constraint, message);
         }
-        for id in selected {
-            match Node::new(tree, id) {
-                Some(node) => self.check_element(node, report),
-                None => self.check_value(offer, id, report),
+        for selected in selected {
+            match selected {
+                Selected::Element(node) => self.check_element(node, report),
+                Selected::Attribute(owner, namespace, name, value) => self.check_value(value, report, || {
+                    format!("{}/@{}", owner.path(), crate::reader::qualified(namespace, name))
+                }),
+                Selected::Text(owner, value) => self.check_value(value, report, || owner.path()),
             }
         }
     }
@@ -348,7 +360,7 @@ impl Item {
         match &self.rule {
             Rule::Nothing => {}
             Rule::Value(wanted) => {
-                if let Err(message) = wanted.check(&node.tree().text_content_deep(node.id())) {
+                if let Err(message) = wanted.check(&node.deep_text()) {
                     report.add(node, ViolationKind::Constraint, self.message(&message));
                 }
             }
@@ -361,27 +373,7 @@ impl Item {
     }
 
     /// An attribute or a text that was selected.
-    fn check_value(&self, offer: Node<'_>, id: uppsala::NodeId, report: &mut Report<'_>) {
-        let tree = offer.tree();
-        let parent = tree
-            .parent(id)
-            .and_then(|parent| Node::new(tree, parent))
-            .unwrap_or(offer);
-        let (path, value) = match tree.node_kind(id) {
-            Some(NodeKind::Attribute(name, value)) => {
-                let namespace = name.namespace_uri.as_deref().unwrap_or_default();
-                (
-                    format!(
-                        "{}/@{}",
-                        parent.path(),
-                        crate::reader::qualified(namespace, &name.local_name)
-                    ),
-                    value,
-                )
-            }
-            Some(NodeKind::Text(value) | NodeKind::CData(value)) => (parent.path(), value),
-            _ => return,
-        };
+    fn check_value(&self, value: &str, report: &mut Report<'_>, path: impl Fn() -> String) {
         let checked = match &self.rule {
             Rule::Nothing => Ok(()),
             Rule::Value(wanted) => wanted.check(value),
@@ -390,7 +382,7 @@ impl Item {
             }
         };
         if let Err(message) = checked {
-            report.add_path(&path, ViolationKind::Constraint, self.message(&message));
+            report.add_path(&path(), ViolationKind::Constraint, self.message(&message));
         }
     }
 
@@ -413,14 +405,11 @@ fn standalone(offer: Node<'_>) -> String {
 }
 
 /// What an offer says for a variable of a creation constraint.
-fn value_of(offer: Node<'_>, name: &str) -> Option<Value> {
-    let find = |namespace, local| {
-        offer
-            .descendants()
-            .into_iter()
-            .find(|node| node.is(namespace, local))
+fn value_of(view: &View<'_>, name: &str) -> Option<Value> {
+    let text = |namespace, local| {
+        view.find(namespace, local)
+            .map(|node| collapse(&node.text()).into_owned())
     };
-    let text = |namespace, local| find(namespace, local).map(|node| collapse(&node.text()).into_owned());
     match name {
         "ready" => text(ARP, "StartTime")?.parse().ok().map(Value::DateTime),
         "deadline" => text(ARP, "EndTime")?.parse().ok().map(Value::DateTime),
@@ -429,7 +418,7 @@ fn value_of(offer: Node<'_>, name: &str) -> Option<Value> {
             Some(Value::Duration(Duration::from_seconds(seconds)))
         }
         "nodes" => {
-            let range = job::read_range(&mut Check::default(), find(JSDL, "TotalResourceCount")?);
+            let range = job::read_range(&mut Check::default(), view.find(JSDL, "TotalResourceCount")?);
             // A range is decided by its greatest size, since any size up to it may be granted.
             let (least, greatest) = range.whole_numbers().ok()?;
             Some(Value::Number(f64::from(greatest.unwrap_or(least))))

@@ -1,0 +1,225 @@
+//! The schemas and the typed reader say the same of every document.
+
+mod support;
+
+use support::{Chance, names, text, xmllint};
+use uppsala::{NodeId, NodeKind, QName};
+use wsag::{Document, Violation, ViolationKind, read};
+
+#[test]
+fn the_schemas_accept_every_valid_message_and_template() {
+    let mut documents: Vec<Vec<u8>> = names("").iter().map(|name| text(name).into_bytes()).collect();
+    documents.push(wsag::templates::ADVANCE_RESERVATION.into());
+    let Some(verdicts) = xmllint(&documents, true, "valid") else {
+        return;
+    };
+    for (name, valid) in names("")
+        .iter()
+        .map(String::as_str)
+        .chain(["the built-in template"])
+        .zip(verdicts)
+    {
+        assert!(valid, "{name} is valid and the schemas refuse it");
+    }
+}
+
+#[test]
+fn the_schemas_refuse_every_invalid_message() {
+    let names = names("negative");
+    let documents: Vec<Vec<u8>> = names
+        .iter()
+        .map(|name| text(&format!("negative/{name}")).into_bytes())
+        .collect();
+    let Some(verdicts) = xmllint(&documents, true, "negative") else {
+        return;
+    };
+    for (name, valid) in names.iter().zip(verdicts) {
+        assert!(!valid, "{name} is invalid and the schemas accept it");
+    }
+}
+
+/// Values that are right somewhere and wrong elsewhere.
+const VALUES: [&str; 30] = [
+    "",
+    " ",
+    "0",
+    "1",
+    "-1",
+    "2.5",
+    "1e3",
+    "INF",
+    "NaN",
+    "+7",
+    "4294967296",
+    "99999999999999999999",
+    "true",
+    "maybe",
+    "2026-01-10T08:00:00Z",
+    "2026-01-10T08:00:00",
+    "2026-01-10T24:00:00Z",
+    "2026-02-29T00:00:00Z",
+    "2026-01-10T08:00:00+0100",
+    "2026-01-10T08:00:00.25+14:00",
+    " 2026-01-10T08:00:00Z ",
+    "PT1H",
+    "P1W",
+    "P",
+    "P1Y2M3DT4H5M6.7S",
+    "AgreementResponder",
+    "ServiceProvider",
+    "Ready",
+    "EUR",
+    "a\nb",
+];
+
+/// A document with one to three changes of structure or value.
+fn mutate(text: &str, chance: &mut Chance) -> String {
+    let mut tree = uppsala::parse(text).expect("samples are well-formed");
+    for _ in 0..=chance.below(3) {
+        let root = tree.document_element().expect("samples have a root");
+        let elements: Vec<NodeId> = std::iter::once(root)
+            .chain(tree.descendants(root))
+            .filter(|id| tree.element(*id).is_some())
+            .collect();
+        let target = *chance.pick(&elements);
+        let other = *chance.pick(&elements);
+        let parent = tree.parent(target).filter(|_| target != root);
+        match chance.below(11) {
+            0 => {
+                if let Some(parent) = parent {
+                    tree.remove_child(parent, target);
+                }
+            }
+            1 => {
+                if let (Some(parent), Some(copy)) = (parent, tree.clone().import_copy(&mut tree, target)) {
+                    tree.insert_after(parent, copy, target);
+                }
+            }
+            2 => {
+                if let (Some(parent), Some(next)) = (parent, tree.next_sibling(target)) {
+                    tree.detach(target);
+                    tree.insert_after(parent, target, next);
+                }
+            }
+            3 => {
+                let name = tree.element(other).expect("it is an element").name.clone();
+                if target != root {
+                    tree.element_mut(target).expect("it is an element").name = name;
+                }
+            }
+            4 | 5 => {
+                let leaf = tree.children(target).iter().all(|id| tree.element(*id).is_none());
+                if leaf {
+                    for child in tree.children(target) {
+                        tree.detach(child);
+                    }
+                    let node = tree.create_text(*chance.pick(&VALUES));
+                    tree.append_child(target, node);
+                }
+            }
+            6 => {
+                let element = tree.element_mut(target).expect("it is an element");
+                if let Some(attribute) = element.attributes.first_mut() {
+                    attribute.value = (*chance.pick(&VALUES)).into();
+                }
+            }
+            7 => {
+                let element = tree.element_mut(target).expect("it is an element");
+                element
+                    .attributes
+                    .truncate(element.attributes.len().saturating_sub(1));
+            }
+            8 => {
+                let element = tree.element_mut(target).expect("it is an element");
+                element.set_attribute(QName::local("extra"), "1".into());
+            }
+            9 => {
+                let node = tree.create_text("stray");
+                tree.append_child(target, node);
+            }
+            _ => {
+                let node = tree.create_element(QName::full("q", "urn:q", "foreign"));
+                tree.declare_namespace(node, Some("q"), "urn:q");
+                tree.append_child(target, node);
+            }
+        }
+    }
+    tree.to_xml()
+}
+
+/// A deep copy of a node inside its own tree.
+trait ImportCopy {
+    fn import_copy(&self, into: &mut uppsala::Document<'_>, node: NodeId) -> Option<NodeId>;
+}
+
+impl ImportCopy for uppsala::Document<'_> {
+    fn import_copy(&self, into: &mut uppsala::Document<'_>, node: NodeId) -> Option<NodeId> {
+        matches!(self.node_kind(node), Some(NodeKind::Element(_)))
+            .then(|| into.import_subtree(self, node))
+            .flatten()
+    }
+}
+
+#[test]
+fn the_reader_and_the_schemas_agree_on_mutants_of_every_message() {
+    let mut chance = Chance(0x5EED);
+    let negotiation = |name: &&String| name.contains("negoti") || name.contains("advertise");
+    let mut sources: Vec<String> = names("")
+        .iter()
+        .filter(|name| !negotiation(name))
+        .map(|name| text(name))
+        .collect();
+    sources.extend(RICH.iter().map(|text| (*text).to_owned()));
+    let mutants: Vec<String> = (0..3_000)
+        .map(|index| mutate(&sources[index % sources.len()], &mut chance))
+        .collect();
+    let documents: Vec<Vec<u8>> = mutants.iter().map(|text| text.clone().into_bytes()).collect();
+    let Some(verdicts) = xmllint(&documents, true, "mutants") else {
+        return;
+    };
+    let mut accepted = 0;
+    let mut disagreements = std::collections::BTreeMap::new();
+    for (text, valid) in mutants.iter().zip(verdicts) {
+        let document = Document::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        match read(&document) {
+            Ok(_) if valid => accepted += 1,
+            Ok(_) => {
+                disagreements.insert("the reader accepts what the schemas refuse".to_owned(), text);
+            }
+            Err(violations) if valid && violations.0.iter().any(|violation| !is_stricter(violation)) => {
+                disagreements.insert(
+                    format!("the reader refuses what the schemas accept: {violations}"),
+                    text,
+                );
+            }
+            Err(_) => {}
+        }
+    }
+    let all: Vec<String> = disagreements
+        .into_iter()
+        .map(|(what, text)| format!("{what}\n{text}"))
+        .collect();
+    assert!(
+        all.is_empty(),
+        "{} kinds of disagreement:\n{}",
+        all.len(),
+        all.join("\n\n")
+    );
+    assert!(
+        accepted > 100,
+        "too few mutants are still valid to say anything: {accepted}"
+    );
+}
+
+/// Whether the reader refuses on purpose, or rightly, what xmllint accepts.
+fn is_stricter(violation: &Violation) -> bool {
+    // Critical extensions that nobody knows are well-formed for a schema.
+    violation.kind == ViolationKind::UnknownExtension
+        // A schema cannot exclude two namespaces from a wildcard.
+        || violation.message.starts_with("an element of WS-Agreement itself")
+        // libxml2 lets an element of the schema's own namespace follow a wildcard for other namespaces.
+        || violation.message.starts_with("wsag:NoncriticalExtension or the end of")
+}
+
+/// Documents with every part that the samples do not have.
+const RICH: [&str; 1] = [include_str!("rich/offer.xml")];
