@@ -4,12 +4,14 @@ mod agreements;
 mod bench;
 mod client;
 mod config;
+mod key;
 mod offer;
 mod output;
 mod serve;
 mod show;
 mod templates;
 mod terminate;
+mod verify;
 mod watch;
 
 use std::path::PathBuf;
@@ -59,6 +61,10 @@ enum Command {
     Output(output::Options),
     /// Measure a part of Bespeak by itself.
     Bench(bench::Options),
+    /// Make, list and revoke API keys, in the store itself.
+    Key(key::Options),
+    /// Check from the database alone that what is stored can be.
+    Verify(verify::Options),
     /// Watch over one job: started by the service, not by people.
     #[command(hide = true)]
     Supervise {
@@ -136,7 +142,16 @@ impl Failure {
 
 impl From<crate::store::Error> for Failure {
     fn from(error: crate::store::Error) -> Self {
-        Self::Unavailable(error.to_string())
+        use crate::store::Error;
+        match error {
+            Error::Address(_) => Self::Usage(error.to_string()),
+            Error::Conflict(_) | Error::Corrupt(_) | Error::Schema(_) => Self::Refused(error.to_string()),
+            Error::Unavailable(_)
+            | Error::Unknown(_)
+            | Error::LeaseHeld(_)
+            | Error::LeaseLost
+            | Error::Database(_) => Self::Unavailable(error.to_string()),
+        }
     }
 }
 
@@ -166,6 +181,8 @@ pub fn run() -> ExitCode {
             Command::Watch(options) => watch::run(options).await,
             Command::Terminate(options) => terminate::run(options).await,
             Command::Output(options) => output::run(options).await,
+            Command::Key(options) => key::run(options).await,
+            Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. } | Command::Launch { .. } | Command::Bench(_) => Ok(()),
         }
     });

@@ -39,9 +39,16 @@ const POSTGRES_SESSION: [(&str, &str); 7] = [
 const POSTGRES_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
 
-pub(super) async fn connect(url: &str) -> Result<Inner, Error> {
+/// What to do about a SQLite file that is not there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Missing {
+    Create,
+    Refuse,
+}
+
+pub(super) async fn connect(url: &str, missing: Missing) -> Result<Inner, Error> {
     if let Some(path) = url.strip_prefix("sqlite:") {
-        return sqlite(Path::new(path.strip_prefix("//").unwrap_or(path))).await;
+        return sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)), missing).await;
     }
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return postgres(url).await;
@@ -52,8 +59,8 @@ pub(super) async fn connect(url: &str) -> Result<Inner, Error> {
     ))
 }
 
-async fn sqlite(path: &Path) -> Result<Inner, Error> {
-    let path = create(path).map_err(|error| {
+async fn sqlite(path: &Path, missing: Missing) -> Result<Inner, Error> {
+    let path = create(path, missing).map_err(|error| {
         Error::Address(format!(
             "cannot open the database file {}: {error}",
             path.display()
@@ -88,9 +95,9 @@ async fn sqlite(path: &Path) -> Result<Inner, Error> {
 
 /// Creates the file where it is missing, so that it is private from its first moment; SQLite gives its log the same
 /// permissions. Answers with the file's real path: two names of one file must not be two locks.
-fn create(path: &Path) -> std::io::Result<PathBuf> {
+fn create(path: &Path, missing: Missing) -> std::io::Result<PathBuf> {
     OpenOptions::new()
-        .create(true)
+        .create(matches!(missing, Missing::Create))
         .truncate(false)
         .read(true)
         .write(true)

@@ -39,6 +39,7 @@ pub use resources::ResourceRow;
 pub use rows::hex;
 pub use verify::{Finding, Invariant};
 
+use connect::Missing;
 use engine::{Dialect, Value, execute, fetch};
 use rows::Columns;
 
@@ -98,8 +99,20 @@ impl Store {
     /// # Errors
     /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
     pub async fn open(url: &str) -> Result<Self, Error> {
+        Self::open_file(url, Missing::Create).await
+    }
+
+    /// The same, where a SQLite file that is missing is a mistake.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub async fn open_existing(url: &str) -> Result<Self, Error> {
+        Self::open_file(url, Missing::Refuse).await
+    }
+
+    async fn open_file(url: &str, missing: Missing) -> Result<Self, Error> {
         let store = Self {
-            inner: Arc::new(connect::connect(url).await?),
+            inner: Arc::new(connect::connect(url, missing).await?),
         };
         on!(store, database => migrations::run(database).await)?;
         Ok(store)

@@ -4,6 +4,7 @@ mod access;
 mod dispatcher;
 mod execution;
 mod licences;
+mod operator_commands;
 mod random_domain;
 mod store;
 mod support;
