@@ -1,11 +1,21 @@
 //! One test binary, a module a topic.
 
 mod access;
+mod commands;
+mod configuration;
 mod dispatcher;
+mod examples;
 mod execution;
+mod hostile;
+mod lasting;
 mod licences;
+mod messages;
 mod operator_commands;
+mod permissions;
 mod random_domain;
+mod running;
+mod serving;
+mod slow;
 mod store;
 mod support;
 mod tidy;

@@ -1,28 +1,53 @@
-//! What the tests stand on: a real PostgreSQL, real servers, offers, schemas.
+//! What the tests stand on: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
+pub(crate) mod client;
+pub(crate) mod offers;
 pub(crate) mod postgres;
 pub(crate) mod random;
+pub(crate) mod server;
 pub(crate) mod stores;
+pub(crate) mod xml;
 
+use std::fs;
 use std::future::Future;
+use std::io::{Read, Seek, SeekFrom};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs a future to its end from any test, also from inside another runtime.
+/// How long to wait between two looks at something that will change.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Runs a test's future on a runtime of its own.
+pub(crate) fn run<F: Future>(test: F) -> F::Output {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime can be made")
+        .block_on(test)
+}
+
+/// Runs a future to its end from any thread, also from inside another runtime.
 pub(crate) fn block_on<F>(future: F) -> F::Output
 where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    thread::spawn(|| {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime can be made")
-            .block_on(future)
+    thread::spawn(|| run(future))
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The size of a test: its own for every change, or what a variable of the environment asks for before a release.
+///
+/// # Panics
+/// Where the variable is set and no number.
+pub(crate) fn size(variable: &str, every_change: usize) -> usize {
+    std::env::var(variable).map_or(every_change, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is {text:?}, a whole number is expected"))
     })
-    .join()
-    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Whether `done` holds before the deadline; asked again and again.
@@ -35,6 +60,61 @@ pub(crate) fn poll_until(deadline: Duration, mut done: impl FnMut() -> bool) -> 
         if started.elapsed() >= deadline {
             return false;
         }
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// How a command ended and what it wrote; it is killed when it has not ended by the deadline.
+pub(crate) fn output_of(command: &mut Command, deadline: Duration) -> Output {
+    let (mut stdout, mut stderr) = (temporary_file(), temporary_file());
+    let mut process = command
+        .stdin(Stdio::null())
+        .stdout(stdout.try_clone().expect("a second handle"))
+        .stderr(stderr.try_clone().expect("a second handle"))
+        .spawn()
+        .expect("the command can be run");
+    let ended = || !matches!(process.try_wait(), Ok(None));
+    if !poll_until(deadline, ended) {
+        process.kill().expect("a child can be killed");
+    }
+    let status = process.wait().expect("a child can be waited for");
+    Output {
+        status,
+        stdout: written(&mut stdout),
+        stderr: written(&mut stderr),
+    }
+}
+
+fn temporary_file() -> fs::File {
+    tempfile::tempfile().expect("a temporary file")
+}
+
+fn written(file: &mut fs::File) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0)).expect("a file has a start");
+    file.read_to_end(&mut bytes)
+        .expect("a temporary file can be read");
+    bytes
+}
+
+/// What `look` finds before the deadline; asked again and again.
+///
+/// # Panics
+/// With what it waited for, when that does not come.
+pub(crate) async fn eventually<T>(
+    what: &str,
+    deadline: Duration,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(
+            started.elapsed() < deadline,
+            "waited {deadline:?} in vain for {what}"
+        );
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

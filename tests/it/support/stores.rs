@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{block_on, postgres};
+use super::{postgres, run};
 
 /// An empty database that goes with this value.
 #[derive(Debug)]
@@ -44,14 +44,12 @@ impl TestDatabase {
 }
 
 /// Runs a test on a database.
-pub(crate) fn with<F, R>(database: TestDatabase, fact: F)
+pub(crate) fn with<F, R>(database: &TestDatabase, fact: F)
 where
-    F: FnOnce(String) -> R + Send + 'static,
-    R: Future<Output = ()> + Send + 'static,
+    F: FnOnce(String) -> R,
+    R: Future<Output = ()>,
 {
-    let url = database.url().to_owned();
-    block_on(async move { fact(url).await });
-    drop(database);
+    run(fact(database.url().to_owned()));
 }
 
 /// Makes two tests of each function: it is given the address of an empty database, of SQLite and of Postgres.
@@ -60,13 +58,13 @@ macro_rules! on_both_engines {
         mod sqlite {
             $(#[test]
             fn $fact() {
-                crate::support::stores::with(crate::support::stores::TestDatabase::sqlite(), super::$fact);
+                crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$fact);
             })+
         }
         mod postgres {
             $(#[test]
             fn $fact() {
-                crate::support::stores::with(crate::support::stores::TestDatabase::postgres(), super::$fact);
+                crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$fact);
             })+
         }
     };

@@ -1,0 +1,88 @@
+//! A wrong configuration is refused at start, with the key and what was expected.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::support::output_of;
+
+/// A service that has not refused its configuration by then has taken it.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Configurations that are wrong, and what the message must name.
+const WRONG: &[(&str, &[&str])] = &[
+    ("resources = 4\n", &["resources"]),
+    ("horizon_days = 0\n", &["horizon_days", "1 to"]),
+    ("horizon_days = \"long\"\n", &["horizon_days"]),
+    (
+        "[[resource]]\nname = \"local\"\nkind = \"cloud\"\n",
+        &["kind", "local", "cloud"],
+    ),
+    (
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 0\n",
+        &["nodes", "1 to"],
+    ),
+    (
+        "[[resource]]\nname = \"a b\"\nkind = \"local\"\n",
+        &["name", "a b"],
+    ),
+    ("[limits]\nheader_seconds = 0\n", &["header_seconds", "1 to"]),
+    ("[limits]\npatience = 3\n", &["patience"]),
+    (
+        "[[application]]\nname = \"x\"\nprogram = \"relative\"\n",
+        &["program", "absolute"],
+    ),
+    ("[[application]]\nname = \"x\"\n", &["program"]),
+    (
+        "[[template]]\nfile = \"nowhere.xml\"\n",
+        &["template", "nowhere.xml"],
+    ),
+    ("not toml", &["bespeak.toml"]),
+];
+
+#[test]
+fn a_wrong_configuration_is_refused_with_its_key_and_what_was_expected() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (text, named) in WRONG {
+        fs::write(folder.path().join("bespeak.toml"), text).expect("a file can be written");
+        let (code, errors) = serve(&folder, &["--config", "bespeak.toml"]);
+        assert_eq!(code, Some(2), "{text}: {errors}");
+        for name in *named {
+            assert!(errors.contains(name), "{text}: {name} is not named: {errors}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_option_is_refused_with_its_name() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (arguments, named) in [
+        (&["--listen", "everywhere"][..], "--listen"),
+        (&["--database-url", "mysql://localhost/x"], "database address"),
+        (&["--config", "nowhere.toml"], "nowhere.toml"),
+        (&["--no-such-option"], "--no-such-option"),
+    ] {
+        let (code, errors) = serve(&folder, arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(named), "{arguments:?}: {errors}");
+    }
+}
+
+/// Runs `serve` where it must end by itself; its exit status and what it says.
+fn serve(folder: &tempfile::TempDir, arguments: &[&str]) -> (Option<i32>, String) {
+    let listen = if arguments.contains(&"--listen") {
+        &[][..]
+    } else {
+        &["--listen", "127.0.0.1:0"]
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+    command
+        .current_dir(folder)
+        .env_remove("BESPEAK_CONFIG")
+        .args(["serve", "--data-dir", "data"]);
+    let output = output_of(command.args(listen).args(arguments), DEADLINE);
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}

@@ -1,0 +1,253 @@
+//! Every message of `tests/messages/`: what is ours to answer is answered, what is wrong is refused with its place.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::support::offers::{file, moved};
+use crate::support::run;
+use crate::support::server::Server;
+
+/// What messages are told that are known, and not an offer.
+const FOR_ANOTHER_ADDRESS: &str = "expected wsag:AgreementOffer or wsag:CreateAgreementInput";
+
+/// Every message as it is posted to `/agreements` where `m01` is the template: the status, and what the answer names.
+///
+/// The constraint and the condition of `m01` are in no language that is known here, so that offers made from it are
+/// refused for these; what is not an offer is told what is expected.
+const POSTED: &[(&str, u16, &str)] = &[
+    ("m01-template", 422, FOR_ANOTHER_ADDRESS),
+    (
+        "m02-agreement-offer",
+        422,
+        "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:GuaranteeTerm/wsag:QualifyingCondition",
+    ),
+    (
+        "m03-create-agreement-input",
+        422,
+        "from negotiated offers are not offered",
+    ),
+    ("m04-create-agreement-response", 422, FOR_ANOTHER_ADDRESS),
+    (
+        "m05-create-pending-agreement-input",
+        422,
+        "pending agreements are not offered",
+    ),
+    ("m06-accept-agreement-input", 422, FOR_ANOTHER_ADDRESS),
+    ("m07-reject-agreement-input", 422, FOR_ANOTHER_ADDRESS),
+    ("m08-terminate-input", 422, FOR_ANOTHER_ADDRESS),
+    ("m09-agreement-properties", 422, FOR_ANOTHER_ADDRESS),
+    ("m10-agreement-factory-properties", 422, FOR_ANOTHER_ADDRESS),
+    ("m11-continuing-fault", 422, FOR_ANOTHER_ADDRESS),
+    (
+        "m12-initiate-negotiation-input",
+        422,
+        "/wsag-neg:InitiateNegotiationInput",
+    ),
+    (
+        "m13-initiate-negotiation-output",
+        422,
+        "/wsag-neg:InitiateNegotiationOutput",
+    ),
+    ("m14-negotiate-input", 422, "/wsag-neg:NegotiateInput"),
+    ("m15-negotiate-output", 422, "/wsag-neg:NegotiateOutput"),
+    ("m16-advertise-input", 422, "/wsag-neg:AdvertiseInput"),
+    ("m17-negotiation-terminate-input", 422, "/wsag-neg:TerminateInput"),
+    (
+        "m18-initiate-renegotiation-input",
+        422,
+        "/wsag-neg:InitiateNegotiationInput",
+    ),
+    (
+        "m19-create-renegotiated-agreement-input",
+        422,
+        "from negotiated offers are not offered",
+    ),
+    (
+        "m20-negotiation-properties",
+        422,
+        "/wsag-neg:NegotiationProperties",
+    ),
+    (
+        "o01-offer-sleep",
+        422,
+        "/wsag:AgreementOffer/wsag:Context/wsag:TemplateId",
+    ),
+    (
+        "edge-duplicate-names",
+        422,
+        "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]",
+    ),
+    ("edge-empty-terms", 422, "/wsag:AgreementOffer/wsag:Context"),
+    (
+        "edge-end-before-start",
+        422,
+        "/arp:AllocationTimeConstraint/arp:EndTime",
+    ),
+    ("negative/bad-agreement-root", 422, "/wsag:Agreement"),
+    (
+        "negative/bad-context-order",
+        422,
+        "/wsag:AgreementOffer/wsag:Context/wsag:TemplateId",
+    ),
+    (
+        "negative/bad-empty-all",
+        422,
+        "/wsag:AgreementOffer/wsag:Terms/wsag:All",
+    ),
+    (
+        "negative/bad-negoffer-no-constraints",
+        422,
+        "/wsag-neg:NegotiateInput",
+    ),
+    (
+        "negative/bad-no-business-value-list",
+        422,
+        "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:GuaranteeTerm",
+    ),
+    (
+        "negative/bad-sdt-two-children",
+        422,
+        "/wsag:ServiceDescriptionTerm[2]/arp:AllocationTimeConstraint[2]",
+    ),
+    (
+        "negative/bad-sdt-unknown-content",
+        422,
+        "/wsag:ServiceDescriptionTerm[2]/z:foo",
+    ),
+    (
+        "negative/bad-state-then-extension",
+        422,
+        "/wsag:AgreementProperties/wsag:AgreementState/s:SupersededBy",
+    ),
+    ("negative/bad-template-no-constraints", 422, "/wsag:Template"),
+    ("negative/bad-terminate-empty", 422, "/wsag:TerminateInput"),
+    (
+        "negative/bad-unqualified-attribute",
+        422,
+        "/wsag:AgreementOffer/@AgreementId",
+    ),
+];
+
+/// A service with 64 nodes whose one template this is.
+fn server_with(template: &str) -> (TempDir, Server) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("template.xml");
+    fs::write(&path, template).expect("a file can be written");
+    let configuration = format!(
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 64\n\n[[template]]\nfile = \"{}\"\n",
+        path.display()
+    );
+    let server = Server::configured(None, &configuration);
+    (folder, server)
+}
+
+/// A message with its windows moved to the days that come.
+fn message(name: &str) -> String {
+    moved(&file(&format!("tests/messages/{name}.xml")))
+}
+
+/// The same with a constraint and a condition of our own language in place of those that nobody defines.
+fn evaluable(document: &str) -> String {
+    document
+        .replace("Duration &lt;= EndTime - StartTime", "ready lt deadline")
+        .replace("ActualStart != null", "started ge ready")
+        .replace("ActualStart le AgreedStart", "started le planned_start")
+}
+
+#[test]
+fn every_message_is_answered_or_refused_with_its_place() {
+    run(async {
+        let (_folder, server) = server_with(&message("m01-template"));
+        let client = server.client();
+        let mut wrong = Vec::new();
+        for (name, status, named) in POSTED {
+            let answer = client.post("/agreements", message(name)).await;
+            if answer.status.as_u16() != *status || !answer.body.contains(named) {
+                wrong.push(format!("{name}: expected {status} and {named}: {answer:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    });
+}
+
+#[test]
+fn offers_of_a_template_that_can_be_evaluated_are_answered() {
+    run(async {
+        let (_folder, server) = server_with(&evaluable(&message("m01-template")));
+        let client = server.client();
+        let template = client.get("/templates/1").await;
+        assert_eq!(template.status.as_u16(), 200, "{template:?}");
+        // An offer that comes from a negotiation needs one; without the extension it stands for itself.
+        let input = evaluable(&message("m03-create-agreement-input"));
+        let (before, extension) = input
+            .split_once("<wsag-neg:NegotiationExtension")
+            .expect("m03 has one");
+        let (_, after) = extension
+            .split_once("</wsag-neg:NegotiationExtension>")
+            .expect("it ends");
+        for offer in [
+            evaluable(&message("m02-agreement-offer")),
+            format!("{before}{after}"),
+        ] {
+            let id = client.post("/agreements", offer).await.created();
+            let shown = client.get(&format!("/agreements/{id}")).await;
+            assert_eq!(shown.text("State"), "Observed", "{shown:?}");
+        }
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn the_first_offer_is_accepted_and_terminated_by_the_messages_as_they_stand() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = client
+            .post("/agreements", message("o01-offer-sleep"))
+            .await
+            .created();
+        let answer = client
+            .post(
+                &format!("/agreements/{id}/terminate"),
+                message("m08-terminate-input"),
+            )
+            .await;
+        assert_eq!(answer.status.as_u16(), 200, "{answer:?}");
+        let id = client
+            .post("/agreements", message("o01-offer-sleep"))
+            .await
+            .created();
+        for name in [
+            "negative/bad-terminate-empty",
+            "m17-negotiation-terminate-input",
+            "m02-agreement-offer",
+        ] {
+            let answer = client
+                .post(&format!("/agreements/{id}/terminate"), message(name))
+                .await;
+            assert_eq!(answer.status.as_u16(), 422, "{name}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn every_message_is_in_the_table() {
+    let listed: BTreeSet<String> = POSTED
+        .iter()
+        .map(|(message, ..)| format!("{message}.xml"))
+        .collect();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages");
+    let names = |sub: &str| -> Vec<String> {
+        let entries = fs::read_dir(format!("{folder}/{sub}"))
+            .expect("the messages")
+            .flatten();
+        entries
+            .filter(|entry| entry.path().is_file())
+            .filter_map(|entry| Some(format!("{sub}{}", entry.file_name().to_str()?)))
+            .collect()
+    };
+    let there: BTreeSet<String> = names("").into_iter().chain(names("negative/")).collect();
+    assert_eq!(listed, there);
+}

@@ -1,0 +1,153 @@
+//! Who may: every operation without a key, with a revoked one, by another party, by the right one.
+
+use std::collections::BTreeSet;
+
+use reqwest::{Method, StatusCode};
+
+use crate::support::client::Client;
+use crate::support::offers::{Offer, file, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+/// Every operation that needs a key, as the router has it; the last one ends the agreement that the others are about.
+const KEYED: &[(Method, &str)] = &[
+    (Method::GET, "/templates"),
+    (Method::GET, "/templates/{id}"),
+    (Method::GET, "/agreements"),
+    (Method::POST, "/agreements"),
+    (Method::GET, "/agreements/{id}"),
+    (Method::GET, "/agreements/{id}/state"),
+    (Method::GET, "/agreements/{id}/terms"),
+    (Method::GET, "/agreements/{id}/context"),
+    (Method::GET, "/agreements/{id}/service-terms"),
+    (Method::GET, "/agreements/{id}/guarantee-terms"),
+    (Method::GET, "/agreements/{id}/events"),
+    (Method::GET, "/agreements/{id}/files/{name}"),
+    (Method::POST, "/agreements/{id}/terminate"),
+];
+
+/// Every operation that needs none.
+const OPEN: &[&str] = &["/healthz", "/readyz"];
+
+/// The whole input of any POST here: an offer, or a reason to terminate.
+fn input(path: &str) -> String {
+    if path.ends_with("/terminate") {
+        return "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
+                <r:Reason xmlns:r=\"urn:example:reason\"/></wsag:TerminateInput>"
+            .to_owned();
+    }
+    let later = hours_ahead(3);
+    Offer::reserve(1, 60).within(later, later + 3_600).xml()
+}
+
+on_both_engines!(
+    every_operation_asks_for_a_key_and_shows_a_party_its_own_only,
+    a_list_holds_what_is_ones_own
+);
+
+async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: String) {
+    let server = Server::start(&url);
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let biology = server.client_with(&server.key_for("biology", "consumer"));
+    let nobody = server.client_with("");
+    let unknown = server.client_with(&"x".repeat(server.key().len()));
+    let id = physics
+        .post("/agreements", input("/agreements"))
+        .await
+        .created()
+        .to_string();
+    for (method, route) in KEYED {
+        let path = concrete(route, &id);
+        for stranger in [&nobody, &unknown] {
+            let answer = ask(stranger, method, &path).await;
+            assert_eq!(answer, StatusCode::UNAUTHORIZED, "{method} {route} without a key");
+        }
+        if path.contains(&id) {
+            assert_eq!(
+                ask(&biology, method, &path).await,
+                StatusCode::NOT_FOUND,
+                "{method} {route} by another party"
+            );
+        }
+    }
+    for (method, route) in KEYED {
+        let answer = ask(&physics, method, &concrete(route, &id)).await;
+        assert!(answer.is_success(), "{method} {route} by its own party: {answer}");
+    }
+    for path in OPEN {
+        assert_eq!(
+            ask(&nobody, &Method::GET, path).await,
+            StatusCode::OK,
+            "{path} needs no key"
+        );
+    }
+}
+
+#[test]
+fn every_route_of_the_api_is_in_these_tables() {
+    let known: BTreeSet<&str> = KEYED
+        .iter()
+        .map(|(_, route)| *route)
+        .chain(OPEN.iter().copied())
+        .collect();
+    let router = file("src/http/mod.rs");
+    let routes: BTreeSet<&str> = router
+        .split(".route(")
+        .skip(1)
+        .map(|rest| rest.split('"').nth(1).expect("a route begins with its path"))
+        .collect();
+    assert_eq!(known, routes);
+}
+
+/// The path of a route about the agreement `id`.
+fn concrete(route: &str, id: &str) -> String {
+    let id = if route.starts_with("/templates") {
+        "advance-reservation"
+    } else {
+        id
+    };
+    route.replace("{id}", id).replace("{name}", "stdout")
+}
+
+async fn a_list_holds_what_is_ones_own(url: String) {
+    let server = Server::start(&url);
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let biology = server.client_with(&server.key_for("biology", "consumer"));
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        made.push(
+            physics
+                .post("/agreements", input("/agreements"))
+                .await
+                .created()
+                .to_string(),
+        );
+    }
+    biology.post("/agreements", input("/agreements")).await.created();
+    let mut listed = Vec::new();
+    let mut path = "/agreements?limit=2".to_owned();
+    loop {
+        let page = physics.get_json(&path).await;
+        let agreements = page["agreements"].as_array().expect("a list");
+        assert!(agreements.len() <= 2, "a page of two: {page}");
+        listed.extend(
+            agreements
+                .iter()
+                .map(|agreement| agreement["id"].as_str().unwrap_or_default().to_owned()),
+        );
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/agreements?limit=2&after={next}");
+    }
+    made.reverse();
+    assert_eq!(listed, made, "newest first, each once, nobody else's");
+}
+
+async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
+    let mut request = client.request(method.clone(), path);
+    if *method == Method::POST {
+        request = request
+            .header("content-type", "application/xml")
+            .body(input(path));
+    }
+    client.send(request).await.status
+}

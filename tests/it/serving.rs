@@ -1,0 +1,182 @@
+//! What an operator and a client rely on around every request: keys, ids, statuses, stops and starts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+
+use crate::support::offers::{Offer, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+use crate::support::{eventually, run};
+
+/// The largest body that is read, in bytes.
+const BODY_MAX: usize = 256 * 1_024;
+
+on_both_engines!(
+    a_running_job_is_followed_on_over_a_restart,
+    a_second_service_on_the_same_store_does_not_start,
+);
+
+async fn a_running_job_is_followed_on_over_a_restart(url: String) {
+    let mut server = Server::start(&url);
+    let id = server
+        .client()
+        .post("/agreements", Offer::sleep(8, 60).xml())
+        .await
+        .created();
+    let path = format!("/agreements/{id}");
+    let state = async |server: &Server, wanted: &str| {
+        let client = server.client();
+        eventually(
+            &format!("{wanted} of {id}"),
+            Duration::from_secs(30),
+            async || {
+                let shown = client.get_json(&path).await;
+                (shown["serviceState"] == wanted && shown["started"].is_string()).then_some(shown)
+            },
+        )
+        .await
+    };
+    let before = state(&server, "Processing").await;
+    assert!(
+        server.stop().success(),
+        "a service that is asked to stop ends well"
+    );
+    server.restart();
+    let after = state(&server, "Processing").await;
+    assert_eq!(before["started"], after["started"], "it is the same process");
+    server.kill9();
+    server.restart();
+    let over = state(&server, "Completed").await;
+    assert_eq!(over["started"], before["started"]);
+    assert_eq!(over["outcome"], "completed", "{over}");
+    assert_eq!(over["exitStatus"], 0, "{over}");
+    server.assert_verified();
+}
+
+async fn a_second_service_on_the_same_store_does_not_start(url: String) {
+    let server = Server::start(&url);
+    let second = server.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert!(!second.status.success(), "two services work on one store");
+    assert!(!second.stderr.is_empty(), "it does not say why it does not start");
+    server
+        .client()
+        .post("/agreements", Offer::reserve(1, 60).xml())
+        .await
+        .created();
+}
+
+#[test]
+fn the_operator_key_is_alone_in_its_file_and_nobody_else_may_read_it() {
+    let server = Server::local();
+    let path = server.data_dir().join("operator.key");
+    let mode = fs::metadata(&path)
+        .expect("the file is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600, "mode {mode:o}");
+    let text = fs::read_to_string(&path).expect("the file can be read");
+    assert_eq!(text.split_whitespace().count(), 1, "it holds more than the key");
+}
+
+#[test]
+fn what_cannot_be_served_is_told_by_its_status() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let offer = Offer::reserve(1, 60).xml();
+        let post = |media_type: &'static str| {
+            client
+                .request(Method::POST, "/agreements")
+                .header("content-type", media_type)
+                .body(offer.clone())
+        };
+        let blank = " ".repeat(BODY_MAX);
+        for (what, request, status) in [
+            (
+                "nothing here",
+                client.request(Method::GET, "/nothing"),
+                StatusCode::NOT_FOUND,
+            ),
+            (
+                "no such template",
+                client.request(Method::GET, "/templates/none"),
+                StatusCode::NOT_FOUND,
+            ),
+            (
+                "no id",
+                client.request(Method::GET, "/agreements/none"),
+                StatusCode::NOT_FOUND,
+            ),
+            (
+                "not offered",
+                client.request(Method::POST, "/negotiations"),
+                StatusCode::NOT_FOUND,
+            ),
+            (
+                "no such method",
+                client.request(Method::DELETE, "/templates"),
+                StatusCode::METHOD_NOT_ALLOWED,
+            ),
+            (
+                "no such type",
+                post("application/xml").header("accept", "image/png"),
+                StatusCode::NOT_ACCEPTABLE,
+            ),
+            ("not read", post("image/png"), StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            (
+                "too large",
+                post("application/xml").body(blank.clone() + &offer),
+                StatusCode::PAYLOAD_TOO_LARGE,
+            ),
+            ("empty", post("application/xml").body(""), StatusCode::BAD_REQUEST),
+            (
+                "bad query",
+                client.request(Method::GET, "/agreements?limit=many"),
+                StatusCode::BAD_REQUEST,
+            ),
+        ] {
+            let answer = client.send(request).await;
+            assert_eq!(answer.status, status, "{what}: {answer:?}");
+        }
+        // curl sends this type where none is named: `curl --data-binary @offer.xml` has to work.
+        client
+            .send(post("application/x-www-form-urlencoded"))
+            .await
+            .created();
+    });
+}
+
+#[test]
+fn every_answer_bears_a_request_id_that_the_log_knows_and_refusals_come_as_problems_in_json() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let later = hours_ahead(2);
+        let offer = Offer::reserve(4, 3_600).within(later, later + 3_600).xml();
+        client.post("/agreements", offer.clone()).await.created();
+        let request = client
+            .request(Method::POST, "/agreements")
+            .header("content-type", "application/xml")
+            .header("accept", "application/json")
+            .body(offer);
+        let refused = client.send(request).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT);
+        assert_eq!(refused.content_type(), "application/problem+json");
+        let problem = refused.json();
+        assert_eq!(problem["status"], 409, "{problem}");
+        assert_eq!(
+            problem["refusal"]["alternatives"].as_array().map(Vec::len),
+            Some(2),
+            "{problem}"
+        );
+        let id = refused.headers["x-request-id"].to_str().expect("an id is ASCII");
+        assert!(server.log().contains(id), "the log does not know request {id}");
+        assert!(
+            !server.log().contains(server.key()),
+            "the operator's key stands in the log"
+        );
+    });
+}

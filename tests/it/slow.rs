@@ -1,0 +1,107 @@
+//! Clients that dribble are cut off, and others are served meanwhile.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+
+use crate::support::offers::Offer;
+use crate::support::server::Server;
+use crate::support::{run, size};
+
+/// A service that waits no longer than a second for anything.
+const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\n";
+
+/// Slow clients at the same time; `BESPEAK_TEST_SLOW_CLIENTS` asks for more.
+const CLIENTS: usize = 100;
+
+/// A byte is sent so often: each one far within every time-out.
+const DRIBBLE: Duration = Duration::from_millis(100);
+
+/// A client that is not cut off by then never is.
+const CUT_OFF: Duration = Duration::from_secs(20);
+
+#[test]
+fn clients_that_dribble_headers_are_cut_off() {
+    are_cut_off(
+        |_| String::new(),
+        "GET /templates HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    );
+}
+
+#[test]
+fn clients_that_dribble_bodies_are_cut_off() {
+    are_cut_off(
+        |key| {
+            format!(
+                "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+                 Content-Type: application/xml\r\nContent-Length: 100000\r\n\r\n"
+            )
+        },
+        "<wsag:AgreementOffer xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">",
+    );
+}
+
+/// Lets clients send `head` of a key at once and `slowly` byte by byte, while a good client is served.
+fn are_cut_off(head: impl Fn(&str) -> String, slowly: &'static str) {
+    run(async {
+        let server = Server::configured(None, IMPATIENT);
+        let mut slow = JoinSet::new();
+        for _ in 0..size("BESPEAK_TEST_SLOW_CLIENTS", CLIENTS) {
+            slow.spawn(dribble(server.address(), head(server.key()), slowly));
+        }
+        server
+            .client()
+            .post("/agreements", Offer::reserve(1, 60).xml())
+            .await
+            .created();
+        while let Some(ended) = slow.join_next().await {
+            let answer = ended.expect("a client ends");
+            let answer = answer.expect("a slow client is cut off");
+            assert!(
+                answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+                "{answer}"
+            );
+        }
+        server
+            .client()
+            .post("/agreements", Offer::reserve(1, 60).xml())
+            .await
+            .created();
+    });
+}
+
+/// What a client is told before the service closes the connection; `None` when it never does.
+async fn dribble(address: SocketAddr, head: String, slowly: &'static str) -> Option<String> {
+    timeout(CUT_OFF, async {
+        let mut stream = TcpStream::connect(address)
+            .await
+            .expect("the service takes connections");
+        stream
+            .write_all(head.as_bytes())
+            .await
+            .expect("the head is taken at once");
+        let (mut read, mut write) = stream.split();
+        let mut answer = Vec::new();
+        let mut ticks = interval(DRIBBLE);
+        let send = async {
+            for byte in slowly.bytes().cycle() {
+                ticks.tick().await;
+                if write.write_all(&[byte]).await.is_err() {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            // A connection that is reset is cut off as well.
+            _ = read.read_to_end(&mut answer) => {}
+            () = send => {}
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    })
+    .await
+    .ok()
+}

@@ -1,0 +1,254 @@
+//! The real executable on a store of its own, to be asked, killed and started again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::client::Client;
+use super::{output_of, poll_until};
+
+/// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Configuration of a test's service where the test gives none: four nodes on any machine.
+const FOUR_NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+
+/// A running service. It is killed with this value; its log is shown when that happens in a failing test.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Child,
+    address: SocketAddr,
+    key: String,
+    folder: TempDir,
+    database_url: Option<String>,
+}
+
+impl Server {
+    /// Starts a service of four nodes on a database, and waits until it is ready.
+    pub(crate) fn start(url: &str) -> Self {
+        Self::configured(Some(url), FOUR_NODES)
+    }
+
+    /// Starts a service of four nodes on the embedded store in its data folder.
+    pub(crate) fn local() -> Self {
+        Self::configured(None, FOUR_NODES)
+    }
+
+    /// Starts a service with the text of a configuration file, and waits until it is ready.
+    pub(crate) fn configured(url: Option<&str>, configuration: &str) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("bespeak-test-")
+            .tempdir()
+            .expect("a temporary folder");
+        fs::write(folder.path().join("bespeak.toml"), configuration)
+            .expect("the configuration can be written");
+        let mut server = Self {
+            process: launch(folder.path(), url),
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            key: String::new(),
+            folder,
+            database_url: url.map(str::to_owned),
+        };
+        server.wait_until_ready();
+        server
+    }
+
+    /// A client with the operator's key.
+    pub(crate) fn client(&self) -> Client {
+        self.client_with(&self.key)
+    }
+
+    /// A client with another key.
+    pub(crate) fn client_with(&self, key: &str) -> Client {
+        Client::new(self.address, key)
+    }
+
+    /// Where the service listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The operator's key.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The folder of everything that lasts.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// All that the service has logged since it was first started.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// The most memory that the service has held, in KiB; `None` where the system does not tell.
+    pub(crate) fn peak_memory_kib(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    }
+
+    /// Kills the service with SIGKILL.
+    pub(crate) fn kill9(&mut self) {
+        self.process.kill().expect("the service can be killed");
+        self.process.wait().expect("a killed process ends");
+    }
+
+    /// Asks the service to stop with SIGTERM, and waits until it has.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        let id = i32::try_from(self.process.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .expect("a process has an id");
+        kill_process(id, Signal::TERM).expect("the service can be signalled");
+        let mut status = None;
+        poll_until(DEADLINE, || {
+            status = self.process.try_wait().expect("the service can be waited for");
+            status.is_some()
+        });
+        status.unwrap_or_else(|| panic!("the service did not stop within {DEADLINE:?}"))
+    }
+
+    /// Starts the service again on what it left behind; how long it took until it was ready.
+    pub(crate) fn restart(&mut self) -> Duration {
+        let started = Instant::now();
+        self.process = launch(self.folder.path(), self.database_url.as_deref());
+        self.wait_until_ready();
+        started.elapsed()
+    }
+
+    /// Runs another subcommand of the executable on this service, with its store and its address and key.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = command(self.folder.path(), self.database_url.as_deref());
+        command
+            .env("BESPEAK_SERVER", format!("http://{}", self.address))
+            .args(arguments);
+        output_of(&mut command, DEADLINE)
+    }
+
+    /// Makes a key for a party.
+    pub(crate) fn key_for(&self, party: &str, role: &str) -> String {
+        let made = self.run(&["key", "add", "--party", party, "--role", role]);
+        assert!(
+            made.status.success(),
+            "no key: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        String::from_utf8(made.stdout)
+            .expect("a key is text")
+            .trim()
+            .to_owned()
+    }
+
+    /// Asserts that `bespeak verify` finds nothing wrong with the store.
+    pub(crate) fn assert_verified(&self) {
+        let found = self.run(&["verify"]);
+        assert!(
+            found.status.success(),
+            "verify finds:\n{}{}",
+            String::from_utf8_lossy(&found.stdout),
+            String::from_utf8_lossy(&found.stderr)
+        );
+    }
+
+    fn wait_until_ready(&mut self) {
+        // A restarted service writes on in the same log: what it says of itself is the last of its kind there.
+        let mut address = None;
+        let ready = poll_until(DEADLINE, || {
+            address = fs::read_to_string(self.folder.path().join("output"))
+                .ok()
+                .as_deref()
+                .and_then(address_in);
+            let ended = self
+                .process
+                .try_wait()
+                .expect("the service can be waited for")
+                .is_some();
+            ended || address.is_some_and(|address| status_of(address, "/readyz") == Some(200))
+        });
+        let Some(address) = address.filter(|_| ready && matches!(self.process.try_wait(), Ok(None))) else {
+            panic!("the service did not become ready");
+        };
+        self.address = address;
+        let key = fs::read_to_string(self.data_dir().join("operator.key"));
+        key.expect("a ready service has left the operator's key")
+            .trim()
+            .clone_into(&mut self.key);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.process.try_wait().is_ok_and(|status| status.is_none()) {
+            self.kill9();
+        }
+        if std::thread::panicking() {
+            eprintln!("--- log of the service\n{}---", self.log());
+        }
+    }
+}
+
+/// The executable with the environment of one service and of nothing else.
+fn command(folder: &Path, database_url: Option<&str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BESPEAK_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .current_dir(folder)
+        .env("BESPEAK_DATA_DIR", folder.join("data"))
+        .env("BESPEAK_CONFIG", folder.join("bespeak.toml"));
+    if let Some(url) = database_url {
+        command.env("BESPEAK_DATABASE_URL", url);
+    }
+    command
+}
+
+/// Starts `serve` on a port that the system chooses. What it prints is the last start's only; the log is all of them.
+fn launch(folder: &Path, database_url: Option<&str>) -> Child {
+    let log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder.join("log"))
+        .expect("a log can be written");
+    let output = File::create(folder.join("output")).expect("a file for the output");
+    command(folder, database_url)
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(log)
+        .spawn()
+        .expect("the executable can be started")
+}
+
+/// The address that the service says it listens on.
+fn address_in(output: &str) -> Option<SocketAddr> {
+    let (_, after) = output.split_once("listening on http://")?;
+    after[..after.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ':')))?]
+        .parse()
+        .ok()
+}
+
+/// The status that a path answers with, where anything answers.
+fn status_of(address: SocketAddr, path: &str) -> Option<u16> {
+    let mut stream = TcpStream::connect_timeout(&address, DEADLINE).ok()?;
+    stream.set_read_timeout(Some(DEADLINE)).ok()?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.split(' ').nth(1)?.parse().ok()
+}

@@ -1,0 +1,84 @@
+//! XML as others see it: validated by xmllint, which shares no code with the service.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+
+/// The schema of everything that the service answers.
+const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/all.xsd");
+
+/// Most documents that one run of xmllint is given: the length of a command line has its limit.
+const DOCUMENTS_MAX: usize = 500;
+
+/// Asserts that a document is valid against the project's schemas.
+pub(crate) fn assert_valid(document: &str) {
+    assert_all_valid([document]);
+}
+
+/// Asserts that every document is valid; one run of xmllint for many of them.
+pub(crate) fn assert_all_valid<'a>(documents: impl IntoIterator<Item = &'a str>) {
+    let documents: Vec<&str> = documents.into_iter().collect();
+    for chunk in documents.chunks(DOCUMENTS_MAX) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let names: Vec<String> = (0..chunk.len()).map(|index| format!("{index}.xml")).collect();
+        for (name, document) in names.iter().zip(chunk) {
+            fs::write(folder.path().join(name), document).expect("a document can be written");
+        }
+        let output = xmllint(folder.path(), &names);
+        if !output.0 {
+            let wrong = names
+                .iter()
+                .position(|name| output.1.contains(&format!("{name}:")))
+                .unwrap_or(0);
+            panic!(
+                "not valid against schemas/:\n{}\nthe first of them:\n{}",
+                output.1, chunk[wrong]
+            );
+        }
+    }
+}
+
+/// Runs xmllint; whether all are valid, and what it says.
+fn xmllint(folder: &Path, names: &[String]) -> (bool, String) {
+    let output = Command::new("xmllint")
+        .args(["--noout", "--nonet", "--schema", SCHEMA])
+        .args(names)
+        .current_dir(folder)
+        .output()
+        .unwrap_or_else(|why| match why.kind() {
+            ErrorKind::NotFound => {
+                panic!("These tests need xmllint (of libxml2): install it as scripts/test does.")
+            }
+            _ => panic!("xmllint cannot be run: {why}"),
+        });
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// The texts of the elements of a local name that hold nothing but text, in document order.
+pub(crate) fn texts<'a>(document: &'a str, local_name: &str) -> Vec<&'a str> {
+    let pieces = document.split('<').filter_map(|piece| piece.split_once('>'));
+    pieces
+        .filter(|(tag, _)| {
+            let name = tag.split_whitespace().next().unwrap_or_default();
+            let local = name.rsplit(':').next().unwrap_or_default();
+            local == local_name && !tag.starts_with('/') && !tag.ends_with('/')
+        })
+        .map(|(_, text)| text.trim())
+        .collect()
+}
+
+#[test]
+fn a_document_against_the_schemas_is_found_among_valid_ones() {
+    let message = |name: &str| super::offers::file(&format!("tests/messages/{name}.xml"));
+    let (valid, invalid) = (
+        message("m11-continuing-fault"),
+        message("negative/bad-context-order"),
+    );
+    assert_all_valid([valid.as_str(), valid.as_str()]);
+    let found = std::panic::catch_unwind(|| assert_all_valid([valid.as_str(), invalid.as_str()]));
+    assert!(found.is_err(), "an invalid document is taken for valid");
+}
