@@ -1,6 +1,7 @@
 //! Planning in advance.
 
 pub mod measure;
+pub mod moldable;
 pub mod refusal;
 pub mod slot_tree;
 pub mod time;

@@ -1,0 +1,4 @@
+//! Adaptive requests against plain oracles that look at every second of a small plan.
+
+mod moldable;
+mod plain;

@@ -1,0 +1,61 @@
+//! The plan as a list of free nodes per second, searched by looking.
+
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+use scheduler::{Interval, SlotTree, Time};
+
+/// Seconds of the small plans.
+pub(crate) const HORIZON: i64 = 48;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plain {
+    free: Vec<u32>,
+}
+
+impl Plain {
+    pub(crate) fn new(capacity: u32) -> Self {
+        Self {
+            free: vec![capacity; seconds(HORIZON)],
+        }
+    }
+
+    pub(crate) fn fits(&self, start: i64, duration: i64, nodes: u32) -> bool {
+        let range = seconds(start)..seconds(start + duration);
+        self.free
+            .get(range)
+            .is_some_and(|free| free.iter().all(|f| *f >= nodes))
+    }
+
+    pub(crate) fn take(&mut self, start: i64, duration: i64, nodes: u32) {
+        for free in &mut self.free[seconds(start)..seconds(start + duration)] {
+            *free -= nodes;
+        }
+    }
+}
+
+fn seconds(time: i64) -> usize {
+    usize::try_from(time).expect("the small plans begin at 0")
+}
+
+/// A plan with some `(start, duration, nodes)` in use, in both forms; those that do not fit are left out.
+pub(crate) fn occupied(capacity: u32, busy: &[(i64, i64, u32)]) -> (SlotTree, Plain) {
+    let (mut tree, mut plain) = (SlotTree::new(capacity), Plain::new(capacity));
+    for (start, duration, nodes) in busy {
+        if plain.fits(*start, *duration, *nodes) {
+            plain.take(*start, *duration, *nodes);
+            tree.reserve(Interval::of(Time(*start), *duration), *nodes)
+                .expect("it fits");
+        }
+    }
+    (tree, plain)
+}
+
+/// So many cases, the same on every run.
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
