@@ -164,6 +164,8 @@ impl Writer {
         if !self.lease.is_held().await {
             self.lease = self.store.acquire_lease().await?;
         }
+        // The batch that failed may still be on its way.
+        self.store.settle().await?;
         Plan::rebuild(
             &self.settings.resources,
             self.store.live_agreements().await?,

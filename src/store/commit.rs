@@ -103,6 +103,16 @@ impl Store {
     pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<(), Error> {
         on!(self, database => commit(database, epoch, batch).await)
     }
+
+    /// Waits until no batch is being written any more, not even one whose connection broke. What is read afterwards
+    /// by the holder of the lease stays so until it writes.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn settle(&self) -> Result<(), Error> {
+        on!(self, database => settled(database).await)?;
+        Ok(())
+    }
 }
 
 async fn commit<D: Dialect>(database: &Database<D>, epoch: i64, batch: &[Change]) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 mod broken_connections;
 mod decider;
+mod kills;
 mod records;
 mod verify;
 

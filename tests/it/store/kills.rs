@@ -1,0 +1,194 @@
+//! What the store said it has, it has: whatever is killed meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use bespeak::store::{Error, Invariant, Store};
+use sqlx::{Connection, PgConnection};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::{agreement, create, decide, open};
+use crate::support::block_on;
+use crate::support::random::Random;
+use crate::support::stores::{TestDatabase, on_both_engines};
+
+on_both_engines!(what_a_writer_acknowledged_before_it_was_killed_is_there);
+
+/// Names the database for the process that [`writes_until_it_is_killed`] is.
+const DATABASE: &str = "BESPEAK_TEST_WRITER_DATABASE";
+/// Batches acknowledged before the kill.
+const BATCHES: usize = 25;
+/// Agreements of one batch.
+const BATCH: usize = 3;
+
+async fn what_a_writer_acknowledged_before_it_was_killed_is_there(url: String) {
+    let mut writer = Command::new(std::env::current_exe().expect("this program has a path"))
+        .args([
+            "--ignored",
+            "--exact",
+            "--nocapture",
+            "store::kills::writes_until_it_is_killed",
+        ])
+        .env(DATABASE, &url)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program can be run");
+    let said = BufReader::new(writer.stdout.take().expect("it was given a pipe"));
+    let mut acknowledged = BTreeSet::new();
+    for line in said.lines().map_while(Result::ok) {
+        let Some(ids) = line.strip_prefix("stored ") else {
+            continue;
+        };
+        acknowledged.extend(ids.split(' ').map(|id| id.parse::<Uuid>().expect("an id")));
+        // What it says while it dies still counts.
+        if acknowledged.len() == BATCHES * BATCH {
+            writer.kill().expect("it can be killed");
+        }
+    }
+    writer.wait().expect("it has ended");
+    assert!(
+        acknowledged.len() >= BATCHES * BATCH,
+        "the writer ended too early"
+    );
+
+    let store = open(&url).await;
+    store
+        .acquire_lease()
+        .await
+        .expect("the lease died with its holder");
+    let stored: BTreeSet<_> = store
+        .live_agreements()
+        .await
+        .expect("they can be read")
+        .into_iter()
+        .map(|one| one.id)
+        .collect();
+    assert!(
+        acknowledged.is_subset(&stored),
+        "acknowledged and gone: {:?}",
+        acknowledged.difference(&stored)
+    );
+    assert_eq!(stored.len() % BATCH, 0, "a batch is whole or not there");
+    assert!(
+        stored.len() - acknowledged.len() <= BATCH,
+        "one batch was being written at most"
+    );
+    let findings = store.verify().await.expect("it can be read");
+    assert!(
+        findings.iter().all(|one| one.invariant != Invariant::I6),
+        "{findings:?}"
+    );
+}
+
+#[test]
+#[ignore = "another test runs it as a process of its own, and kills it"]
+fn writes_until_it_is_killed() {
+    let url = std::env::var(DATABASE).expect("the test that starts this names a database");
+    block_on(async move {
+        let (store, lease) = decide(&url).await;
+        loop {
+            let batch: Vec<_> = (0..BATCH).map(|_| agreement("a")).collect();
+            store
+                .commit(lease.epoch, &batch.iter().map(create).collect::<Vec<_>>())
+                .await
+                .expect("it can be stored");
+            let ids: Vec<_> = batch.iter().map(|one| one.id.to_string()).collect();
+            println!("stored {}", ids.join(" "));
+            std::io::stdout().flush().expect("somebody reads");
+        }
+    });
+}
+
+/// Ends the store's sessions once for each message, a little later each time in a different measure; says how many it
+/// ended.
+async fn end_sessions(url: String, mut begun: mpsc::UnboundedReceiver<()>) -> i64 {
+    let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
+    let mut random = Random::new(1);
+    let mut ended = 0;
+    while begun.recv().await.is_some() {
+        // Each answer from the server gives the batch time for another step or two.
+        for _ in 0..random.below(12) {
+            sqlx::query("SELECT 1")
+                .execute(&mut administrator)
+                .await
+                .expect("it answers");
+        }
+        ended += sqlx::query_scalar::<_, i64>(
+            "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name = 'bespeak'",
+        )
+        .fetch_one(&mut administrator)
+        .await
+        .expect("a superuser may");
+    }
+    ended
+}
+
+#[test]
+fn batches_are_stored_exactly_as_told_while_their_sessions_are_being_ended() {
+    let database = TestDatabase::postgres();
+    let url = database.url().to_owned();
+    block_on(async move {
+        let (store, lease) = decide(&url).await;
+        let (begin, begun) = mpsc::unbounded_channel();
+        let ending = tokio::spawn(end_sessions(url.clone(), begun));
+        let mut told: BTreeMap<Uuid, Result<(), Error>> = BTreeMap::new();
+        for _ in 0..60 {
+            let one = agreement("a");
+            begin.send(()).expect("it listens");
+            let answer = store.commit(lease.epoch, &[create(&one)]).await;
+            told.insert(one.id, answer);
+        }
+        drop(begin);
+        let ended = ending.await.expect("it does not panic");
+        let acknowledged = told.values().filter(|told| told.is_ok()).count();
+        assert!(ended >= 20, "only {ended} sessions were ended");
+        assert!(acknowledged >= 10, "only {acknowledged} batches were stored");
+
+        let direct = Store::open(&url).await.expect("the server is there");
+        direct.settle().await.expect("nothing is left open");
+        for (id, told) in &told {
+            let stored = direct.agreement(*id).await.expect("it can be read").is_some();
+            match told {
+                Ok(()) => assert!(stored, "{id} was acknowledged"),
+                Err(Error::Unavailable(_)) => assert!(!stored, "{id} was refused"),
+                Err(Error::Unknown(_)) => {}
+                Err(error) => panic!("{id}: {error:?}"),
+            }
+            let lines = direct.events(*id).await.expect("they can be read").len();
+            assert_eq!(lines, usize::from(stored), "{id} is stored once or not at all");
+        }
+    });
+}
+
+#[test]
+fn a_lease_whose_session_was_ended_is_seen_as_lost_and_can_be_taken_anew() {
+    let database = TestDatabase::postgres();
+    let url = database.url().to_owned();
+    block_on(async move {
+        let (store, lease) = decide(&url).await;
+        assert!(lease.is_held().await);
+        let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
+        sqlx::query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name = 'bespeak decider'",
+        )
+        .execute(&mut administrator)
+        .await
+        .expect("a superuser may");
+        assert!(!lease.is_held().await);
+        store
+            .commit(lease.epoch, &[create(&agreement("a"))])
+            .await
+            .expect("nobody has taken over yet");
+        let anew = store
+            .acquire_lease()
+            .await
+            .expect("its lock died with its session");
+        assert!(anew.epoch > lease.epoch && anew.is_held().await);
+        let late = store.commit(lease.epoch, &[create(&agreement("a"))]).await;
+        assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
+    });
+}
