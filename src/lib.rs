@@ -20,5 +20,7 @@ pub mod http;
 pub mod negotiation;
 /// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
 pub mod planner;
+/// The web pages.
+pub mod portal;
 /// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
 pub mod store;

@@ -21,6 +21,7 @@ use crate::execution::local::LocalExecutor;
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::Planner;
+use crate::portal;
 use crate::store::{ResourceRow, Store};
 
 const EXAMPLES: &str = "\
@@ -139,7 +140,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         public_address: config.public_address.as_deref().map(Arc::from),
     };
     // Set once, here.
-    let _ = router.set(http::router(api));
+    let _ = router.set(http::router(api, portal::router()));
     announce(address, &key, &options.store);
     info!(%address, "ready");
 

@@ -226,7 +226,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Error> {
 }
 
 /// The address that the client knows the service by, for the endpoint references in documents.
-fn base_address(api: &Api, headers: &HeaderMap) -> String {
+pub(crate) fn base_address(api: &Api, headers: &HeaderMap) -> String {
     if let Some(address) = &api.public_address {
         return address.trim_end_matches('/').to_owned();
     }

@@ -36,7 +36,7 @@ pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
 }
 
 /// The body of a request.
-pub(super) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
+pub(crate) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
     let read = Limited::new(request.into_body(), BODY_MAX).collect();
     match tokio::time::timeout(api.body_timeout, read).await {
         Err(_) => Err(Error::BodyTimeout),

@@ -61,7 +61,7 @@ pub enum Error {
 
 impl Error {
     /// The status and the code that a program can tell this error by.
-    fn status(&self) -> (StatusCode, &'static str) {
+    pub(crate) fn status(&self) -> (StatusCode, &'static str) {
         use negotiation::Error as N;
         match self {
             Self::NoKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
@@ -87,6 +87,16 @@ impl Error {
         }
     }
 
+    /// Writes what is ours to mend into the log, and anything else for those who look closely.
+    pub(crate) fn log(&self) {
+        let (status, code) = self.status();
+        if status.is_server_error() {
+            error!(code, error = ?self, "request failed");
+        } else {
+            debug!(code, error = %self, "request refused");
+        }
+    }
+
     /// The failure of a use case behind it, if that is what it is.
     fn cause(&self) -> Option<&negotiation::Error> {
         match self {
@@ -96,7 +106,7 @@ impl Error {
     }
 
     /// What the caller may see, a sentence each.
-    fn descriptions(&self) -> Vec<String> {
+    pub(crate) fn descriptions(&self) -> Vec<String> {
         match self {
             Self::Negotiation(negotiation::Error::Invalid(violations)) => {
                 violations.0.iter().map(ToString::to_string).collect()
@@ -151,11 +161,7 @@ pub(super) async fn rendered(State(api): State<Api>, request: Request, next: Nex
         return response;
     };
     let (status, code) = error.status();
-    if status.is_server_error() {
-        error!(code, error = ?error, "request failed");
-    } else {
-        debug!(code, error = %error, "request refused");
-    }
+    error.log();
     let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
     let mut body = if format == Format::Json {
         let problem = error.problem(&instance, id).to_string();

@@ -25,6 +25,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 use uuid::Uuid;
 
+pub(crate) use agreements::base_address;
+pub(crate) use body::whole as body_of;
 pub use error::Error;
 pub use listener::{Bounds, serve};
 
@@ -49,8 +51,8 @@ pub struct Api {
     pub public_address: Option<Arc<str>>,
 }
 
-/// The routes of the API and, beside them, the pages of the portal.
-pub fn router(api: Api) -> Router {
+/// The routes of the API and, beside them, `pages`, which find out by themselves who may see them.
+pub fn router(api: Api, pages: Router<Api>) -> Router {
     let keyed = Router::new()
         .route("/templates", get(templates::list))
         .route("/templates/{id}", get(templates::show))
@@ -73,6 +75,7 @@ pub fn router(api: Api) -> Router {
     Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .merge(pages)
         .fallback_service(keyed.with_state(api.clone()))
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), bounded))

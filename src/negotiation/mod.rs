@@ -25,10 +25,13 @@ pub use views::{
     TimelineView,
 };
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, is_file_name};
 use crate::clock::Clock;
 use crate::planner::{self, Planner};
 use crate::store::{self, Store};
+
+/// Names of input files that are listed at most: more are no help to who chooses.
+const INPUT_FILES_SHOWN_MAX: usize = 500;
 
 /// Whose agreements a caller may see: a party's own, or every one's for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +140,29 @@ impl Negotiation {
     /// The applications that offers may name.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// The clock that decisions go by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Names of the provider's input files, in order, for those who choose: the first [`INPUT_FILES_SHOWN_MAX`] found,
+    /// and none where the folder cannot be read. An offer may name any file that is there.
+    pub async fn input_files(&self) -> Vec<String> {
+        let folder = Arc::clone(&self.files);
+        let names = tokio::task::spawn_blocking(move || {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+            let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+            let mut names: Vec<_> = names
+                .filter(|name| is_file_name(name))
+                .take(INPUT_FILES_SHOWN_MAX)
+                .collect();
+            names.sort();
+            names
+        });
+        names.await.unwrap_or_default()
     }
 
     /// Runs work on a document off the threads that serve connections, a bounded number at a time.

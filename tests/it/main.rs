@@ -12,6 +12,7 @@ mod licences;
 mod messages;
 mod operator_commands;
 mod permissions;
+mod portal;
 mod random_domain;
 mod running;
 mod serving;

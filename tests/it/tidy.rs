@@ -24,7 +24,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "src/portal",
-        &["access", "agreement", "catalogue", "clock", "negotiation", "wsag"],
+        &[
+            "access",
+            "agreement",
+            "catalogue",
+            "clock",
+            "http",
+            "negotiation",
+            "wsag",
+        ],
     ),
     // The one place where documents meet requests. Of execution it names the jobs' folders, to show what a job wrote.
     (

@@ -1,0 +1,175 @@
+//! An agreement: where it stands, what was planned and what has happened, what its job has written, and its end.
+
+use askama::Template;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::session::{self, Visitor};
+use super::text::{self, Standing};
+use super::{Frame, page};
+use crate::http::{Api, base_address, scope};
+use crate::negotiation::{AgreementView, EventView, GuaranteeView, Part};
+
+/// Seconds after which the page of an agreement that may still change is loaded again.
+const REFRESH: u32 = 5;
+/// Bytes of an output that the page itself shows.
+const SHOWN_MAX: usize = 4_096;
+
+#[derive(Template)]
+#[template(path = "portal/agreement.html")]
+struct AgreementPage {
+    frame: Frame,
+    name: String,
+    standing: Standing,
+    agreement: AgreementView,
+    address: String,
+    nodes: String,
+    duration: String,
+    events: Vec<EventView>,
+    guarantees: Vec<GuaranteeView>,
+    outputs: Vec<Output>,
+    can_end: bool,
+}
+
+/// Asks once more.
+#[derive(Template)]
+#[template(path = "portal/terminate.html")]
+struct Confirm {
+    frame: Frame,
+    id: Uuid,
+    name: String,
+}
+
+/// What a job has written.
+struct Output {
+    file: &'static str,
+    label: &'static str,
+    /// Its beginning.
+    text: String,
+    /// Whether there is more of it than is shown.
+    is_cut: bool,
+}
+
+/// GET /portal/agreements/{id}.
+pub(super) async fn show(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let (id, visitor) = addressed(&api, &headers, &id).await?;
+    let (view, _) = api
+        .negotiation
+        .show(scope(&visitor.caller), id, Part::Whole)
+        .await?;
+    let events = api
+        .negotiation
+        .timeline(scope(&visitor.caller), id)
+        .await?
+        .view()
+        .events;
+    let outputs = outputs(&api, &visitor, &view).await?;
+    let name = text::name(&view);
+    let mut frame = visitor.frame(name.as_str());
+    frame.refresh = (!text::is_final(&view)).then_some(REFRESH);
+    let shown = AgreementPage {
+        frame,
+        name,
+        standing: text::standing(&view),
+        address: view.address(&base_address(&api, &headers)),
+        nodes: text::nodes(view.nodes),
+        duration: text::duration(view.duration_seconds),
+        events,
+        guarantees: view.guarantees.clone(),
+        outputs,
+        can_end: view.state == "Observed",
+        agreement: view,
+    };
+    page(StatusCode::OK, &shown)
+}
+
+/// The agreement that a path names, and who asks for it.
+async fn addressed(api: &Api, headers: &HeaderMap, id: &str) -> Result<(Uuid, Visitor), Failure> {
+    let id = id.parse().map_err(|_| Failure::NotFound)?;
+    let visitor = session::visitor(api, headers).await?;
+    visitor
+        .map(|visitor| (id, visitor))
+        .ok_or(Failure::SignedOut(Some(id)))
+}
+
+/// The beginnings of both outputs of a job that has begun.
+async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<Vec<Output>, Failure> {
+    let mut outputs = Vec::new();
+    if view.application.is_none() || view.started.is_none() {
+        return Ok(outputs);
+    }
+    for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
+        let bytes = api
+            .negotiation
+            .file(scope(&visitor.caller), view.id, file)
+            .await?;
+        let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
+        outputs.push(Output {
+            file,
+            label,
+            text: String::from_utf8_lossy(shown).into_owned(),
+            is_cut: bytes.len() > SHOWN_MAX,
+        });
+    }
+    Ok(outputs)
+}
+
+/// GET /portal/agreements/{id}/files/{name}: an output as plain text, which no browser takes for a page.
+pub(super) async fn file(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, Failure> {
+    let (id, visitor) = addressed(&api, &headers, &id).await?;
+    let bytes = api.negotiation.file(scope(&visitor.caller), id, &name).await?;
+    // The name is one of two that the use case knows.
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{name}.txt\""),
+        ),
+    ];
+    Ok((headers, bytes).into_response())
+}
+
+/// GET /portal/agreements/{id}/terminate: a page that is not loaded again under the hand of who reads it.
+pub(super) async fn confirm(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let (id, visitor) = addressed(&api, &headers, &id).await?;
+    let (view, _) = api
+        .negotiation
+        .show(scope(&visitor.caller), id, Part::Whole)
+        .await?;
+    let name = text::name(&view);
+    let confirm = Confirm {
+        frame: visitor.frame(format!("Terminate {name}?")),
+        id,
+        name,
+    };
+    page(StatusCode::OK, &confirm)
+}
+
+/// POST /portal/agreements/{id}/terminate.
+pub(super) async fn terminate(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (visitor, _) = session::form(&api, request).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    api.negotiation
+        .terminate(scope(&visitor.caller), id, Vec::new())
+        .await?;
+    Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
+}

@@ -1,0 +1,108 @@
+//! What can go wrong with a page, as a page. Status, words and the line in the log are those of the API.
+
+use askama::Template;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use uuid::Uuid;
+
+use super::Frame;
+use super::session::SignIn;
+use crate::{access, http, negotiation};
+
+/// Why a page is not shown.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nobody is signed in; the agreement to come back to afterwards.
+    SignedOut(Option<Uuid>),
+    /// The form was sent by another site, or lacks the token of its session.
+    Forged,
+    /// There is no such page, or it is another party's.
+    NotFound,
+    /// What can go wrong with a request to the API too.
+    Request(http::Error),
+}
+
+#[derive(Template)]
+#[template(path = "portal/error.html")]
+struct ErrorPage {
+    frame: Frame,
+    heading: String,
+    sentences: Vec<String>,
+}
+
+impl Failure {
+    /// A fault of ours.
+    pub(super) fn internal(what: String) -> Self {
+        Self::Request(negotiation::Error::Internal(what).into())
+    }
+}
+
+impl From<http::Error> for Failure {
+    fn from(error: http::Error) -> Self {
+        match error {
+            http::Error::Negotiation(negotiation::Error::NotFound) => Self::NotFound,
+            other => Self::Request(other),
+        }
+    }
+}
+
+impl From<negotiation::Error> for Failure {
+    fn from(error: negotiation::Error) -> Self {
+        http::Error::from(error).into()
+    }
+}
+
+impl From<access::Error> for Failure {
+    fn from(error: access::Error) -> Self {
+        match error {
+            access::Error::Store(why) => negotiation::Error::from(why).into(),
+            other => Self::internal(other.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let (status, heading, sentences) = match self {
+            Self::SignedOut(back) => return SignIn::asked(back),
+            Self::Forged => (
+                StatusCode::FORBIDDEN,
+                "This form was not sent from here",
+                vec![
+                    "Nothing was done. Go back, load the page again, and send the form once more.".to_owned(),
+                ],
+            ),
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "There is no such page",
+                vec!["Nothing is at this address, or it is not yours to see.".to_owned()],
+            ),
+            Self::Request(error) => {
+                error.log();
+                let status = error.status().0;
+                let heading = if status.is_server_error() {
+                    "This did not work"
+                } else {
+                    "This cannot be done"
+                };
+                (status, heading, error.descriptions())
+            }
+        };
+        let page = ErrorPage {
+            frame: Frame::outside(heading),
+            heading: heading.to_owned(),
+            sentences,
+        };
+        let body = page.render().map_or_else(
+            |_| heading.to_owned().into_response(),
+            |body| Html(body).into_response(),
+        );
+        let mut response = (status, body).into_response();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

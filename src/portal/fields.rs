@@ -1,0 +1,281 @@
+//! The offer form as it is shown: each field with its label, what was entered, and what is wrong with it.
+
+use super::form::{self, Place, Problem, field};
+use super::values::Values;
+use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
+
+/// The offer form.
+pub(super) struct OfferForm {
+    /// One for every form that is shown.
+    pub(super) once: String,
+    pub(super) applications: Vec<Choice>,
+    pub(super) application_errors: Vec<String>,
+    /// Whether only nodes are to be reserved.
+    pub(super) nodes_only: bool,
+    pub(super) name: Field,
+    pub(super) nodes: Field,
+    pub(super) duration: Group,
+    pub(super) start: Group,
+    pub(super) deadline: Group,
+    /// All that is wrong, with the field to go to.
+    pub(super) summary: Vec<Line>,
+    /// Names of the provider's input files.
+    pub(super) files: Vec<String>,
+}
+
+/// An application to choose.
+pub(super) struct Choice {
+    pub(super) id: String,
+    pub(super) value: String,
+    pub(super) name: String,
+    pub(super) version: Option<String>,
+    pub(super) description: String,
+    pub(super) chosen: bool,
+    pub(super) arguments: Vec<Field>,
+}
+
+/// A field.
+pub(super) struct Field {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) hint: String,
+    pub(super) value: String,
+    pub(super) errors: Vec<String>,
+    pub(super) input: Input,
+}
+
+/// Fields that are one thing together.
+pub(super) struct Group {
+    pub(super) id: String,
+    pub(super) legend: String,
+    pub(super) hint: String,
+    pub(super) errors: Vec<String>,
+    pub(super) fields: Vec<Field>,
+}
+
+/// How a field is filled in.
+pub(super) enum Input {
+    /// A text of so many characters.
+    Text(usize),
+    /// A whole number.
+    Whole,
+    /// A decimal number.
+    Decimal,
+    /// One of these.
+    Choice(Vec<String>),
+    /// The name of one of the provider's files.
+    File,
+    Date,
+    Time,
+}
+
+/// A line of the summary of what is wrong.
+pub(super) struct Line {
+    /// The id of the field; none where it is the form as a whole.
+    pub(super) field: Option<String>,
+    pub(super) message: String,
+}
+
+/// Characters that the name of a reservation may have in the form.
+const NAME_LENGTH: usize = 100;
+
+/// Digits and letters of an id for the field of an argument: `argument-0-1`.
+fn argument_id(application: usize, argument: usize) -> String {
+    format!("argument-{application}-{argument}")
+}
+
+impl OfferForm {
+    /// The form with what was entered and what is wrong with it.
+    pub(super) fn new(
+        values: &Values,
+        problems: &[Problem],
+        catalogue: &Catalogue,
+        files: Vec<String>,
+        once: String,
+    ) -> Self {
+        let errors = |place: Place| -> Vec<String> {
+            problems
+                .iter()
+                .filter(|problem| problem.place == place)
+                .map(|problem| problem.message.clone())
+                .collect()
+        };
+        let field = |name: &str, label: &str, hint: &str, input: Input, errors: Vec<String>| Field {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            label: label.to_owned(),
+            hint: hint.to_owned(),
+            value: values.get(name).to_owned(),
+            errors,
+            input,
+        };
+        // What is wrong with a group is said once, at its head.
+        let part = |name: &str, label: &str, input: Input| field(name, label, "", input, Vec::new());
+        let instant = |(date, time): (&str, &str), place: Place, legend: &str, hint: &str| Group {
+            id: format!("{date}-group"),
+            legend: legend.to_owned(),
+            hint: hint.to_owned(),
+            errors: errors(place),
+            fields: vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)],
+        };
+        let chosen = form::chosen(values, catalogue);
+        let applications = catalogue.applications().iter().enumerate();
+        Self {
+            once,
+            applications: applications
+                .map(|(index, application)| {
+                    let is_chosen = chosen.is_some_and(|chosen| std::ptr::eq(chosen, application));
+                    let errors = |at| {
+                        if is_chosen {
+                            errors(Place::Argument(at))
+                        } else {
+                            Vec::new()
+                        }
+                    };
+                    choice(index, application, values, is_chosen, errors)
+                })
+                .collect(),
+            application_errors: errors(Place::Application),
+            nodes_only: values.has(field::APPLICATION) && values.get(field::APPLICATION).is_empty(),
+            name: field(
+                field::NAME,
+                "Name (optional)",
+                "For your own list.",
+                Input::Text(NAME_LENGTH),
+                errors(Place::Name),
+            ),
+            nodes: field(field::NODES, "Nodes", "", Input::Whole, errors(Place::Nodes)),
+            duration: Group {
+                id: "duration-group".to_owned(),
+                legend: "Duration".to_owned(),
+                hint: "How long the nodes are kept for you. What still runs then is stopped.".to_owned(),
+                errors: errors(Place::Duration),
+                fields: vec![
+                    part(field::HOURS, "Hours", Input::Whole),
+                    part(field::MINUTES, "Minutes", Input::Whole),
+                    part(field::SECONDS, "Seconds", Input::Whole),
+                ],
+            },
+            start: instant(
+                field::START,
+                Place::Start,
+                "Earliest start (optional)",
+                "Empty means: as soon as there is room.",
+            ),
+            deadline: instant(
+                field::DEADLINE,
+                Place::Deadline,
+                "Deadline (optional)",
+                "The latest end. Empty means: whenever there is room.",
+            ),
+            summary: summary(problems, chosen, catalogue),
+            files,
+        }
+    }
+}
+
+fn choice(
+    index: usize,
+    application: &Application,
+    values: &Values,
+    chosen: bool,
+    errors: impl Fn(usize) -> Vec<String>,
+) -> Choice {
+    let arguments = application.arguments.iter().enumerate().map(|(at, spec)| {
+        let name = form::argument_field(application, at);
+        Field {
+            id: argument_id(index, at),
+            value: values.get(&name).to_owned(),
+            name,
+            label: capitalised(&spec.name),
+            hint: hint(spec),
+            errors: errors(at),
+            input: input(&spec.kind),
+        }
+    });
+    Choice {
+        id: format!("application-{index}"),
+        value: form::value_of(application),
+        name: application.name.clone(),
+        version: application.version.clone(),
+        description: application.description.clone(),
+        chosen,
+        arguments: arguments.collect(),
+    }
+}
+
+/// What is expected, without the name that its label says already.
+fn hint(spec: &ArgumentSpec) -> String {
+    let expected = spec.to_string();
+    let expected = expected.strip_prefix(spec.name.as_str()).unwrap_or(&expected);
+    format!("{}.", capitalised(expected.trim_start_matches(", ")))
+}
+
+fn input(kind: &ArgumentKind) -> Input {
+    match kind {
+        ArgumentKind::Integer(_) => Input::Whole,
+        ArgumentKind::Number(_) => Input::Decimal,
+        ArgumentKind::Text { max_length, .. } => Input::Text(*max_length),
+        ArgumentKind::Choice(values) => Input::Choice(values.clone()),
+        ArgumentKind::File => Input::File,
+    }
+}
+
+/// Every problem with the field that it is about, in the order of the form.
+fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catalogue) -> Vec<Line> {
+    let chosen = chosen.and_then(|chosen| {
+        catalogue
+            .applications()
+            .iter()
+            .position(|one| std::ptr::eq(one, chosen))
+    });
+    let first = if catalogue.applications().is_empty() {
+        "application-none"
+    } else {
+        "application-0"
+    };
+    let mut lines: Vec<_> = problems
+        .iter()
+        .map(|problem| {
+            let (rank, field) = match problem.place {
+                Place::Whole => (0, None),
+                Place::Application => (1, Some(first.to_owned())),
+                Place::Argument(at) => (2 + at, chosen.map(|chosen| argument_id(chosen, at))),
+                Place::Nodes => (1_000, Some(field::NODES.to_owned())),
+                Place::Duration => (1_001, Some(field::HOURS.to_owned())),
+                Place::Start => (1_002, Some(field::START.0.to_owned())),
+                Place::Deadline => (1_003, Some(field::DEADLINE.0.to_owned())),
+                Place::Name => (1_004, Some(field::NAME.to_owned())),
+            };
+            let label = match problem.place {
+                Place::Whole | Place::Application => String::new(),
+                Place::Argument(at) => chosen
+                    .and_then(|chosen| catalogue.applications()[chosen].arguments.get(at))
+                    .map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name))),
+                Place::Nodes => "Nodes: ".to_owned(),
+                Place::Duration => "Duration: ".to_owned(),
+                Place::Start => "Earliest start: ".to_owned(),
+                Place::Deadline => "Deadline: ".to_owned(),
+                Place::Name => "Name: ".to_owned(),
+            };
+            (
+                rank,
+                Line {
+                    field,
+                    message: format!("{label}{}", problem.message),
+                },
+            )
+        })
+        .collect();
+    lines.sort_by_key(|(rank, _)| *rank);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().to_string());
+    format!("{first}{}", characters.as_str())
+}

@@ -1,0 +1,381 @@
+//! The offer form: what it asks, and what it was told. Only what cannot even be written into a document is refused
+//! here, such as a number that is none; the rest is for those who check every offer.
+
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+
+use super::values::Values;
+use crate::catalogue::{Application, Catalogue};
+
+/// What a form asks for, as far as an offer can say it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// For the requester's own list.
+    pub(super) name: Option<String>,
+    /// What is to run; none where only nodes are reserved.
+    pub(super) run: Option<Run>,
+    /// How many nodes; the template's number where it is not said.
+    pub(super) nodes: Option<u32>,
+    /// Earliest start, in seconds since the epoch.
+    pub(super) start: Option<i64>,
+    /// Latest completion, in seconds since the epoch.
+    pub(super) deadline: Option<i64>,
+    /// Seconds; the template's where it is not said.
+    pub(super) duration: Option<i32>,
+}
+
+/// An application of the catalogue and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) version: Option<String>,
+    pub(super) arguments: Vec<String>,
+}
+
+/// What is wrong with a form, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) place: Place,
+    pub(super) message: String,
+}
+
+/// A part of the form that something can be wrong with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Name,
+    Application,
+    /// An argument of the chosen application, from 0.
+    Argument(usize),
+    Nodes,
+    Duration,
+    Start,
+    Deadline,
+    /// The form as a whole.
+    Whole,
+}
+
+/// Names of the fields.
+pub(super) mod field {
+    pub(crate) const NAME: &str = "name";
+    pub(crate) const APPLICATION: &str = "application";
+    pub(crate) const NODES: &str = "nodes";
+    pub(crate) const HOURS: &str = "hours";
+    pub(crate) const MINUTES: &str = "minutes";
+    pub(crate) const SECONDS: &str = "seconds";
+    pub(crate) const START: (&str, &str) = ("start-date", "start-time");
+    pub(crate) const DEADLINE: (&str, &str) = ("deadline-date", "deadline-time");
+    /// One for every form that was shown, so that one that is sent twice is taken once.
+    pub(crate) const ONCE: &str = "once";
+    pub(crate) const CSRF: &str = "csrf";
+}
+
+/// What stands for an application in the form; nothing stands for none. Neither name nor version has a tab in it.
+pub(super) fn value_of(application: &Application) -> String {
+    format!(
+        "{}\t{}",
+        application.name,
+        application.version.as_deref().unwrap_or_default()
+    )
+}
+
+/// The name of the field of an application's argument, from 0.
+pub(super) fn argument_field(application: &Application, index: usize) -> String {
+    format!("argument\t{index}\t{}", value_of(application))
+}
+
+/// The application that was chosen, if there is one of that name.
+pub(super) fn chosen<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'a Application> {
+    let value = values.get(field::APPLICATION);
+    catalogue
+        .applications()
+        .iter()
+        .find(|application| value_of(application) == value)
+}
+
+/// Reads what a form asks for.
+///
+/// # Errors
+/// All that cannot be written into an offer.
+pub(super) fn read(values: &Values, catalogue: &Catalogue) -> Result<Wish, Vec<Problem>> {
+    let mut form = Reading {
+        values,
+        problems: Vec::new(),
+    };
+    let wish = Wish {
+        name: form
+            .text(field::NAME, Place::Name)
+            .filter(|name| !name.trim().is_empty()),
+        run: form.run(catalogue),
+        nodes: form.number(field::NODES, Place::Nodes, "a whole number of nodes, such as 1"),
+        start: form.instant(field::START, Place::Start),
+        deadline: form.instant(field::DEADLINE, Place::Deadline),
+        duration: form.duration(),
+    };
+    if form.problems.is_empty() {
+        Ok(wish)
+    } else {
+        Err(form.problems)
+    }
+}
+
+struct Reading<'a> {
+    values: &'a Values,
+    problems: Vec<Problem>,
+}
+
+impl Reading<'_> {
+    fn problem(&mut self, place: Place, message: impl Into<String>) {
+        self.problems.push(Problem {
+            place,
+            message: message.into(),
+        });
+    }
+
+    /// A text that a document can hold; None where it was left empty.
+    fn text(&mut self, field: &str, place: Place) -> Option<String> {
+        let text = self.values.get(field);
+        if text
+            .chars()
+            .any(|one| one.is_control() || matches!(one, '\u{fffe}' | '\u{ffff}'))
+        {
+            self.problem(
+                place,
+                "It has a character that cannot be shown. Type it again by hand.",
+            );
+        }
+        Some(text.to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn run(&mut self, catalogue: &Catalogue) -> Option<Run> {
+        if !self.values.has(field::APPLICATION) {
+            self.problem(
+                Place::Application,
+                "Choose what to run, or to reserve nodes only.",
+            );
+            return None;
+        }
+        if self.values.get(field::APPLICATION).is_empty() {
+            return None;
+        }
+        let Some(application) = chosen(self.values, catalogue) else {
+            self.problem(
+                Place::Application,
+                "There is no such application any more. Choose another one.",
+            );
+            return None;
+        };
+        let arguments = (0..application.arguments.len())
+            .map(|index| {
+                self.text(&argument_field(application, index), Place::Argument(index))
+                    .unwrap_or_default()
+            })
+            .collect();
+        Some(Run {
+            name: application.name.clone(),
+            version: application.version.clone(),
+            arguments,
+        })
+    }
+
+    /// A whole number; None where it was left empty or is none.
+    fn number(&mut self, field: &str, place: Place, expected: &str) -> Option<u32> {
+        let text = self.values.trimmed(field);
+        if text.is_empty() {
+            return None;
+        }
+        let number = text.parse().ok();
+        if number.is_none() {
+            self.problem(place, format!("Enter {expected}."));
+        }
+        number
+    }
+
+    /// Hours, minutes and seconds together; each may be left empty.
+    fn duration(&mut self) -> Option<i32> {
+        let mut total = None;
+        for (field, unit, seconds) in [
+            (field::HOURS, "hours", 3_600),
+            (field::MINUTES, "minutes", 60),
+            (field::SECONDS, "seconds", 1),
+        ] {
+            let expected = format!("the {unit} as a whole number, such as 1, or leave them empty");
+            if let Some(amount) = self.number(field, Place::Duration, &expected) {
+                total = Some(total.unwrap_or(0) + i64::from(amount) * seconds);
+            }
+        }
+        let duration = total.map(i32::try_from)?;
+        if duration.is_err() {
+            self.problem(Place::Duration, "Enter a shorter duration.");
+        }
+        duration.ok()
+    }
+
+    /// A date and a time of UTC, both or neither.
+    fn instant(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<i64> {
+        let (date, time) = (self.values.trimmed(date_field), self.values.trimmed(time_field));
+        match (date.is_empty(), time.is_empty()) {
+            (true, true) => return None,
+            (false, true) => self.problem(place, "Enter the time too, or leave both empty."),
+            (true, false) => self.problem(place, "Enter the date too, or leave both empty."),
+            (false, false) => {
+                let day = Date::strptime("%Y-%m-%d", date).ok();
+                if day.is_none() {
+                    self.problem(place, "Enter the date as year-month-day, such as 2026-11-21.");
+                }
+                let clock = Time::strptime("%H:%M:%S", time)
+                    .or_else(|_| Time::strptime("%H:%M", time))
+                    .ok();
+                if clock.is_none() {
+                    self.problem(place, "Enter the time as hours:minutes, such as 16:30.");
+                }
+                let instant = day?.to_datetime(clock?).to_zoned(TimeZone::UTC).ok();
+                return instant.map(|at| at.timestamp().as_second());
+            }
+        }
+        None
+    }
+}
+
+/// The same form with another window, in seconds since the epoch; None leaves a side open.
+pub(super) fn with_window(values: Values, start: Option<i64>, deadline: i64) -> Values {
+    let (start_date, start_time) = start.map_or_else(Default::default, date_and_time);
+    let (deadline_date, deadline_time) = date_and_time(deadline);
+    values
+        .with(field::START.0, start_date)
+        .with(field::START.1, start_time)
+        .with(field::DEADLINE.0, deadline_date)
+        .with(field::DEADLINE.1, deadline_time)
+}
+
+/// What a date and a time field show for a second of UTC.
+fn date_and_time(at: i64) -> (String, String) {
+    let text = super::text::date_time(at);
+    match text.trim_end_matches('Z').split_once('T') {
+        Some((date, time)) => (date.to_owned(), time.to_owned()),
+        None => Default::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{ArgumentKind, ArgumentSpec};
+
+    fn catalogue() -> Catalogue {
+        let application = |version: Option<&str>| Application {
+            name: "fit".to_owned(),
+            version: version.map(str::to_owned),
+            description: String::new(),
+            program: "/usr/bin/fit".into(),
+            arguments: ["rounds", "method"]
+                .map(|name| ArgumentSpec {
+                    name: name.to_owned(),
+                    kind: ArgumentKind::File,
+                })
+                .to_vec(),
+        };
+        Catalogue::new(vec![application(Some("1.0")), application(None)]).unwrap()
+    }
+
+    fn of(pairs: &[(&str, &str)]) -> Values {
+        pairs.iter().fold(Values::default(), |values, (name, value)| {
+            values.with(name, *value)
+        })
+    }
+
+    fn problems(pairs: &[(&str, &str)]) -> Vec<Place> {
+        let found = read(&of(pairs).with(field::APPLICATION, ""), &catalogue());
+        found
+            .unwrap_err()
+            .into_iter()
+            .map(|problem| problem.place)
+            .collect()
+    }
+
+    #[test]
+    fn a_form_left_empty_asks_for_what_the_template_has() {
+        assert_eq!(
+            read(&of(&[(field::APPLICATION, "")]), &catalogue()),
+            Ok(Wish::default())
+        );
+    }
+
+    #[test]
+    fn a_filled_form_is_read_whole() {
+        let values = of(&[
+            ("name", "my fit"),
+            ("application", "fit\t1.0"),
+            ("argument\t0\tfit\t1.0", "12"),
+            ("argument\t1\tfit\t1.0", " spaces stay "),
+            ("argument\t1\tfit\t", "of the other version"),
+            ("nodes", " 3 "),
+            ("start-date", "2026-11-21"),
+            ("start-time", "16:30"),
+            ("deadline-date", "2026-11-22"),
+            ("deadline-time", "00:00:05"),
+            ("hours", "1"),
+            ("seconds", "5"),
+        ]);
+        let run = Run {
+            name: "fit".to_owned(),
+            version: Some("1.0".to_owned()),
+            arguments: vec!["12".to_owned(), " spaces stay ".to_owned()],
+        };
+        let wish = Wish {
+            name: Some("my fit".to_owned()),
+            run: Some(run),
+            nodes: Some(3),
+            start: Some(1_795_278_600),
+            deadline: Some(1_795_305_605),
+            duration: Some(3_605),
+        };
+        assert_eq!(read(&values, &catalogue()), Ok(wish));
+    }
+
+    #[test]
+    fn what_no_offer_can_say_is_named_by_its_place() {
+        for (pairs, places) in [
+            (&[("nodes", "two")][..], &[Place::Nodes][..]),
+            (&[("nodes", "-1")], &[Place::Nodes]),
+            (&[("nodes", "4294967296")], &[Place::Nodes]),
+            (
+                &[("hours", "x"), ("seconds", "y")],
+                &[Place::Duration, Place::Duration],
+            ),
+            (&[("hours", "1000000")], &[Place::Duration]),
+            (&[("start-date", "2026-11-21")], &[Place::Start]),
+            (&[("start-time", "10:00")], &[Place::Start]),
+            (
+                &[("start-date", "21.11.2026"), ("start-time", "10")],
+                &[Place::Start, Place::Start],
+            ),
+            (
+                &[("deadline-date", "2026-02-30"), ("deadline-time", "10:00")],
+                &[Place::Deadline],
+            ),
+            (
+                &[("deadline-date", "2026-02-20"), ("deadline-time", "24:00")],
+                &[Place::Deadline],
+            ),
+            (&[("name", "a\0b")], &[Place::Name]),
+        ] {
+            assert_eq!(problems(pairs), places, "{pairs:?}");
+        }
+        let gone = read(&of(&[("application", "gone\t")]), &catalogue()).unwrap_err();
+        assert_eq!(gone[0].place, Place::Application);
+        let nothing = read(&Values::default(), &catalogue()).unwrap_err();
+        assert_eq!(nothing[0].place, Place::Application);
+    }
+
+    #[test]
+    fn a_window_that_is_filled_in_is_read_back_as_it_was() {
+        let values = with_window(of(&[("application", "")]), Some(1_795_278_605), 1_795_305_600);
+        let wish = read(&values, &catalogue()).unwrap();
+        assert_eq!(
+            (wish.start, wish.deadline),
+            (Some(1_795_278_605), Some(1_795_305_600))
+        );
+        let open = read(&with_window(values, None, 5), &catalogue()).unwrap();
+        assert_eq!((open.start, open.deadline), (None, Some(5)));
+    }
+}

@@ -1,0 +1,292 @@
+//! The first page: the form for an offer, and the agreements that offers have become.
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::fields::{Input, OfferForm};
+use super::form::{self, Place, Problem, field};
+use super::session::{self, SignIn, Visitor};
+use super::text::{self, Standing};
+use super::values::Values;
+use super::{Frame, page};
+use crate::access::Role;
+use crate::clock::second_of;
+use crate::http::{Api, scope};
+use crate::negotiation::{self, AgreementView, RefusalView};
+
+/// Agreements on a page.
+const AGREEMENTS: u32 = 12;
+/// A slot that begins within so many seconds may have begun before it is asked for: it is asked for without an earliest
+/// start, and with a deadline that leaves as much time again.
+const SLOT_IS_NEAR: i64 = 600;
+
+#[derive(Template)]
+#[template(path = "portal/home.html")]
+struct Home {
+    frame: Frame,
+    form: OfferForm,
+    /// Whether the address has filled in the form.
+    is_filled: bool,
+    refusal: Option<Refusal>,
+    /// The time that it is, as a dateTime.
+    now: String,
+    agreements: Vec<Row>,
+    /// Where the list goes on.
+    older: Option<Uuid>,
+    /// Whether the list does not begin with the newest.
+    is_older: bool,
+    /// Whether the list is of every party's agreements.
+    is_everybodys: bool,
+}
+
+/// An agreement in the list.
+struct Row {
+    id: Uuid,
+    name: String,
+    party: String,
+    standing: Standing,
+    start: String,
+    end: String,
+    nodes: String,
+}
+
+/// Why the offer has no place, and where it would have one.
+struct Refusal {
+    reason: &'static str,
+    constraint: String,
+    slots: Vec<Slot>,
+}
+
+/// A slot outside the window that was asked for, and the form that asks for it.
+struct Slot {
+    direction: &'static str,
+    start: String,
+    end: String,
+    fields: Vec<(String, String)>,
+}
+
+/// GET /portal: the sign in form or, signed in, the offer form and the agreements. A query fills in the form.
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Result<Response, Failure> {
+    let Some(visitor) = session::visitor(&api, &headers).await? else {
+        return Ok(SignIn::offered());
+    };
+    let query = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let after = query.get("after").parse().ok();
+    let is_filled = query.has(field::APPLICATION);
+    let values = if is_filled { query } else { proposal(&api)? };
+    let view = Asked {
+        values,
+        problems: Vec::new(),
+        refusal: None,
+        once: None,
+        is_filled,
+    };
+    home(&api, &visitor, StatusCode::OK, view, after).await
+}
+
+/// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement.
+pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Response, Failure> {
+    let (visitor, values) = session::form(&api, request).await?;
+    // Without one, a form could be taken twice: it is shown again with one.
+    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
+    let wish = match form::read(&values, api.negotiation.catalogue()) {
+        Ok(wish) if once.is_some() => wish,
+        read => {
+            let problems = read
+                .err()
+                .unwrap_or_else(|| whole("The form was not complete. Send it again."));
+            let view = Asked {
+                values,
+                problems,
+                refusal: None,
+                once,
+                is_filled: false,
+            };
+            return home(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
+        }
+    };
+    let document = super::offer::offer(&super::offer::template(&api)?, &wish).to_xml();
+    let key = once.map(|once| once.to_string());
+    let error = match api
+        .negotiation
+        .create(&visitor.caller.party, document.into_bytes(), key)
+        .await
+    {
+        Ok(agreement) => {
+            let to = format!("/portal/agreements/{}", agreement.id);
+            return Ok(Redirect::to(&to).into_response());
+        }
+        Err(error) => error,
+    };
+    let mut view = Asked {
+        values,
+        problems: Vec::new(),
+        refusal: None,
+        once,
+        is_filled: false,
+    };
+    let status = match error {
+        negotiation::Error::Invalid(violations) => {
+            view.problems = super::offer::problems(&violations);
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        negotiation::Error::Malformed(why) => {
+            view.problems = whole(&format!("This cannot be written into an offer: {why}."));
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        negotiation::Error::NotOffered(why) => {
+            view.problems = whole(&why);
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        negotiation::Error::KeyReused => {
+            // Somebody went back to a form that had been sent, and changed it.
+            view.problems = whole(
+                "This form was sent before and has become a reservation, which is in your list. To make another one \
+                 of what the form says now, send it again.",
+            );
+            view.once = None;
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        negotiation::Error::Refused(refusal) => {
+            view.refusal = Some(refusal);
+            StatusCode::CONFLICT
+        }
+        other => return Err(other.into()),
+    };
+    home(&api, &visitor, status, view, None).await
+}
+
+/// A form as it was sent, and what came of it.
+struct Asked {
+    values: Values,
+    problems: Vec<Problem>,
+    refusal: Option<RefusalView>,
+    once: Option<Uuid>,
+    /// Whether the address has filled it in.
+    is_filled: bool,
+}
+
+fn whole(message: &str) -> Vec<Problem> {
+    vec![Problem {
+        place: Place::Whole,
+        message: message.to_owned(),
+    }]
+}
+
+/// What a form says before anything was entered: the first application, and the template's size and duration.
+fn proposal(api: &Api) -> Result<Values, Failure> {
+    let (nodes, duration) = super::offer::defaults(&super::offer::template(api)?);
+    let first = api.negotiation.catalogue().applications().first();
+    let mut values =
+        Values::default().with(field::APPLICATION, first.map_or_else(String::new, form::value_of));
+    if let Some(nodes) = nodes {
+        values = values.with(field::NODES, nodes.to_string());
+    }
+    if let Some(duration) = duration {
+        let part = |amount: i32| {
+            if amount == 0 {
+                String::new()
+            } else {
+                amount.to_string()
+            }
+        };
+        values = values
+            .with(field::HOURS, part(duration / 3_600))
+            .with(field::MINUTES, part(duration / 60 % 60))
+            .with(field::SECONDS, part(duration % 60));
+    }
+    Ok(values)
+}
+
+async fn home(
+    api: &Api,
+    visitor: &Visitor,
+    status: StatusCode,
+    asked: Asked,
+    after: Option<Uuid>,
+) -> Result<Response, Failure> {
+    let listed = api
+        .negotiation
+        .list(scope(&visitor.caller), after, Some(AGREEMENTS))
+        .await?
+        .view();
+    let now = second_of(api.negotiation.clock().micros()).seconds();
+    let went_wrong = !asked.problems.is_empty() || asked.refusal.is_some();
+    let title = if went_wrong {
+        "Error: Reserve nodes"
+    } else {
+        "Reserve nodes"
+    };
+    let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
+    let files = api.negotiation.input_files().await;
+    let home = Home {
+        frame: visitor.frame(title),
+        form: OfferForm::new(
+            &asked.values,
+            &asked.problems,
+            api.negotiation.catalogue(),
+            files,
+            once,
+        ),
+        is_filled: asked.is_filled,
+        refusal: asked.refusal.map(|refusal| refused(&refusal, &asked.values, now)),
+        now: text::date_time(now),
+        agreements: listed.agreements.iter().map(row).collect(),
+        older: listed.next,
+        is_older: after.is_some(),
+        is_everybodys: visitor.caller.role == Role::Operator,
+    };
+    page(status, &home)
+}
+
+fn row(agreement: &AgreementView) -> Row {
+    let start = agreement.started.as_ref().unwrap_or(&agreement.planned_start);
+    let end = agreement.ended.as_ref().unwrap_or(&agreement.planned_end);
+    Row {
+        id: agreement.id,
+        name: text::name(agreement),
+        party: agreement.party.clone(),
+        standing: text::standing(agreement),
+        start: start.clone(),
+        end: end.clone(),
+        nodes: text::nodes(agreement.nodes),
+    }
+}
+
+fn refused(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
+    let slots = refusal.alternatives.iter().map(|slot| {
+        let (start, end) = (slot.start.seconds(), slot.end.seconds());
+        let near = start - now <= SLOT_IS_NEAR;
+        let filled = if near {
+            form::with_window(values.clone(), None, end + SLOT_IS_NEAR)
+        } else {
+            form::with_window(values.clone(), Some(start), end)
+        };
+        // What belongs to one form alone stays with it.
+        let fields = filled
+            .iter()
+            .filter(|(name, _)| ![field::CSRF, field::ONCE].contains(name))
+            .filter(|(name, value)| !value.is_empty() || *name == field::APPLICATION);
+        Slot {
+            direction: if slot.direction == "earlier" {
+                "Earlier"
+            } else {
+                "Later"
+            },
+            start: text::date_time(start),
+            end: text::date_time(end),
+            fields: fields
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        }
+    });
+    Refusal {
+        reason: text::reason(refusal.reason.word()),
+        constraint: refusal.binding_constraint.clone(),
+        slots: slots.collect(),
+    }
+}

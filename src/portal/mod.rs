@@ -1,0 +1,127 @@
+//! The web pages: what the API offers, for people with a browser. Rendered on the server from view structs, without any
+//! script; a form becomes the same offer as the API's and takes the same way, so that nothing is decided or checked here
+//! a second time.
+//!
+//! Pages are guarded three times: the session's cookie is not sent along by other sites, a form brings back a token that
+//! only its session knows, and a browser that says that another site sent the form is believed.
+
+mod agreement;
+mod error;
+mod fields;
+mod form;
+mod home;
+mod offer;
+mod session;
+mod text;
+mod values;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{any, get};
+
+use crate::http::{self, Api};
+use error::Failure;
+
+/// The one style sheet.
+const STYLE: &str = include_str!("../../templates/portal/style.css");
+
+/// What every page is told to the browser with. The pages hold no script and load nothing but the style sheet, so that
+/// even a string that slipped through unescaped could do nothing. The referrer goes to our own pages only: without any,
+/// browsers would also leave out where a form came from, which is checked.
+const HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        ),
+    ),
+    (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+];
+
+/// How long a browser may keep the style sheet, in the words of its header.
+const STYLE_KEPT: &str = "private, max-age=600";
+
+/// The portal's pages, to stand beside the API.
+pub fn router() -> Router<Api> {
+    Router::new()
+        .route("/portal", get(home::show))
+        .route("/portal/", get(to_home))
+        .route("/portal/style.css", get(style))
+        .route("/portal/sign-in", get(to_home).post(session::sign_in))
+        .route("/portal/sign-out", get(to_home).post(session::sign_out))
+        .route("/portal/agreements", get(to_home).post(home::offer))
+        .route("/portal/agreements/{id}", get(agreement::show))
+        .route("/portal/agreements/{id}/files/{name}", get(agreement::file))
+        .route(
+            "/portal/agreements/{id}/terminate",
+            get(agreement::confirm).post(agreement::terminate),
+        )
+        .route("/portal/{*path}", any(no_such_page))
+        .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn(guarded))
+}
+
+/// What stands around every page.
+struct Frame {
+    /// The heading of the browser's window.
+    title: String,
+    /// Who is signed in.
+    party: Option<String>,
+    /// What every form brings back; empty where nobody is signed in.
+    csrf: String,
+    /// Seconds after which the browser loads the page again.
+    refresh: Option<u32>,
+}
+
+impl Frame {
+    /// Around a page for somebody who is not signed in, or not known to be.
+    fn outside(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            party: None,
+            csrf: String::new(),
+            refresh: None,
+        }
+    }
+}
+
+/// A page as an answer.
+fn page(status: StatusCode, template: &impl Template) -> Result<Response, Failure> {
+    let body = template
+        .render()
+        .map_err(|why| Failure::internal(format!("a page cannot be rendered: {why}")))?;
+    Ok((status, Html(body)).into_response())
+}
+
+async fn guarded(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+async fn style() -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/css; charset=utf-8"),
+        (header::CACHE_CONTROL, STYLE_KEPT),
+    ];
+    (headers, STYLE).into_response()
+}
+
+async fn to_home() -> Redirect {
+    Redirect::to("/portal")
+}
+
+async fn no_such_page() -> Failure {
+    Failure::NotFound
+}
+
+async fn no_such_method(method: Method) -> Failure {
+    Failure::Request(http::Error::MethodNotAllowed(method.to_string()))
+}

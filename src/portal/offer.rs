@@ -1,0 +1,313 @@
+//! Between the form and the documents: the offer that a form makes, and what is wrong with that offer in the form's terms.
+
+use wsag::agreements::{AgreementOffer, Context};
+use wsag::allocation::AllocationTimeConstraint;
+use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue};
+use wsag::templates::Template;
+use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
+use wsag::time::DateTime;
+use wsag::{Document, Message, Violation, Violations};
+
+use super::error::Failure;
+use super::form::{Place, Problem, Wish};
+use crate::http::Api;
+
+/// The template that the form makes offers from: the first that is offered, which is the built-in one unless the
+/// provider has others.
+pub(super) fn template(api: &Api) -> Result<Template, Failure> {
+    let first = api.negotiation.templates().into_iter().next();
+    let text = first
+        .and_then(|first| api.negotiation.template(&first.id))
+        .map(|(_, text)| text);
+    let text = text.ok_or_else(|| Failure::internal("no template is offered".to_owned()))?;
+    let unreadable = |why: String| Failure::internal(format!("a template cannot be read: {why}"));
+    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
+        Message::Template(template) => Ok(*template),
+        _ => Err(unreadable("it is another document".to_owned())),
+    }
+}
+
+/// Nodes and seconds that a template proposes.
+pub(super) fn defaults(template: &Template) -> (Option<u32>, Option<i32>) {
+    let (mut nodes, mut duration) = (None, None);
+    for term in template.terms.descriptions() {
+        match &term.content {
+            ServiceDescription::JobDefinition(job) => {
+                let range = job
+                    .resources
+                    .nodes
+                    .as_ref()
+                    .and_then(|range| range.whole_numbers().ok());
+                nodes = range.map(|(least, _)| least);
+            }
+            ServiceDescription::AllocationTime(window) => duration = window.duration,
+            ServiceDescription::Scheduling(_) => {}
+        }
+    }
+    (nodes, duration)
+}
+
+/// The offer that asks for a wish: the template's terms, with what the form says in their places.
+pub(super) fn offer(template: &Template, wish: &Wish) -> AgreementOffer {
+    let name = template.name.clone().unwrap_or_default();
+    let members = template
+        .terms
+        .all
+        .iter()
+        .flatten()
+        .map(|tree| filled(tree, wish))
+        .collect();
+    AgreementOffer {
+        name: wish.name.clone(),
+        agreement_id: None,
+        context: Context::for_template(template.template_id.clone(), name),
+        terms: Terms { all: Some(members) },
+    }
+}
+
+fn filled(tree: &TermTree, wish: &Wish) -> TermTree {
+    let all = |members: &[TermTree]| members.iter().map(|tree| filled(tree, wish)).collect();
+    match tree {
+        TermTree::All(members) => TermTree::All(all(members)),
+        TermTree::ExactlyOne(members) => TermTree::ExactlyOne(all(members)),
+        TermTree::OneOrMore(members) => TermTree::OneOrMore(all(members)),
+        TermTree::Term(term) => {
+            let mut term = term.clone();
+            if let Term::ServiceDescription(description) = &mut *term {
+                match &mut description.content {
+                    ServiceDescription::JobDefinition(definition) => job(definition, wish),
+                    ServiceDescription::AllocationTime(window) => time(window, wish),
+                    ServiceDescription::Scheduling(_) => {}
+                }
+            }
+            TermTree::Term(term)
+        }
+    }
+}
+
+fn job(definition: &mut JobDefinition, wish: &Wish) {
+    definition.application = wish.run.as_ref().map(|run| Application {
+        name: run.name.clone(),
+        version: run.version.clone(),
+        posix: Some(PosixApplication {
+            arguments: run.arguments.clone(),
+            ..PosixApplication::default()
+        }),
+    });
+    if let Some(nodes) = wish.nodes {
+        definition.resources.nodes = Some(RangeValue::exactly(f64::from(nodes)));
+    }
+}
+
+fn time(window: &mut AllocationTimeConstraint, wish: &Wish) {
+    window.start = wish.start.map(DateTime::from_seconds);
+    window.end = wish.deadline.map(DateTime::from_seconds);
+    window.duration = wish.duration.or(window.duration);
+}
+
+/// What is wrong with an offer, where the form has it.
+pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for violation in &violations.0 {
+        let place = place(violation);
+        let message = match place {
+            // What has no field of its own is found by its path.
+            Place::Whole => violation.to_string(),
+            _ => sentence(beside_its_field(place, &violation.message)),
+        };
+        let problem = Problem { place, message };
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+/// The place of the form that an element of the offer was made from.
+fn place(violation: &Violation) -> Place {
+    for step in violation.path.rsplit('/') {
+        let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
+        let local = name.rsplit(':').next().unwrap_or(name);
+        match local {
+            "Name" => return Place::Name,
+            "Argument" => {
+                let position: usize = position.trim_end_matches(']').parse().unwrap_or(1);
+                return Place::Argument(position.saturating_sub(1));
+            }
+            "Application" | "ApplicationName" | "ApplicationVersion" => return Place::Application,
+            "TotalResourceCount" => return Place::Nodes,
+            "StartTime" => return Place::Start,
+            "EndTime" => return Place::Deadline,
+            "Duration" => return Place::Duration,
+            // An element that is missing is reported where it should stand.
+            "AllocationTimeConstraint" if violation.message.contains("EndTime") => return Place::Deadline,
+            "AllocationTimeConstraint" if violation.message.contains("StartTime") => return Place::Start,
+            _ => {}
+        }
+    }
+    Place::Whole
+}
+
+/// A message without what its field says already: which argument it is about, which item of the template.
+fn beside_its_field(place: Place, message: &str) -> &str {
+    if let (Place::Argument(_), Some((_, expected))) = (place, message.split_once(": expected ")) {
+        // The argument's name stands first.
+        return expected.split_once(", ").map_or(expected, |(_, kind)| kind);
+    }
+    match message.split_once(" of the template: ") {
+        Some((item, message)) if item.starts_with("item ") => message,
+        _ => message
+            .split_once(" (item ")
+            .map_or(message, |(message, _)| message),
+    }
+}
+
+/// A message with a capital at its beginning and a full stop at its end.
+fn sentence(message: &str) -> String {
+    let mut characters = message.chars();
+    let first = characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().to_string());
+    let stop = if message.ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{first}{}{stop}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::portal::form::Run;
+    use wsag::ViolationKind;
+
+    fn built_in() -> Template {
+        let document = Document::parse(wsag::templates::ADVANCE_RESERVATION.as_bytes()).unwrap();
+        match wsag::read(&document).unwrap() {
+            Message::Template(template) => *template,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn wish() -> Wish {
+        Wish {
+            name: Some("<first> & \"last\"".to_owned()),
+            run: Some(Run {
+                name: "sleep".to_owned(),
+                version: None,
+                arguments: vec!["2".to_owned(), "</wsag:Terms>".to_owned()],
+            }),
+            nodes: Some(3),
+            start: Some(1_795_278_600),
+            deadline: Some(1_795_305_600),
+            duration: Some(30),
+        }
+    }
+
+    #[test]
+    fn an_offer_has_the_terms_of_the_template_with_the_wish_in_them() {
+        let (template, wish) = (built_in(), wish());
+        let offer = offer(&template, &wish);
+        let names = |terms: &Terms| {
+            terms
+                .flatten()
+                .iter()
+                .map(|term| term.name().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&offer.terms), names(&template.terms));
+        assert_eq!(
+            offer.terms.guarantees().collect::<Vec<_>>(),
+            template.terms.guarantees().collect::<Vec<_>>()
+        );
+        for term in offer.terms.descriptions() {
+            match &term.content {
+                ServiceDescription::JobDefinition(job) => {
+                    let application = job.application.as_ref().unwrap();
+                    assert_eq!(application.name, "sleep");
+                    assert_eq!(
+                        application.posix.as_ref().unwrap().arguments,
+                        ["2", "</wsag:Terms>"]
+                    );
+                    assert_eq!(job.resources.nodes, Some(RangeValue::exactly(3.0)));
+                }
+                ServiceDescription::AllocationTime(window) => {
+                    assert_eq!(window.start.unwrap().floor(), 1_795_278_600);
+                    assert_eq!(window.end.unwrap().floor(), 1_795_305_600);
+                    assert_eq!(window.duration, Some(30));
+                }
+                ServiceDescription::Scheduling(_) => panic!("the template has none"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_offer_is_read_back_from_its_document_as_it_was_made() {
+        let offer = offer(&built_in(), &wish());
+        let text = offer.to_xml();
+        let document = Document::parse(text.as_bytes()).unwrap();
+        assert_eq!(
+            wsag::read(&document).unwrap(),
+            Message::AgreementOffer(Box::new(offer))
+        );
+    }
+
+    #[test]
+    fn what_a_form_leaves_empty_is_the_templates() {
+        let template = built_in();
+        let (nodes, duration) = defaults(&template);
+        let offer = offer(&template, &Wish::default());
+        assert_eq!(offer.terms, template.terms);
+        assert!(nodes.is_some() && duration.is_some());
+    }
+
+    #[test]
+    fn a_violation_stands_beside_the_field_that_it_belongs_to() {
+        let job = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[1]/jsdl:JobDefinition/jsdl:JobDescription";
+        let time = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/arp:AllocationTimeConstraint";
+        for (path, message, expected) in [
+            (
+                format!("{job}/jsdl:Application/jsdl:ApplicationName"),
+                "",
+                Place::Application,
+            ),
+            (
+                format!("{job}/jsdl:Application/jsdl-posix:POSIXApplication/jsdl-posix:Argument"),
+                "",
+                Place::Argument(0),
+            ),
+            (
+                format!("{job}/jsdl:Application/jsdl-posix:POSIXApplication/jsdl-posix:Argument[3]"),
+                "",
+                Place::Argument(2),
+            ),
+            (
+                format!("{job}/jsdl:Resources/jsdl:TotalResourceCount/jsdl:Exact"),
+                "",
+                Place::Nodes,
+            ),
+            (format!("{time}/arp:StartTime"), "", Place::Start),
+            (format!("{time}/arp:EndTime"), "", Place::Deadline),
+            (format!("{time}/arp:Duration"), "", Place::Duration),
+            (time.to_owned(), "arp:EndTime is expected", Place::Deadline),
+            ("/wsag:AgreementOffer/wsag:Name".to_owned(), "", Place::Name),
+            ("/wsag:AgreementOffer/wsag:Terms".to_owned(), "", Place::Whole),
+        ] {
+            let violation = Violation {
+                path,
+                kind: ViolationKind::Value,
+                message: message.to_owned(),
+            };
+            assert_eq!(place(&violation), expected, "{}", violation.path);
+        }
+    }
+
+    #[test]
+    fn messages_are_sentences() {
+        assert_eq!(sentence("a number is expected"), "A number is expected.");
+        assert_eq!(sentence("Done."), "Done.");
+        assert_eq!(sentence(""), ".");
+    }
+}

@@ -1,0 +1,246 @@
+//! Signing in and out, and who has sent a request.
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use uuid::Uuid;
+
+use super::Frame;
+use super::error::Failure;
+use super::values::Values;
+use crate::access::{Caller, SESSION_LASTS, Secret};
+use crate::clock::MICROS_PER_SECOND;
+use crate::http::{Api, base_address, body_of};
+use crate::negotiation;
+
+/// The name of the session's cookie.
+const COOKIE: &str = "bespeak_session";
+
+/// Somebody who is signed in.
+pub(super) struct Visitor {
+    /// Who it is.
+    pub(super) caller: Caller,
+    csrf: Secret,
+}
+
+impl Visitor {
+    /// Around a page for this visitor.
+    pub(super) fn frame(&self, title: impl Into<String>) -> Frame {
+        Frame {
+            title: title.into(),
+            party: Some(self.caller.party.clone()),
+            csrf: self.csrf.expose().to_owned(),
+            refresh: None,
+        }
+    }
+}
+
+/// The sign in form.
+#[derive(Template)]
+#[template(path = "portal/sign_in.html")]
+pub(super) struct SignIn {
+    frame: Frame,
+    /// What is wrong with the key that was sent.
+    error: Option<&'static str>,
+    /// The agreement to go to afterwards.
+    back: Option<Uuid>,
+}
+
+impl SignIn {
+    fn answer(status: StatusCode, error: Option<&'static str>, back: Option<Uuid>) -> Response {
+        let title = if error.is_some() {
+            "Error: Sign in"
+        } else {
+            "Sign in"
+        };
+        let form = Self {
+            frame: Frame::outside(title),
+            error,
+            back,
+        };
+        let body = form.render().map_or_else(
+            |why| Failure::internal(why.to_string()).into_response(),
+            |body| Html(body).into_response(),
+        );
+        let mut response = (status, body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let how = HeaderValue::from_static("Bearer realm=\"bespeak\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
+        }
+        response
+    }
+
+    /// The form in place of a page that only who is signed in may see.
+    pub(super) fn asked(back: Option<Uuid>) -> Response {
+        Self::answer(StatusCode::UNAUTHORIZED, None, back)
+    }
+
+    /// The form as a page of its own.
+    pub(super) fn offered() -> Response {
+        Self::answer(StatusCode::OK, None, None)
+    }
+}
+
+/// Who has sent a request, if somebody who is signed in has.
+pub(super) async fn visitor(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
+    let Some(cookie) = cookie(headers) else {
+        return Ok(None);
+    };
+    let session = api
+        .access
+        .session(cookie)
+        .await
+        .map_err(negotiation::Error::from)?;
+    Ok(session.map(|(caller, csrf)| Visitor { caller, csrf }))
+}
+
+/// Who has sent a form, and what it says. Only a form that our own page has sent for this session counts.
+pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+    if is_from_elsewhere(request.headers(), &base_address(api, request.headers())) {
+        return Err(Failure::Forged);
+    }
+    let Some(visitor) = visitor(api, request.headers()).await? else {
+        return Err(Failure::SignedOut(None));
+    };
+    let values = Values::read(&body_of(api, request).await?);
+    if !visitor.csrf.is(values.get("csrf")) {
+        return Err(Failure::Forged);
+    }
+    Ok((visitor, values))
+}
+
+/// POST /portal/sign-in.
+pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Result<Response, Failure> {
+    let base = base_address(&api, request.headers());
+    if is_from_elsewhere(request.headers(), &base) {
+        return Err(Failure::Forged);
+    }
+    let values = Values::read(&body_of(&api, request).await?);
+    let back: Option<Uuid> = values.get("back").parse().ok();
+    let Some(session) = api.access.sign_in(values.trimmed("key")).await? else {
+        let error = "This key is not valid. It may have been mistyped, have expired, or have been revoked.";
+        return Ok(SignIn::answer(StatusCode::UNAUTHORIZED, Some(error), back));
+    };
+    let to = back.map_or_else(|| "/portal".to_owned(), |id| format!("/portal/agreements/{id}"));
+    let lasts = SESSION_LASTS / MICROS_PER_SECOND;
+    Ok(with_cookie(
+        &base,
+        session.cookie.expose(),
+        lasts,
+        Redirect::to(&to),
+    ))
+}
+
+/// POST /portal/sign-out.
+pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Result<Response, Failure> {
+    let base = base_address(&api, request.headers());
+    let headers = request.headers().clone();
+    match form(&api, request).await {
+        // Whoever is not signed in any more has what they wanted.
+        Ok(_) | Err(Failure::SignedOut(_)) => {}
+        Err(why) => return Err(why),
+    }
+    if let Some(cookie) = cookie(&headers) {
+        api.access
+            .sign_out(cookie)
+            .await
+            .map_err(negotiation::Error::from)?;
+    }
+    Ok(with_cookie(&base, "", 0, Redirect::to("/portal")))
+}
+
+/// An answer that sets the session's cookie.
+fn with_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
+    let secure = if base.starts_with("https:") {
+        "; Secure"
+    } else {
+        ""
+    };
+    let cookie = format!(
+        "{COOKIE}={value}; Path=/portal; Max-Age={max_age_seconds}; HttpOnly; SameSite=Strict{secure}"
+    );
+    let mut response = answer.into_response();
+    // Hexadecimal digits between fixed texts.
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The session's cookie among those that were sent.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(name, _)| *name == COOKIE)
+        .map(|(_, value)| value)
+}
+
+/// Whether a browser says that a page of another site has sent this. Programs and old browsers say nothing.
+fn is_from_elsewhere(headers: &HeaderMap, base: &str) -> bool {
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return site != "same-origin" && site != "none";
+    }
+    headers.get(header::ORIGIN).is_some_and(|origin| origin != base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn the_session_is_found_among_other_cookies() {
+        assert_eq!(
+            cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")])),
+            Some("abc")
+        );
+        assert_eq!(cookie(&headers(&[("cookie", "xbespeak_session=abc")])), None);
+        assert_eq!(cookie(&headers(&[])), None);
+    }
+
+    #[test]
+    fn a_form_of_another_site_is_known_by_what_the_browser_says() {
+        for (pairs, elsewhere) in [
+            (&[][..], false),
+            (&[("sec-fetch-site", "same-origin")], false),
+            (&[("sec-fetch-site", "none")], false),
+            (&[("sec-fetch-site", "cross-site")], true),
+            (&[("sec-fetch-site", "same-site")], true),
+            (&[("origin", "http://here:8080")], false),
+            (&[("origin", "http://here:8081")], true),
+            (&[("origin", "https://here:8080")], true),
+            (&[("origin", "null")], true),
+        ] {
+            assert_eq!(
+                is_from_elsewhere(&headers(pairs), "http://here:8080"),
+                elsewhere,
+                "{pairs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_for_our_pages_alone_and_secure_where_the_address_is() {
+        let set = |base| {
+            let response = with_cookie(base, "abc", 60, Redirect::to("/portal"));
+            response.headers()[header::SET_COOKIE]
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
+        let plain = "bespeak_session=abc; Path=/portal; Max-Age=60; HttpOnly; SameSite=Strict";
+        assert_eq!(set("http://here"), plain);
+        assert_eq!(set("https://here"), format!("{plain}; Secure"));
+    }
+}

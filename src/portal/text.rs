@@ -1,0 +1,136 @@
+//! Times, durations and states in words for people.
+
+use crate::negotiation::AgreementView;
+
+/// A dateTime in UTC as people write it: `2026-11-21 10:00:00 UTC`.
+pub(super) fn moment(date_time: &str) -> String {
+    match (date_time.split_once('T'), date_time.ends_with('Z')) {
+        (Some((date, time)), true) => {
+            let time = time.trim_end_matches('Z');
+            format!("{date} {} UTC", time.split('.').next().unwrap_or(time))
+        }
+        _ => date_time.to_owned(),
+    }
+}
+
+/// A second of the plan as a dateTime in UTC; empty beyond the year 9999.
+pub(super) fn date_time(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+/// A number of seconds as `1 d 2 h 3 min 4 s`, without the parts that are zero.
+pub(super) fn duration(seconds: i64) -> String {
+    let parts = [
+        (seconds / 86_400, "d"),
+        (seconds / 3_600 % 24, "h"),
+        (seconds / 60 % 60, "min"),
+        (seconds % 60, "s"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(amount, _)| *amount != 0)
+        .map(|(amount, unit)| format!("{amount} {unit}"))
+        .collect();
+    if parts.is_empty() {
+        "0 s".to_owned()
+    } else {
+        parts.join(" ")
+    }
+}
+
+/// Where an agreement stands, in a word or two, and the class of its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// For people.
+    pub(super) words: &'static str,
+    /// For the style sheet.
+    pub(super) class: &'static str,
+}
+
+/// Where an agreement stands.
+pub(super) fn standing(agreement: &AgreementView) -> Standing {
+    let outcome = agreement.outcome.as_deref();
+    let (words, class) = match (
+        agreement.state.as_str(),
+        agreement.service_state.as_str(),
+        outcome,
+    ) {
+        ("Observed", "NotReady", _) => ("Waiting for its slot", "waiting"),
+        ("Observed", "Idle", _) => ("Reserved now", "running"),
+        ("Observed", "Processing", _) if agreement.started.is_none() => ("Starting", "running"),
+        ("Observed", "Processing", _) => ("Running", "running"),
+        ("Observed", ..) => ("Ending", "running"),
+        ("Pending" | "PendingAndTerminating", ..) => ("Being decided", "waiting"),
+        ("ObservedAndTerminating", ..) => ("Being terminated", "running"),
+        ("Complete", _, Some("completed")) => ("Completed", "good"),
+        ("Complete", _, Some("failed")) => ("Failed", "bad"),
+        ("Complete", _, Some("killed")) => ("Stopped at the end of its slot", "bad"),
+        ("Complete", _, Some("lost")) => ("Lost", "bad"),
+        ("Complete", ..) => ("Complete", "over"),
+        ("Terminated", ..) => ("Terminated", "over"),
+        ("Rejected", ..) => ("Rejected", "bad"),
+        _ => ("Unknown", "over"),
+    };
+    Standing { words, class }
+}
+
+/// Whether an agreement will not change any more.
+pub(super) fn is_final(agreement: &AgreementView) -> bool {
+    matches!(agreement.state.as_str(), "Complete" | "Terminated" | "Rejected")
+}
+
+/// What to call an agreement that may have no name.
+pub(super) fn name(agreement: &AgreementView) -> String {
+    match (&agreement.name, &agreement.application) {
+        (Some(name), _) if !name.trim().is_empty() => name.clone(),
+        (_, Some(application)) => application.clone(),
+        _ => "Reserved nodes".to_owned(),
+    }
+}
+
+/// `1 node`, `2 nodes`.
+pub(super) fn nodes(count: u32) -> String {
+    format!("{count} {}", if count == 1 { "node" } else { "nodes" })
+}
+
+/// Why an offer has no place, for somebody who filled in a form; the word of the closed list says which it is.
+pub(super) fn reason(word: &str) -> &'static str {
+    match word {
+        "NO_CAPACITY_IN_WINDOW" => "There is no room for it between the earliest start and the deadline.",
+        "SIZE_EXCEEDS_CAPACITY" => "It asks for more nodes than there are.",
+        "WINDOW_CONTRADICTORY" => "The deadline is too near to the earliest start.",
+        "WINDOW_IN_THE_PAST" => "It would have to be over already.",
+        "HORIZON_EXCEEDED" => "It lies further ahead than the provider plans.",
+        "QUOTA_EXCEEDED" => "It would exceed what you may reserve.",
+        "BUDGET_TOO_LOW" => "It costs more than it may.",
+        "RESOURCE_NOT_OFFERED" => "There is no such resource here.",
+        _ => "The provider does not allow it.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_for_people() {
+        assert_eq!(moment("2026-11-21T10:00:00Z"), "2026-11-21 10:00:00 UTC");
+        assert_eq!(moment("2026-11-21T10:00:00.250Z"), "2026-11-21 10:00:00 UTC");
+        assert_eq!(moment("never"), "never");
+        assert_eq!(date_time(0), "1970-01-01T00:00:00Z");
+        assert_eq!(date_time(i64::MAX), "");
+    }
+
+    #[test]
+    fn durations_leave_out_what_is_zero() {
+        for (seconds, words) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (3_600, "1 h"),
+            (5_430, "1 h 30 min 30 s"),
+            (90_000, "1 d 1 h"),
+        ] {
+            assert_eq!(duration(seconds), words);
+        }
+    }
+}

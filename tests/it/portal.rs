@@ -1,0 +1,569 @@
+//! The pages, as a browser sees them: who is let in, what a form becomes, and that nothing can be made of them that
+//! was not meant.
+
+mod browser;
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, SET_COOKIE};
+use serde_json::Value;
+
+use crate::support::offers::{Offer, hours_ahead};
+use crate::support::server::Server;
+use crate::support::{eventually, run};
+use browser::{Browser, Form, Page};
+
+/// How long a job that does nothing may take on a busy machine.
+const SOON: Duration = Duration::from_mins(1);
+
+/// Four nodes, `sleep`, and an application that prints what it is given.
+const CONFIGURATION: &str = r#"
+[[resource]]
+name = "local"
+kind = "local"
+nodes = 4
+
+[[application]]
+name = "sleep"
+program = "/usr/bin/sleep"
+[[application.argument]]
+name = "seconds"
+type = "integer"
+min = 0
+max = 100
+
+[[application]]
+name = "echo <i>"
+version = "1.0"
+description = "Prints <b>texts</b>."
+program = "/usr/bin/echo"
+[[application.argument]]
+name = "first"
+type = "text"
+max_length = 80
+[[application.argument]]
+name = "second"
+type = "choice"
+values = ["small", "<large>"]
+"#;
+
+/// The names of the fields of the applications' arguments.
+const SECONDS: &str = "argument\t0\tsleep\t";
+const FIRST: &str = "argument\t0\techo <i>\t1.0";
+const SECOND: &str = "argument\t1\techo <i>\t1.0";
+
+fn start() -> Server {
+    Server::configured(None, CONFIGURATION)
+}
+
+/// The form filled in to reserve nodes alone for an hour, within a window in seconds since the epoch.
+fn reserve(form: Form, nodes: u32, start: i64, end: i64) -> Form {
+    let form = form.with("application", "").with("nodes", &nodes.to_string());
+    let (form, at) = (
+        form.with("hours", "1").with("minutes", "").with("seconds", ""),
+        jiff::Timestamp::from_second,
+    );
+    let mut form = form;
+    for (field, seconds) in [("start", start), ("deadline", end)] {
+        let text = at(seconds).expect("an instant of our time").to_string();
+        let (date, time) = text.trim_end_matches('Z').split_once('T').expect("a dateTime");
+        form = form
+            .with(&format!("{field}-date"), date)
+            .with(&format!("{field}-time"), time);
+    }
+    form
+}
+
+async fn agreements(server: &Server) -> Vec<Value> {
+    let list = server.client().get_json("/agreements").await;
+    list["agreements"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn whoever_is_not_signed_in_sees_the_sign_in_form_and_nothing_else() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::new(&server);
+        let first = browser.get("/portal").await;
+        assert_eq!(first.status, StatusCode::OK);
+        assert!(first.element("key").contains("type=\"password\""), "{first:?}");
+        let id = "01a1fc61-4f03-7296-9d9c-551879cc7ecd";
+        for path in ["", "/terminate", "/files/stdout"] {
+            let page = browser.get(&format!("/portal/agreements/{id}{path}")).await;
+            assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
+            assert!(page.body.contains("type=\"password\""), "{path}");
+        }
+        let form = Form::default().with("application", "");
+        assert_eq!(
+            browser.post("/portal/agreements", &form).await.status,
+            StatusCode::UNAUTHORIZED
+        );
+        for path in [
+            "/portal/nothing",
+            "/portal/agreements/1",
+            "/portal/agreements/1/2/3",
+        ] {
+            let page = browser.get(path).await;
+            assert_eq!(page.status, StatusCode::NOT_FOUND, "{path}");
+            assert!(page.body.contains("<h1>"), "{path}");
+        }
+        // The way back to the agreement that was asked for, and to nowhere else.
+        let key = Form::default().with("key", server.key());
+        let page = browser
+            .post("/portal/sign-in", &key.clone().with("back", id))
+            .await;
+        assert_eq!(page.location(), format!("/portal/agreements/{id}"));
+        let page = browser
+            .post("/portal/sign-in", &key.with("back", "//elsewhere.example"))
+            .await;
+        assert_eq!(page.location(), "/portal");
+    });
+}
+
+#[test]
+fn a_wrong_key_is_said_to_be_wrong_and_opens_no_session() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::new(&server);
+        let mistyped = format!("{}0", &server.key()[..server.key().len() - 1]);
+        for key in ["", "wrong", "bsp_", "\"><script>", &mistyped] {
+            if key == server.key() {
+                continue;
+            }
+            let page = browser
+                .post("/portal/sign-in", &Form::default().with("key", key))
+                .await;
+            assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{key}");
+            assert!(page.headers.get(SET_COOKIE).is_none(), "{key}");
+            assert!(page.body.contains("role=\"alert\""), "{key}");
+            assert!(!page.body.contains("<script"), "{key}");
+        }
+    });
+}
+
+#[test]
+fn signing_out_ends_the_session_for_whoever_has_its_cookie() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let cookie = browser.cookie.clone();
+        let page = browser.get("/portal").await;
+        let sign_out = page.fields(page.body.find("/portal/sign-out").expect("a form to sign out"));
+        assert!(
+            page.body.contains("Signed in as <strong>operator</strong>"),
+            "{page:?}"
+        );
+        let left = browser.post("/portal/sign-out", &sign_out).await;
+        assert_eq!(left.location(), "/portal");
+        let set = left.headers[SET_COOKIE].to_str().expect("a cookie is ASCII");
+        assert!(
+            set.contains("Max-Age=0") && set.contains("HttpOnly") && set.contains("SameSite=Strict"),
+            "{set}"
+        );
+        browser.cookie = cookie;
+        assert!(browser.get("/portal").await.body.contains("type=\"password\""));
+    });
+}
+
+#[test]
+fn every_page_forbids_scripts_frames_and_foreign_forms() {
+    let server = start();
+    run(async {
+        let browser = Browser::signed_in(&server, server.key()).await;
+        for path in [
+            "/portal",
+            "/portal/style.css",
+            "/portal/nothing",
+            "/portal/sign-in",
+        ] {
+            let page = browser.get(path).await;
+            let policy = page.headers["content-security-policy"]
+                .to_str()
+                .expect("a policy is ASCII");
+            for part in [
+                "default-src 'none'",
+                "style-src 'self'",
+                "form-action 'self'",
+                "frame-ancestors 'none'",
+                "base-uri 'none'",
+            ] {
+                assert!(policy.contains(part), "{path}: {policy}");
+            }
+            assert!(!policy.contains("unsafe"), "{path}: {policy}");
+            assert_eq!(page.headers["x-content-type-options"], "nosniff", "{path}");
+            assert_eq!(page.headers["x-frame-options"], "DENY", "{path}");
+            assert_eq!(page.headers["referrer-policy"], "same-origin", "{path}");
+            assert!(
+                !page.body.contains("<script") && !page.body.contains(" style="),
+                "{path}"
+            );
+        }
+        assert_eq!(browser.get("/portal").await.headers["cache-control"], "no-store");
+        let style = browser.get("/portal/style.css").await;
+        assert_eq!(style.headers[CONTENT_TYPE], "text/css; charset=utf-8");
+    });
+}
+
+#[test]
+fn a_form_that_our_page_did_not_send_does_nothing() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let other = Browser::signed_in(&server, server.key()).await;
+        let form = browser.form().await.with("application", "");
+        let foreign = other.form().await.0["csrf"].clone();
+        assert_ne!(form.0["csrf"], foreign, "each session has its own token");
+        let paths = [
+            "/portal/agreements".to_owned(),
+            "/portal/sign-out".to_owned(),
+            format!("/portal/agreements/{}/terminate", form.0["once"]),
+        ];
+        for path in paths {
+            for forged in [
+                form.clone().without("csrf"),
+                form.clone().with("csrf", ""),
+                form.clone().with("csrf", &foreign),
+                form.clone().with("csrf", &form.0["csrf"][1..]),
+            ] {
+                let page = browser.post(&path, &forged).await;
+                assert_eq!(page.status, StatusCode::FORBIDDEN, "{path} {forged:?}");
+            }
+            browser.site = "cross-site";
+            let page = browser.post(&path, &form).await;
+            assert_eq!(page.status, StatusCode::FORBIDDEN, "{path} of another site");
+            browser.site = "same-origin";
+        }
+        assert_eq!(agreements(&server).await, Vec::<Value>::new());
+        assert!(
+            browser.get("/portal").await.body.contains("Sign out"),
+            "still signed in"
+        );
+        let mut stranger = Browser::new(&server);
+        stranger.site = "cross-site";
+        let page = stranger
+            .post("/portal/sign-in", &Form::default().with("key", server.key()))
+            .await;
+        assert_eq!(
+            page.status,
+            StatusCode::FORBIDDEN,
+            "nobody is signed in from elsewhere"
+        );
+    });
+}
+
+#[test]
+fn a_form_becomes_the_same_agreement_as_an_offer_to_the_api() {
+    let server = start();
+    run(async {
+        let client = server.client();
+        let (from, to) = (hours_ahead(1), hours_ahead(5));
+        let offer = Offer {
+            name: "both".to_owned(),
+            ..Offer::sleep(7, 3_600).within(from, to)
+        };
+        let by_offer = client.post("/agreements", offer.xml()).await.created();
+
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let form = reserve(browser.form().await, 1, from, to)
+            .with("application", "sleep\t")
+            .with(SECONDS, "7")
+            .with("name", "both");
+        let page = browser.post("/portal/agreements", &form).await;
+        let by_form = page.location().rsplit('/').next().expect("a path").to_owned();
+
+        let mut views = Vec::new();
+        for id in [by_offer.to_string(), by_form.clone()] {
+            let mut view = client.get_json(&format!("/agreements/{id}")).await;
+            let view_of = view.as_object_mut().expect("an object");
+            for own in ["id", "created"] {
+                view_of
+                    .remove(own)
+                    .unwrap_or_else(|| panic!("no {own} in {view_of:?}"));
+            }
+            let terms = client.get(&format!("/agreements/{id}/terms")).await.body;
+            views.push((view, terms));
+        }
+        assert_eq!(views[0], views[1]);
+
+        let shown = browser.get(page.location()).await;
+        assert_eq!(shown.status, StatusCode::OK);
+        let address = format!("http://{}/agreements/{by_form}", server.address());
+        for text in [
+            &address,
+            "Observed",
+            "NotReady",
+            "COMPLETION",
+            "accepted",
+            "http-equiv=\"refresh\"",
+        ] {
+            assert!(shown.body.contains(text), "no {text} in {}", shown.body);
+        }
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let wrong = reserve(browser.form().await, 9, hours_ahead(3), hours_ahead(2))
+            .with("application", "sleep\t")
+            .with(SECONDS, "101")
+            .with("name", "kept");
+        let page = browser.post("/portal/agreements", &wrong).await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(page.form(), wrong, "what was entered is kept");
+        for (id, part) in [("nodes", "nodes-error"), ("argument-0-0", "argument-0-0-error")] {
+            let element = page.element(id);
+            assert!(
+                element.contains("aria-invalid=\"true\"") && element.contains(part),
+                "{element}"
+            );
+            assert!(
+                page.body.contains(&format!("href=\"#{id}\"")),
+                "the summary leads to {id}"
+            );
+            page.element(part);
+        }
+        assert!(
+            page.body.contains("href=\"#deadline-date\""),
+            "the summary leads to the deadline"
+        );
+        page.element("deadline-date-group-error");
+
+        let unreadable = wrong.with("nodes", "many").with("deadline-time", "soon");
+        let page = browser.post("/portal/agreements", &unreadable).await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(page.form(), unreadable);
+        page.element("nodes-error");
+        assert_eq!(agreements(&server).await, Vec::<Value>::new());
+    });
+}
+
+#[test]
+fn a_refusal_fills_the_form_with_the_nearest_slot_which_is_then_taken() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let (from, to) = (hours_ahead(2), hours_ahead(4));
+        for start in [from, from + 3_600] {
+            let form = reserve(browser.form().await, 4, start, start + 3_600);
+            browser.post("/portal/agreements", &form).await.location();
+        }
+        let form = reserve(browser.form().await, 2, from, to).with("name", "nearest");
+        let refused = browser.post("/portal/agreements", &form).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+        assert_eq!(refused.form(), form, "what was entered is kept");
+        let slots: Vec<_> = refused
+            .body
+            .match_indices("<form method=\"get\" action=\"/portal\">")
+            .collect();
+        assert_eq!(slots.len(), 2, "earlier and later: {}", refused.body);
+        assert!(
+            refused.body.contains("Earlier:") && refused.body.contains("Later:"),
+            "{}",
+            refused.body
+        );
+        for (at, _) in slots {
+            let slot = refused.fields(at);
+            assert!(
+                !slot.0.contains_key("csrf"),
+                "a token does not belong into an address"
+            );
+            let page = browser.get(&format!("/portal?{}", slot.encoded())).await;
+            assert!(page.body.contains("Nothing is reserved until"), "{}", page.body);
+            let filled = page.form();
+            assert_eq!(filled.0["name"], "nearest");
+            assert_ne!(filled.0["start-time"], form.0["start-time"]);
+            browser.post("/portal/agreements", &filled).await.location();
+        }
+        assert_eq!(agreements(&server).await.len(), 4);
+    });
+}
+
+#[test]
+fn a_form_that_is_sent_twice_is_taken_once() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let form = reserve(browser.form().await, 1, hours_ahead(1), hours_ahead(4));
+        let first = browser.post("/portal/agreements", &form).await;
+        let again = browser.post("/portal/agreements", &form).await;
+        assert_eq!(first.location(), again.location());
+        assert_eq!(agreements(&server).await.len(), 1);
+
+        // Gone back to, changed and sent: said, and taken when it is sent once more.
+        let changed = browser
+            .post("/portal/agreements", &form.clone().with("nodes", "2"))
+            .await;
+        assert_eq!(changed.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_ne!(changed.form().0["once"], form.0["once"]);
+        let other = browser.post("/portal/agreements", &changed.form()).await;
+        assert_ne!(other.location(), first.location());
+        let without = browser.post("/portal/agreements", &form.without("once")).await;
+        assert_eq!(without.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(agreements(&server).await.len(), 2);
+    });
+}
+
+#[test]
+fn what_anybody_enters_is_shown_as_text_only() {
+    let server = start();
+    run(async {
+        let attack = "\"><img src=x onerror=alert(1)>'&amp;";
+        let clean = |page: &Page| {
+            for markup in ["<img", "<i>", "<b>", "<large>"] {
+                assert!(!page.body.contains(markup), "{markup} in {}", page.body);
+            }
+        };
+        let key = server.key_for("<i>Eve</i>", "consumer");
+        let mut browser = Browser::signed_in(&server, &key).await;
+        let form = browser
+            .form()
+            .await
+            .with("application", "echo <i>\t1.0")
+            .with("name", attack);
+        let form = form
+            .with(FIRST, attack)
+            .with(SECOND, "<large>")
+            .with("nodes", attack);
+        let wrong = browser.post("/portal/agreements", &form).await;
+        assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
+        clean(&wrong);
+        assert_eq!(
+            wrong.form().0["name"],
+            attack,
+            "shown, and sent again, as it was entered"
+        );
+        let made = browser.post("/portal/agreements", &form.with("nodes", "1")).await;
+        let path = made.location().to_owned();
+        let output = eventually("the output", SOON, async || {
+            let page = browser.get(&path).await;
+            clean(&page);
+            page.body.contains("Completed").then_some(page)
+        });
+        let page = output.await;
+        assert!(!page.body.contains("http-equiv"), "it will not change any more");
+        clean(&browser.get("/portal").await);
+        let file = browser.get(&format!("{path}/files/stdout")).await;
+        assert_eq!(file.body, format!("{attack} <large>\n"));
+        assert_eq!(file.headers[CONTENT_TYPE], "text/plain; charset=utf-8");
+        assert_eq!(file.headers["x-content-type-options"], "nosniff");
+        assert_eq!(
+            browser.get(&format!("{path}/files/operator.key")).await.status,
+            StatusCode::NOT_FOUND
+        );
+    });
+}
+
+#[test]
+fn another_partys_agreement_is_not_there() {
+    let server = start();
+    let (ann, bob) = (
+        server.key_for("ann", "consumer"),
+        server.key_for("bob", "consumer"),
+    );
+    run(async {
+        let mut browser = Browser::signed_in(&server, &ann).await;
+        let form = reserve(browser.form().await, 1, hours_ahead(1), hours_ahead(4)).with("name", "anns own");
+        let path = browser
+            .post("/portal/agreements", &form)
+            .await
+            .location()
+            .to_owned();
+        assert_eq!(browser.get(&path).await.status, StatusCode::OK);
+
+        let mut other = Browser::signed_in(&server, &bob).await;
+        assert!(!other.get("/portal").await.body.contains("anns own"));
+        for page in ["", "/terminate", "/files/stdout"] {
+            assert_eq!(
+                other.get(&format!("{path}{page}")).await.status,
+                StatusCode::NOT_FOUND,
+                "{page}"
+            );
+        }
+        let token = other.form().await;
+        let ended = other.post(&format!("{path}/terminate"), &token).await;
+        assert_eq!(ended.status, StatusCode::NOT_FOUND);
+
+        let operator = Browser::signed_in(&server, server.key()).await;
+        let list = operator.get("/portal").await;
+        assert!(
+            list.body.contains("anns own") && list.body.contains("of ann"),
+            "{}",
+            list.body
+        );
+        assert!(
+            operator.get(&path).await.body.contains("Observed"),
+            "it was not terminated"
+        );
+    });
+}
+
+#[test]
+fn a_reservation_is_terminated_once() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let form = reserve(browser.form().await, 1, hours_ahead(1), hours_ahead(4));
+        let path = browser
+            .post("/portal/agreements", &form)
+            .await
+            .location()
+            .to_owned();
+        let page = browser.get(&path).await;
+        assert!(
+            page.body.contains(&format!("href=\"{path}/terminate\"")),
+            "{}",
+            page.body
+        );
+        let asked = browser.get(&format!("{path}/terminate")).await;
+        let confirm = asked.fields(
+            asked
+                .body
+                .find(&format!("action=\"{path}/terminate\""))
+                .expect("a form"),
+        );
+        let ended = browser.post(&format!("{path}/terminate"), &confirm).await;
+        assert_eq!(ended.location(), path);
+        let page = browser.get(&path).await;
+        assert!(
+            page.body.contains("Terminated") && !page.body.contains("http-equiv"),
+            "{}",
+            page.body
+        );
+        let again = browser.post(&format!("{path}/terminate"), &confirm).await;
+        assert_eq!(again.status, StatusCode::CONFLICT);
+        assert!(again.body.contains("Terminated already"), "{}", again.body);
+    });
+}
+
+#[test]
+fn long_lists_go_on_on_further_pages() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        for number in 0..14 {
+            let form = reserve(browser.form().await, 1, hours_ahead(1), hours_ahead(9));
+            browser
+                .post(
+                    "/portal/agreements",
+                    &form.with("name", &format!("number {number}.")),
+                )
+                .await
+                .location();
+        }
+        let first = browser.get("/portal").await;
+        assert!(first.body.contains("number 13.") && !first.body.contains("number 1."));
+        let (_, older) = first
+            .body
+            .split_once("href=\"/portal?after=")
+            .expect("there are older ones");
+        let older = &older[..older.find('"').expect("an attribute has an end")];
+        let second = browser.get(&format!("/portal?after={older}")).await;
+        assert!(second.body.contains("number 1.") && !second.body.contains("number 13."));
+        assert!(!second.body.contains("/portal?after="), "there are no more");
+    });
+}

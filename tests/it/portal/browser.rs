@@ -1,0 +1,179 @@
+//! A browser as far as the pages need one: it keeps a cookie, follows nothing by itself, and fills in forms as they are
+//! shown.
+
+use std::collections::BTreeMap;
+
+use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, SET_COOKIE};
+use reqwest::{Client, Method, StatusCode, redirect};
+
+use crate::support::server::Server;
+
+/// Visits the pages of one service.
+#[derive(Debug)]
+pub(super) struct Browser {
+    http: Client,
+    base: String,
+    /// The session, as the cookie header says it.
+    pub(super) cookie: Option<String>,
+    /// What the browser says of where a form comes from.
+    pub(super) site: &'static str,
+}
+
+/// A page that was loaded.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+}
+
+/// A form and what its fields say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Form(pub(super) BTreeMap<String, String>);
+
+impl Browser {
+    pub(super) fn new(server: &Server) -> Self {
+        // The client is built without a provider of its own; another test may have installed one before.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .build();
+        Self {
+            http: http.expect("a client can be made"),
+            base: format!("http://{}", server.address()),
+            cookie: None,
+            site: "same-origin",
+        }
+    }
+
+    /// A browser that is signed in with a key.
+    pub(super) async fn signed_in(server: &Server, key: &str) -> Self {
+        let mut browser = Self::new(server);
+        let page = browser
+            .post("/portal/sign-in", &Form::default().with("key", key))
+            .await;
+        assert_eq!(page.status, StatusCode::SEE_OTHER, "{page:?}");
+        browser
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Page {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// Sends a form, and keeps the cookie that comes back.
+    pub(super) async fn post(&mut self, path: &str, form: &Form) -> Page {
+        let page = self.send(Method::POST, path, Some(form)).await;
+        if let Some(set) = page.headers.get(SET_COOKIE) {
+            let pair = set.to_str().expect("a cookie is ASCII").split(';').next();
+            self.cookie = pair.map(str::to_owned);
+        }
+        page
+    }
+
+    /// The offer form of the first page.
+    pub(super) async fn form(&self) -> Form {
+        self.get("/portal").await.form()
+    }
+
+    async fn send(&self, method: Method, path: &str, form: Option<&Form>) -> Page {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(cookie) = &self.cookie {
+            request = request.header(COOKIE, cookie);
+        }
+        if let Some(form) = form {
+            request = request
+                .header("sec-fetch-site", self.site)
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                .body(form.encoded());
+        }
+        let response = request.send().await.expect("the service answers");
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.text().await.expect("a page is text");
+        Page {
+            status,
+            headers,
+            body,
+        }
+    }
+}
+
+impl Page {
+    /// Where it leads on to.
+    pub(super) fn location(&self) -> &str {
+        assert_eq!(self.status, StatusCode::SEE_OTHER, "{self:?}");
+        self.headers[LOCATION].to_str().expect("a path is ASCII")
+    }
+
+    /// The fields of the offer form, as they would be sent.
+    pub(super) fn form(&self) -> Form {
+        let start = self
+            .body
+            .find("action=\"/portal/agreements\"")
+            .expect("there is an offer form");
+        self.fields(start)
+    }
+
+    /// The fields of the form that begins at `start`.
+    pub(super) fn fields(&self, start: usize) -> Form {
+        let form = &self.body[start..];
+        let form = &form[..form.find("</form>").expect("a form has an end")];
+        let mut fields = Form::default();
+        for input in form.split("<input").skip(1) {
+            let input = &input[..input.find('>').expect("an element has an end")];
+            let radio = input.contains("type=\"radio\"");
+            if let Some(name) = attribute(input, "name")
+                && (!radio || input.contains(" checked"))
+            {
+                fields = fields.with(&name, &attribute(input, "value").unwrap_or_default());
+            }
+        }
+        fields
+    }
+
+    /// The attributes of the element that has this id.
+    pub(super) fn element(&self, id: &str) -> &str {
+        let at = self
+            .body
+            .find(&format!("id=\"{id}\""))
+            .unwrap_or_else(|| panic!("no {id} in {}", self.body));
+        let start = self.body[..at].rfind('<').expect("an id stands in an element");
+        let end = at + self.body[at..].find('>').expect("an element has an end");
+        &self.body[start..end]
+    }
+}
+
+impl Form {
+    /// The same with another text in a field.
+    #[must_use]
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The same without a field.
+    #[must_use]
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
+
+    /// As a body or a query.
+    pub(super) fn encoded(&self) -> String {
+        let mut encoded = form_urlencoded::Serializer::new(String::new());
+        encoded.extend_pairs(&self.0);
+        encoded.finish()
+    }
+}
+
+/// The value of an attribute of an element, read as a browser reads it.
+fn attribute(element: &str, name: &str) -> Option<String> {
+    let (_, after) = element.split_once(&format!(" {name}=\""))?;
+    let (value, _) = after.split_once('"')?;
+    let value = value
+        .replace("&#60;", "<")
+        .replace("&#62;", ">")
+        .replace("&#34;", "\"")
+        .replace("&#39;", "'");
+    Some(value.replace("&#38;", "&"))
+}
