@@ -8,6 +8,7 @@ use uppsala::{Element, NodeId, NodeKind};
 
 use crate::guard::{self, GuardError};
 use crate::ns;
+use crate::rules;
 use crate::writer::escape_attribute;
 
 /// A well-formed document behind the guard, ready to be read and asked by XPath. It borrows the bytes.
@@ -51,6 +52,25 @@ impl<'a> Document<'a> {
             .filter(|node| node.is(namespace, local))
             .nth(nth);
         found.unwrap_or(root).path()
+    }
+
+    /// The first offer in this document as a document of its own, its content verbatim: what to keep of a bare offer
+    /// or of one in a message. None where there is no offer.
+    pub fn offer_xml(&self) -> Option<String> {
+        rules::offers(self).into_iter().next().map(offer_xml)
+    }
+
+    /// `wsag:Context` and `wsag:Terms` of the first offer in this document, verbatim, for
+    /// [`crate::states::AgreementProperties`].
+    pub fn offer_fragments(&self) -> Option<(Fragment, Fragment)> {
+        let offer = rules::offers(self).into_iter().next()?;
+        let child = |name| {
+            offer
+                .children()
+                .find(|child| child.is(ns::WSAG, name))
+                .map(Node::fragment)
+        };
+        child("Context").zip(child("Terms"))
     }
 
     /// The root element. The guard refuses documents without one.
@@ -295,6 +315,22 @@ impl<'d> Node<'d> {
         text.push_str(&source[name_end..]);
         Fragment(text)
     }
+}
+
+/// The content of an offer, in whatever element it stands, as a document with the offer as its root.
+pub(crate) fn offer_xml(offer: Node<'_>) -> String {
+    let mut text = format!("<wsag:AgreementOffer xmlns:wsag=\"{}\"", ns::WSAG);
+    if let Some(id) = offer.attribute(ns::WSAG, "AgreementId") {
+        text.push_str(" wsag:AgreementId=\"");
+        text.push_str(&escape_attribute(id));
+        text.push('"');
+    }
+    text.push('>');
+    for child in offer.children().filter(|child| child.namespace() == ns::WSAG) {
+        text.push_str(child.fragment().as_str());
+    }
+    text.push_str("</wsag:AgreementOffer>");
+    text
 }
 
 /// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone.

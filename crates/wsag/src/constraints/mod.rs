@@ -17,7 +17,7 @@ use crate::constraints::location::Location;
 use crate::constraints::particles::Particle;
 use crate::constraints::steps::{Selected, View};
 use crate::constraints::types::Type;
-use crate::document::{Document, Node};
+use crate::document::{Document, Node, offer_xml};
 use crate::expression::{Parsed, Value, Variables};
 use crate::guarantees::{Expression, read_expression};
 use crate::job;
@@ -221,7 +221,7 @@ impl CompiledTemplate {
             found,
             base: offer.path(),
         };
-        let alone = standalone(offer);
+        let alone = offer_xml(offer);
         match Document::build(&alone) {
             Ok(document) => {
                 if let Some(root) = document.root() {
@@ -389,19 +389,6 @@ impl Item {
     fn message(&self, message: &str) -> String {
         format!("{message} (item {:?} of the template)", self.name)
     }
-}
-
-/// The content of an offer, in whatever element it stands, as a document with the offer as its root.
-fn standalone(offer: Node<'_>) -> String {
-    let mut text = String::from("<wsag:AgreementOffer xmlns:wsag=\"");
-    text.push_str(WSAG);
-    text.push_str("\">");
-    let content = offer.children().filter(|child| child.namespace() == WSAG);
-    for child in content {
-        text.push_str(child.fragment().as_str());
-    }
-    text.push_str("</wsag:AgreementOffer>");
-    text
 }
 
 /// What an offer says for a variable of a creation constraint.

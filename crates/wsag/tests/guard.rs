@@ -1,0 +1,306 @@
+//! What the guard lets through, and what it refuses at which place.
+
+mod support;
+
+use support::{Chance, names, text, xmllint};
+use wsag::guard::{self, GuardError, check};
+
+fn refusal(bytes: &[u8]) -> String {
+    match check(bytes) {
+        Ok(_) => panic!("it is let through: {}", String::from_utf8_lossy(bytes)),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn well_formed_documents_are_let_through() {
+    for document in [
+        "<a/>",
+        "<?xml version='1.0'?><a/>",
+        "<?xml version=\"1.0\" encoding=\"utf-8\" standalone='yes' ?>\n<!-- c - c --><a></a >\n<!--d-->",
+        "\u{FEFF}<a>text &amp; &#65;&#x41; <![CDATA[<&]] ]]> ]] > \"quotes'</a>",
+        "<p:a xmlns:p='urn:p' p:b='1' b=\"2\"><c xmlns='urn:c' d=' > '/></p:a>",
+        "<a xmlns:p='urn:1'><b xmlns:p='urn:2' p:c=''/></a>",
+        "<日本 ä='ö'>日</日本>",
+        "<a xml:lang='en'>\t\r\n\u{85}\u{10FFFF}</a>",
+        "<a xmlns='urn:a'><b xmlns=''/></a>",
+    ] {
+        check(document.as_bytes()).unwrap_or_else(|error| panic!("{document}: {error}"));
+    }
+}
+
+#[test]
+fn the_text_comes_without_its_byte_order_mark() {
+    assert_eq!(check("\u{FEFF}<a/>".as_bytes()), Ok("<a/>"));
+}
+
+#[test]
+fn what_xml_or_the_protocol_forbids_is_refused_at_its_place() {
+    for (document, said) in [
+        ("", "line 1, column 1: the document has no element"),
+        ("  \n", "line 2, column 1: the document has no element"),
+        ("text", "line 1, column 1: text outside the root"),
+        ("<a/>x", "line 1, column 5: text outside the root"),
+        ("<a/>&#32;", "line 1, column 5: text outside the root"),
+        ("<a/><b/>", "line 1, column 5: a second root element <b>"),
+        (
+            "<a>\n <b>",
+            "line 2, column 5: the document ends before <b> of line 2 is closed",
+        ),
+        ("<a></b>", "line 1, column 4: </b> where </a> is expected"),
+        ("</a>", "</a> closes nothing"),
+        ("<a", "the document ends inside a tag"),
+        ("<a b", "= is expected after the attribute b"),
+        ("<a b=1/>", "the value of b must be in quotes"),
+        ("<a b='1/>", "the value of b is not closed"),
+        ("<a b='1'c='2'/>", "white space is expected before an attribute"),
+        (
+            "<a b='1' b='2'/>",
+            "line 1, column 10: the attribute b occurs twice",
+        ),
+        (
+            "<a xmlns:p='u' xmlns:q='u' p:b='' q:b=''/>",
+            "the attribute q:b occurs twice",
+        ),
+        (
+            "<a xmlns:p='u&#x3a;1' xmlns:q='u:1' p:b='' q:b=''/>",
+            "the attribute q:b occurs twice",
+        ),
+        ("<a b='<'/>", "< in the value of b"),
+        ("<a b='&x;'/>", "an & that starts no allowed reference"),
+        ("<a>&nbsp;</a>", "an & that starts no allowed reference"),
+        ("<a>&amp</a>", "an & that starts no allowed reference"),
+        ("<a>&#0;</a>", "an & that starts no allowed reference"),
+        ("<a>&#xD800;</a>", "an & that starts no allowed reference"),
+        ("<a>&#x110000;</a>", "an & that starts no allowed reference"),
+        ("<a>&#+65;</a>", "an & that starts no allowed reference"),
+        ("<a>&#;</a>", "an & that starts no allowed reference"),
+        ("<a>]]></a>", "]]> in text"),
+        ("<a>\u{1}</a>", "the character U+0001"),
+        ("<a>\u{FFFF}</a>", "the character U+FFFF"),
+        ("<a b='\u{FFFE}'/>", "the character U+FFFE"),
+        ("<a><!-- -- --></a>", "-- in a comment"),
+        ("<a><!----->", "-- in a comment"),
+        ("<a><!-- ", "a comment that is not closed"),
+        ("<a><![CDATA[ ", "a CDATA section that is not closed"),
+        ("<![CDATA[]]><a/>", "a CDATA section outside the root"),
+        ("<a><![cdata[]]></a>", "<! that starts neither"),
+        ("<!DOCTYPE a><a/>", "a document type declaration; none is allowed"),
+        (
+            "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
+            "a document type declaration",
+        ),
+        ("<?p x?><a/>", "a processing instruction; none are allowed"),
+        ("<a><?p?></a>", "a processing instruction"),
+        (" <?xml version='1.0'?><a/>", "a processing instruction"),
+        ("<?xml version='1.1'?><a/>", "the XML declaration may only be"),
+        ("<?xml encoding='utf-8'?><a/>", "the XML declaration may only be"),
+        (
+            "<?xml version='1.0' standalone='yes' encoding='utf-8'?><a/>",
+            "the XML declaration may only be",
+        ),
+        (
+            "<?xml version='1.0' standalone='perhaps'?><a/>",
+            "the XML declaration may only be",
+        ),
+        ("<?xml version='1.0'><a/>", "the XML declaration may only be"),
+        ("<1a/>", "an element's name is expected"),
+        ("< a/>", "an element's name is expected"),
+        ("<a:b:c xmlns:a='u'/>", "an element's name is expected"),
+        ("<:a/>", "an element's name is expected"),
+        ("<a: xmlns:a='u'/>", "an element's name is expected"),
+        ("<a:1 xmlns:a='u'/>", "an element's name is expected"),
+        ("<p:a/>", "the namespace prefix p is not declared"),
+        ("<a p:b=''/>", "the namespace prefix p is not declared"),
+        (
+            "<a><b xmlns:p='u'/><p:c/></a>",
+            "the namespace prefix p is not declared",
+        ),
+        ("<xmlns:a/>", "the namespace prefix xmlns is not declared"),
+        ("<a xmlns:p=''/>", "the prefix p is declared empty"),
+        ("<a xmlns:p='u' xmlns:p='v'/>", "declared twice"),
+        ("<a xmlns:xml='u'/>", "reserved"),
+        ("<a xmlns:xmlns='u'/>", "reserved"),
+        ("<a xmlns:p='http://www.w3.org/2000/xmlns/'/>", "reserved"),
+        ("<a xmlns='http://www.w3.org/XML/1998/namespace'/>", "reserved"),
+        ("<a/ >", "/ without > in a tag"),
+        ("<a></a", "> is expected to end </a"),
+    ] {
+        let found = refusal(document.as_bytes());
+        assert!(found.contains(said), "{document}: {found}");
+    }
+}
+
+#[test]
+fn other_encodings_are_refused_as_such() {
+    let utf16: Vec<u8> = "\u{FEFF}<a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = "<a/>".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for bytes in [
+        &utf16[..],
+        &big,
+        b"<a>\xE4</a>",
+        b"<?xml version='1.0' encoding='latin1'?><a/>",
+        b"\xFF<a/>",
+    ] {
+        assert!(
+            matches!(check(bytes), Err(GuardError::Encoding { .. })),
+            "{bytes:?}: {:?}",
+            check(bytes)
+        );
+    }
+    assert_eq!(
+        check(b"<a>\n\xE4").unwrap_err().to_string(),
+        "line 2, column 1: a byte sequence that is not UTF-8; only UTF-8 is allowed"
+    );
+}
+
+/// A document at a limit, and the same with one more.
+fn around(limit: usize, document: impl Fn(usize) -> String, said: &str) {
+    check(document(limit).as_bytes()).unwrap_or_else(|error| panic!("at the limit {limit}: {error}"));
+    let found = refusal(document(limit + 1).as_bytes());
+    assert!(found.contains(said), "{found}");
+}
+
+#[test]
+fn every_limit_holds_to_the_last() {
+    let repeat = |count: usize, piece: &dyn Fn(usize) -> String| (0..count).map(piece).collect::<String>();
+    around(
+        guard::DEPTH_MAX,
+        |n| format!("{}{}", "<a>".repeat(n), "</a>".repeat(n)),
+        "nested",
+    );
+    around(
+        guard::DEPTH_MAX,
+        |n| format!("{}<a/>{}", "<a>".repeat(n - 1), "</a>".repeat(n - 1)),
+        "nested",
+    );
+    around(
+        guard::ELEMENTS_MAX,
+        |n| format!("<a>{}</a>", "<b/>".repeat(n - 1)),
+        "elements",
+    );
+    around(
+        guard::ATTRIBUTES_MAX,
+        |n| format!("<a{}/>", repeat(n, &|i| format!(" b{i}=''"))),
+        "attributes",
+    );
+    around(
+        guard::DECLARATIONS_MAX,
+        |n| format!("<a{}/>", repeat(n, &|i| format!(" xmlns:p{i}='u'"))),
+        "namespace declarations on one element",
+    );
+    around(
+        guard::BINDINGS_MAX,
+        |n| {
+            let open = repeat(n.div_ceil(10), &|i| {
+                let here = (n - i * 10).min(10);
+                format!("<a{}>", repeat(here, &|j| format!(" xmlns:p{j}='u{i}'")))
+            });
+            format!("{open}{}", "</a>".repeat(n.div_ceil(10)))
+        },
+        "in scope",
+    );
+    around(
+        guard::BYTES_MAX,
+        |n| format!("<a>{}</a>", "x".repeat(n - 7)),
+        "bytes",
+    );
+}
+
+#[test]
+fn the_guard_and_libxml2_agree_on_damaged_documents() {
+    let sources: Vec<Vec<u8>> = [
+        "o01-offer-sleep.xml",
+        "m08-terminate-input.xml",
+        "m11-continuing-fault.xml",
+    ]
+    .iter()
+    .map(|name| text(name).into_bytes())
+    .chain([b"<p:a xmlns:p='urn:p' p:b='1'>x &amp; <![CDATA[y]]><!-- z --></p:a>".to_vec()])
+    .collect();
+    const PIECES: [&str; 30] = [
+        "<",
+        ">",
+        "&",
+        "'",
+        "\"",
+        "/",
+        "]]>",
+        "--",
+        "<!--",
+        "-->",
+        "<![CDATA[",
+        "<?p?>",
+        "<!DOCTYPE a>",
+        "&#0;",
+        "&#65;",
+        "&lt;",
+        " ",
+        "\n",
+        ":",
+        "=",
+        "xmlns:q='u'",
+        " a='b'",
+        "</a>",
+        "<a/>",
+        "\u{1}",
+        "\u{FFFE}",
+        "é",
+        "q:",
+        "<?xml ",
+        "]",
+    ];
+    let mut chance = Chance(7);
+    let damaged: Vec<Vec<u8>> = (0..3_000)
+        .map(|index| {
+            let mut bytes = sources[index % sources.len()].clone();
+            for _ in 0..=chance.below(2) {
+                let at = chance.below(bytes.len());
+                match chance.below(4) {
+                    0 => drop(bytes.remove(at)),
+                    1 => bytes.truncate(at.max(1)),
+                    _ => drop(bytes.splice(at..at, chance.pick(&PIECES).bytes())),
+                }
+            }
+            bytes
+        })
+        .collect();
+    let Some(verdicts) = xmllint(&damaged, false, "damaged") else {
+        return;
+    };
+    let mut well_formed = 0;
+    for (bytes, libxml2) in damaged.iter().zip(verdicts) {
+        let shown = String::from_utf8_lossy(bytes);
+        match check(bytes) {
+            Ok(_) => {
+                assert!(libxml2, "the guard lets through what libxml2 refuses:\n{shown}");
+                well_formed += 1;
+            }
+            Err(error) => {
+                // Forbidden by the protocol, not by XML.
+                let policy = [
+                    "document type",
+                    "processing instruction",
+                    "the XML declaration may only be",
+                    "encoding",
+                ];
+                let by_policy = policy.iter().any(|policy| error.to_string().contains(policy));
+                assert!(
+                    !libxml2 || by_policy,
+                    "the guard refuses what libxml2 reads: {error}\n{shown}"
+                );
+            }
+        }
+    }
+    assert!(
+        well_formed > 200,
+        "too few documents survive to say anything: {well_formed}"
+    );
+}
+
+#[test]
+fn every_sample_message_passes_the_guard() {
+    for name in names("") {
+        check(text(&name).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}

@@ -1,0 +1,197 @@
+//! Hostile documents: nothing panics, nothing takes long, and what is refused is refused with a place.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "a test of time needs a clock; the crate itself does not"
+)]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Chance, names, template, text};
+use wsag::constraints::CompiledTemplate;
+use wsag::templates::ADVANCE_RESERVATION;
+use wsag::{Document, Violation, read, rules};
+
+/// Far above what any document may take, and far below what an attack would.
+const TIME_MAX: Duration = Duration::from_millis(500);
+
+/// Takes a document in as the service does. True where nothing is wrong with it.
+fn take_in(bytes: &[u8], template: &CompiledTemplate) -> bool {
+    let start = Instant::now();
+    let accepted = match Document::parse(bytes) {
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
+        Ok(document) => match read(&document) {
+            Err(violations) => {
+                let sound =
+                    |violation: &Violation| violation.path.starts_with('/') && !violation.message.is_empty();
+                assert!(
+                    !violations.0.is_empty() && violations.0.iter().all(sound),
+                    "{violations:?}"
+                );
+                false
+            }
+            Ok(_) => rules::check(&document).is_empty() && template.check(&document).is_empty(),
+        },
+    };
+    let took = start.elapsed();
+    assert!(took < TIME_MAX, "{took:?} for {} bytes", bytes.len());
+    accepted
+}
+
+#[test]
+fn five_thousand_mutated_documents_neither_panic_nor_take_long() {
+    let template = CompiledTemplate::compile(&template(ADVANCE_RESERVATION));
+    let mut sources: Vec<Vec<u8>> = names("").iter().map(|name| text(name).into_bytes()).collect();
+    sources.extend(
+        names("negative")
+            .iter()
+            .map(|name| text(&format!("negative/{name}")).into_bytes()),
+    );
+    sources.push(include_bytes!("rich/offer.xml").to_vec());
+    let mut chance = Chance(42);
+    let mut accepted = 0;
+    for index in 0..5_000 {
+        let mut bytes = sources[index % sources.len()].clone();
+        for _ in 0..=chance.below(4) {
+            mutate(&mut bytes, &sources, &mut chance);
+        }
+        accepted += usize::from(take_in(&bytes, &template));
+    }
+    assert!(accepted < 500, "mutants are hardly ever right: {accepted}");
+}
+
+fn mutate(bytes: &mut Vec<u8>, sources: &[Vec<u8>], chance: &mut Chance) {
+    const PIECES: [&[u8]; 16] = [
+        b"<",
+        b">",
+        b"&",
+        b"\xFF",
+        b"\0",
+        b"]]>",
+        b"<!DOCTYPE x [<!ENTITY y 'z'>]>",
+        b"&y;",
+        b"99999999999999999999",
+        b"-1",
+        b"NaN",
+        b"xmlns:x='u'",
+        b"<x>",
+        b"</x>",
+        b"2026-13-40T99:99:99Z",
+        b"\xE2\x80\xAE",
+    ];
+    if bytes.is_empty() {
+        bytes.push(b'<');
+    }
+    let at = chance.below(bytes.len());
+    let end = (at + chance.below(200)).min(bytes.len());
+    match chance.below(6) {
+        0 => bytes[at] = u8::try_from(chance.below(256)).expect("it is below 256"),
+        1 => drop(bytes.drain(at..end)),
+        2 => {
+            let copy = bytes[at..end].to_vec();
+            bytes.splice(end..end, copy);
+        }
+        3 => {
+            let other = chance.pick(sources);
+            let from = chance.below(other.len());
+            let to = (from + chance.below(400)).min(other.len());
+            bytes.splice(at..at, other[from..to].iter().copied());
+        }
+        4 => bytes.truncate(at),
+        _ => drop(bytes.splice(at..at, chance.pick(&PIECES).iter().copied())),
+    }
+}
+
+/// An offer for the built-in template with something put in the place of its job's name.
+fn offer_with(piece: &str) -> String {
+    text("o01-offer-sleep.xml").replace(
+        "sleep</jsdl:ApplicationName>",
+        &format!("{piece}</jsdl:ApplicationName>"),
+    )
+}
+
+#[test]
+fn bombs_are_refused_at_once() {
+    let template = CompiledTemplate::compile(&template(ADVANCE_RESERVATION));
+    let wsag = wsag::ns::WSAG;
+    let entities: String = (1..10)
+        .map(|i| format!("<!ENTITY e{i} '{}'>", format!("&e{};", i - 1).repeat(10)))
+        .collect();
+    let nested_declarations: String = (0..500)
+        .map(|i| {
+            format!(
+                "<a{}>",
+                (0..4)
+                    .map(|j| format!(" xmlns:p{}='u'", i * 4 + j))
+                    .collect::<String>()
+            )
+        })
+        .collect();
+    let bombs = [
+        format!("<!DOCTYPE a [<!ENTITY e0 'ha'>{entities}]><a>&e9;</a>"),
+        format!("<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>"),
+        format!("{nested_declarations}{}", "</a>".repeat(500)),
+        "<a>".repeat(80_000),
+        format!("<a>{}</a>", "<b/>".repeat(60_000)),
+        format!(
+            "<a{}/>",
+            (0..20_000).map(|i| format!(" b{i}=''")).collect::<String>()
+        ),
+        format!("<a>{}</a>", "&#x41;".repeat(40_000)),
+        format!(
+            "<wsag:AgreementOffer xmlns:wsag='{wsag}'>{}",
+            "<wsag:Terms>".repeat(31)
+        ),
+        offer_with(&"x".repeat(250_000)),
+        offer_with(&"<!-- -->".repeat(30_000)),
+        offer_with(&"<![CDATA[x]]>".repeat(19_000)),
+        "<".repeat(200_000),
+        "&".repeat(200_000),
+        "x".repeat(300_000),
+    ];
+    for bomb in &bombs {
+        take_in(bomb.as_bytes(), &template);
+    }
+    // Long texts are no crime; the catalogue decides what is an application.
+    assert!(take_in(
+        offer_with("sleep").replace("2026-01-10", "2027-01-10").as_bytes(),
+        &template
+    ));
+}
+
+#[test]
+fn an_offer_as_large_as_the_guard_lets_through_is_checked_in_time() {
+    let template = CompiledTemplate::compile(&template(ADVANCE_RESERVATION));
+    let offer = text("o01-offer-sleep.xml");
+    let term = "<wsag:GuaranteeTerm wsag:Name=\"COMPLETION\" wsag:Obligated=\"ServiceProvider\"><wsag:ServiceLevelObjective>\
+                <wsag:CustomServiceLevel>completed le deadline and (not (nodes lt 1))</wsag:CustomServiceLevel>\
+                </wsag:ServiceLevelObjective><wsag:BusinessValueList/></wsag:GuaranteeTerm>";
+    let large = offer.replace("</wsag:All>", &format!("{}</wsag:All>", term.repeat(480)));
+    assert!(
+        Document::parse(large.as_bytes()).is_ok(),
+        "it is within the limits"
+    );
+    assert!(!take_in(large.as_bytes(), &template), "its names are not unique");
+}
+
+#[test]
+fn a_template_with_a_costly_location_refuses_instead_of_waiting() {
+    let nested = "//*[count(//*[count(//*[count(//*) > 0]) > 0]) > 0]";
+    let text = ADVANCE_RESERVATION.replace("//wsag:Terms//@wsag:ServiceName", nested);
+    assert!(text.contains(nested));
+    let template = CompiledTemplate::compile(&support::template(&text));
+    let offer = support::text("o01-offer-sleep.xml");
+    let document = Document::parse(offer.as_bytes()).unwrap();
+    let start = Instant::now();
+    let found = template.check(&document);
+    assert!(start.elapsed() < TIME_MAX);
+    assert!(
+        found.iter().any(|violation| violation.message.contains("budget")),
+        "{found:?}"
+    );
+}
