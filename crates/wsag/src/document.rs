@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use uppsala::{Element, NodeId, NodeKind};
+use uppsala::{Element, NodeId, NodeKind, QName};
 
 use crate::guard::{self, GuardError};
 use crate::ns;
@@ -285,12 +285,37 @@ impl<'d> Node<'d> {
         self.tree.node_range(self.id)
     }
 
+    /// Whether something in this element uses a prefix that is declared above it. Prefixes may stand in values too
+    /// (XPath), so any mention counts. The guard bounds the depth.
+    fn needs(self, prefix: &str) -> bool {
+        let Some(element) = self.element() else {
+            return false;
+        };
+        if element
+            .namespace_declarations
+            .iter()
+            .any(|(declared, _)| declared == prefix)
+        {
+            return false;
+        }
+        let is_own = |name: &QName<'_>| name.prefix.as_deref().unwrap_or_default() == prefix;
+        let mentions = |text: &str| {
+            text.match_indices(prefix)
+                .any(|(at, _)| text[at + prefix.len()..].starts_with(':'))
+        };
+        is_own(&element.name)
+            || (!prefix.is_empty()
+                && (mentions(&self.text())
+                    || element
+                        .attributes
+                        .iter()
+                        .any(|one| is_own(&one.name) || mentions(&one.value))))
+            || self.children().any(|child| child.needs(prefix))
+    }
+
     /// This element verbatim, able to stand alone.
     pub(crate) fn fragment(self) -> Fragment {
         let source = self.tree.node_source(self.id).unwrap_or_default();
-        let own = self
-            .element()
-            .map_or(&[][..], |element| &element.namespace_declarations);
         let name_end = source
             .find([' ', '\t', '\r', '\n', '/', '>'])
             .unwrap_or(source.len());
@@ -301,9 +326,7 @@ impl<'d> Node<'d> {
         }
         inherited.sort_unstable();
         for (prefix, namespace) in inherited {
-            // Prefixes may stand in values too (XPath), so any mention counts.
-            let mentioned = prefix.is_empty() || source.contains(&format!("{prefix}:"));
-            if !mentioned || own.iter().any(|(declared, _)| declared == prefix) {
+            if !self.needs(prefix) {
                 continue;
             }
             text.push_str(if prefix.is_empty() { " xmlns" } else { " xmlns:" });

@@ -1,0 +1,426 @@
+//! Creation constraints: which offers meet which items.
+
+#![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+mod support;
+
+use support::{Chance, template, text};
+use wsag::constraints::CompiledTemplate;
+use wsag::templates::ADVANCE_RESERVATION;
+use wsag::{Document, Violation, ViolationKind};
+
+/// A template with these creation constraints and no others.
+fn with(constraints: &str) -> CompiledTemplate {
+    let start = ADVANCE_RESERVATION.find("<wsag:CreationConstraints>").unwrap();
+    let head = &ADVANCE_RESERVATION[..start];
+    let text =
+        format!("{head}<wsag:CreationConstraints>{constraints}</wsag:CreationConstraints></wsag:Template>");
+    CompiledTemplate::compile(&template(&text))
+}
+
+fn item(location: &str, constraint: &str) -> CompiledTemplate {
+    let location = location.replace('&', "&amp;").replace('<', "&lt;");
+    with(&format!(
+        "<wsag:Item wsag:Name=\"i\"><wsag:Location>{location}</wsag:Location>\
+         <wsag:ItemConstraint>{constraint}</wsag:ItemConstraint></wsag:Item>"
+    ))
+}
+
+fn check(template: &CompiledTemplate, offer: &str) -> Vec<Violation> {
+    template.check(&Document::parse(offer.as_bytes()).unwrap())
+}
+
+/// Whether an offer whose application has this name meets a constraint on the name.
+fn name_meets(constraint: &str, name: &str) -> bool {
+    let template = item("//jsdl:ApplicationName", constraint);
+    assert!(
+        template.problems().is_empty(),
+        "{constraint}: {:?}",
+        template.problems()
+    );
+    let offer = text("o01-offer-sleep.xml").replace(">sleep<", &format!(">{name}<"));
+    check(&template, &offer).is_empty()
+}
+
+#[test]
+fn every_facet_tells_what_meets_it() {
+    for (facets, right, wrong) in [
+        (
+            "<xs:minInclusive value='2'/>",
+            &["2", "2.0", "+3", "10"][..],
+            &["1", "1.99", "x", ""][..],
+        ),
+        ("<xs:minExclusive value='2'/>", &["2.01"], &["2"]),
+        ("<xs:maxInclusive value='-2'/>", &["-2", "-3"], &["-1.5"]),
+        (
+            "<xs:maxExclusive value='1e3'/>",
+            &["999", "-INF"],
+            &["1e3", "NaN"],
+        ),
+        (
+            "<xs:minInclusive value='2026-01-01T00:00:00Z'/>",
+            &["2026-01-01T01:00:00+01:00"],
+            &["2025-12-31T23:59:59Z", "3"],
+        ),
+        (
+            "<xs:maxInclusive value='PT1H'/>",
+            &["PT60M", "PT1S"],
+            &["P1D", "PT3601S", "3600"],
+        ),
+        ("<xs:maxInclusive value='P1M'/>", &["P27D"], &["P28D", "P32D"]),
+        (
+            "<xs:enumeration value='8'/><xs:enumeration value='b'/>",
+            &["8", "8.0", "b", " b "],
+            &["9", "c"],
+        ),
+        (
+            "<xs:pattern value='[a-c]+'/><xs:pattern value='x'/>",
+            &["abc", "x"],
+            &["abx", ""],
+        ),
+        ("<xs:length value='2'/>", &["ää"], &["a", "abc"]),
+        (
+            "<xs:minLength value='2'/><xs:maxLength value='3'/>",
+            &["ab", "abc"],
+            &["a", "abcd"],
+        ),
+        (
+            "<xs:totalDigits value='3'/>",
+            &["100", "0.25", "00123", "1.50"],
+            &["1000", "1.234", "x"],
+        ),
+        (
+            "<xs:fractionDigits value='2'/>",
+            &["1.25", "1.250", "7"],
+            &["1.255"],
+        ),
+        (
+            "<xs:whiteSpace value='collapse'/><xs:enumeration value='a b'/>",
+            &[" a \n b "],
+            &["ab"],
+        ),
+    ] {
+        for value in right {
+            assert!(name_meets(facets, value), "{value:?} meets {facets}");
+        }
+        for value in wrong {
+            assert!(!name_meets(facets, value), "{value:?} does not meet {facets}");
+        }
+    }
+}
+
+#[test]
+fn local_simple_types_hold_with_their_base() {
+    let restriction = |base: &str, facets: &str| {
+        format!("<xs:simpleType><xs:restriction base='xs:{base}'>{facets}</xs:restriction></xs:simpleType>")
+    };
+    assert!(name_meets(
+        &restriction("int", "<xs:minInclusive value='1'/>"),
+        "2147483647"
+    ));
+    assert!(!name_meets(
+        &restriction("int", "<xs:minInclusive value='1'/>"),
+        "2147483648"
+    ));
+    assert!(!name_meets(&restriction("int", ""), "1.0"));
+    assert!(name_meets(&restriction("boolean", ""), "true"));
+    assert!(!name_meets(&restriction("boolean", ""), "yes"));
+    assert!(name_meets(&restriction("NCName", ""), "a-1"));
+    assert!(!name_meets(&restriction("NCName", ""), "a:1"));
+    assert!(!name_meets(
+        &restriction("string", "<xs:enumeration value='a'/>"),
+        " a"
+    ));
+    assert!(name_meets(
+        &restriction("token", "<xs:enumeration value='a'/>"),
+        " a"
+    ));
+    let nested = format!(
+        "<xs:simpleType><xs:restriction>{}<xs:maxInclusive value='9'/></xs:restriction></xs:simpleType>",
+        restriction("decimal", "<xs:minInclusive value='1'/>")
+    );
+    assert!(name_meets(&nested, "9.0") && !name_meets(&nested, "0") && !name_meets(&nested, "10"));
+    let list = "<xs:simpleType><xs:list itemType='xs:int'/></xs:simpleType><xs:length value='2'/>";
+    assert!(name_meets(list, "1 2") && !name_meets(list, "1") && !name_meets(list, "1 x"));
+    let union = "<xs:simpleType><xs:union memberTypes='xs:int xs:boolean'/></xs:simpleType>";
+    assert!(name_meets(union, "7") && name_meets(union, "false") && !name_meets(union, "perhaps"));
+}
+
+#[test]
+fn particles_count_and_order_children() {
+    let window = |inner: &str| {
+        let offer = text("o01-offer-sleep.xml");
+        let start = offer.find("<arp:StartTime>").unwrap();
+        let end = offer.find("</arp:AllocationTimeConstraint>").unwrap();
+        format!("{}{inner}{}", &offer[..start], &offer[end..])
+    };
+    let (s, e, d) = (
+        "<arp:StartTime>2026-01-10T08:00:00Z</arp:StartTime>",
+        "<arp:EndTime>2026-01-10T20:00:00Z</arp:EndTime>",
+        "<arp:Duration>30</arp:Duration>",
+    );
+    let el = |name: &str, more: &str| format!("<xs:element name='{name}' {more}/>");
+    let (sx, ex, dx) = (el("StartTime", ""), el("EndTime", ""), el("Duration", ""));
+    let optional = el("Duration", "minOccurs='0'");
+    for (particle, right, wrong) in [
+        (format!("<xs:sequence>{sx}{ex}{optional}</xs:sequence>"), vec![vec![s, e], vec![s, e, d]], vec![vec![e, s], vec![s], vec![s, e, d, d]]),
+        (format!("<xs:all>{sx}{ex}{optional}</xs:all>"), vec![vec![e, s], vec![d, s, e]], vec![vec![s], vec![s, e, e]]),
+        (format!("<xs:choice>{sx}{ex}</xs:choice>"), vec![vec![s], vec![e]], vec![vec![s, e], vec![], vec![d]]),
+        (
+            format!("<xs:choice minOccurs='0' maxOccurs='unbounded'>{sx}{dx}</xs:choice>"),
+            vec![vec![], vec![s, d, d, s]],
+            vec![vec![s, e]],
+        ),
+        (
+            format!("<xs:sequence maxOccurs='2'>{sx}<xs:choice>{ex}{dx}</xs:choice></xs:sequence>"),
+            vec![vec![s, e], vec![s, e, s, d]],
+            vec![vec![s, e, s, d, s, e], vec![s, s]],
+        ),
+        (format!("<xs:group><xs:sequence>{sx}</xs:sequence></xs:group>"), vec![vec![s]], vec![vec![e]]),
+        ("<xs:sequence><xs:any maxOccurs='2'/></xs:sequence>".to_owned(), vec![vec![s], vec![d, e]], vec![vec![], vec![s, e, d]]),
+        ("<xs:sequence><xs:element name='arp:StartTime'/></xs:sequence>".to_owned(), vec![vec![s]], vec![vec![e]]),
+        ("<xs:sequence><xs:element name='jsdl:StartTime'/></xs:sequence>".to_owned(), vec![], vec![vec![s]]),
+        (
+            "<xs:sequence><xs:element name='Duration'><xs:simpleType><xs:restriction base='xs:int'><xs:maxInclusive \
+             value='29'/></xs:restriction></xs:simpleType></xs:element></xs:sequence>".to_owned(),
+            vec![vec!["<arp:Duration>29</arp:Duration>"]],
+            vec![vec![d]],
+        ),
+    ] {
+        let template = item("//arp:AllocationTimeConstraint", &particle);
+        assert!(template.problems().is_empty(), "{particle}: {:?}", template.problems());
+        for children in right {
+            let found = check(&template, &window(&children.concat()));
+            assert_eq!(found, [], "{children:?} meets {particle}");
+        }
+        for children in wrong {
+            let found = check(&template, &window(&children.concat()));
+            assert!(!found.is_empty(), "{children:?} does not meet {particle}");
+            assert!(found[0].path.contains("/arp:AllocationTimeConstraint"), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn content_of_complex_types_is_checked_below() {
+    let particle = "<xs:sequence><xs:element name='JobDescription'><xs:complexType><xs:sequence><xs:element \
+                    name='Application'/><xs:element name='Resources' minOccurs='0'/></xs:sequence></xs:complexType>\
+                    </xs:element></xs:sequence>";
+    let template = item("//jsdl:JobDefinition", particle);
+    let offer = text("o01-offer-sleep.xml");
+    assert_eq!(check(&template, &offer), []);
+    let start = offer.find("<jsdl:Application>").unwrap();
+    let end = offer.find("</jsdl:Application>").unwrap() + "</jsdl:Application>".len();
+    let found = check(&template, &format!("{}{}", &offer[..start], &offer[end..]));
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].path.ends_with("/jsdl:JobDescription/jsdl:Resources"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn an_item_that_selects_nothing_is_met_unless_it_demands_children() {
+    let offer = text("o01-offer-sleep.xml");
+    assert_eq!(
+        check(
+            &item("//jsdl:TotalDiskSpace/jsdl:Exact", "<xs:minInclusive value='1'/>"),
+            &offer
+        ),
+        []
+    );
+    let optional = "<xs:sequence><xs:element name='Exact' minOccurs='0'/></xs:sequence>";
+    assert_eq!(check(&item("//jsdl:TotalDiskSpace", optional), &offer), []);
+    let found = check(
+        &item(
+            "//jsdl:TotalDiskSpace",
+            "<xs:sequence><xs:element name='Exact'/></xs:sequence>",
+        ),
+        &offer,
+    );
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].path.as_str(), found[0].kind),
+        ("/wsag:AgreementOffer", ViolationKind::Constraint)
+    );
+    assert!(found[0].message.contains("//jsdl:TotalDiskSpace"), "{found:?}");
+}
+
+#[test]
+fn both_dialects_of_locations_select_the_same() {
+    let offer = text("o01-offer-sleep.xml");
+    let wrapped = format!(
+        "<wsag:CreateAgreementInput xmlns:wsag=\"{}\">{}</wsag:CreateAgreementInput>",
+        wsag::ns::WSAG,
+        &offer[offer.find("<wsag:AgreementOffer").unwrap()..]
+    );
+    for location in [
+        "//jsdl:TotalResourceCount/jsdl:Exact",
+        "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[1]//jsdl:Exact",
+        "declare namespace w='http://schemas.ggf.org/graap/2007/03/ws-agreement';declare namespace \
+         j = \"http://schemas.ggf.org/jsdl/2005/11/jsdl\"; $this/w:AgreementOffer/w:Terms//j:Exact",
+        "$this//wsag:ServiceDescriptionTerm[@wsag:Name='JOB']//jsdl:Exact",
+        "//*[local-name() = 'Exact' and namespace-uri() = 'http://schemas.ggf.org/jsdl/2005/11/jsdl']",
+        "//jsdl:Exact[count(preceding::*) > 3]",
+        "//jsdl:Exact/text()",
+    ] {
+        let template = item(location, "<xs:minInclusive value='2'/>");
+        assert!(
+            template.problems().is_empty(),
+            "{location}: {:?}",
+            template.problems()
+        );
+        for (offer, base) in [(&offer, ""), (&wrapped, "/wsag:CreateAgreementInput")] {
+            let found = check(&template, offer);
+            assert_eq!(found.len(), 1, "{location}: {found:?}");
+            let path = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[1]/jsdl:JobDefinition\
+                        /jsdl:JobDescription/jsdl:Resources/jsdl:TotalResourceCount/jsdl:Exact";
+            assert_eq!(found[0].path, format!("{base}{path}"), "{location}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_evaluated_refuses_every_offer_with_the_reason() {
+    let facet = "<xs:minInclusive value='1'/>";
+    for (template, said) in [
+        (
+            item("//unknown:x", facet),
+            "the prefix unknown of the Location is not declared",
+        ),
+        (item("$other/x", facet), "the variable $other is not known"),
+        (item("//a[", facet), "XPath"),
+        (
+            item("declare default element namespace 'u'; //a", facet),
+            "a prolog may only have",
+        ),
+        (item("count(//a)", facet), "node-set"),
+        (
+            item("//jsdl:Exact", "<xs:minInclusive value='abc'/>"),
+            "no number, dateTime or duration",
+        ),
+        (item("//jsdl:Exact", "<xs:pattern value='['/>"), "the pattern"),
+        (item("//jsdl:Exact", "<xs:assertion test='1'/>"), "xs:assertion"),
+        (
+            item("//jsdl:Exact", "<xs:group ref='g'/>"),
+            "a group that is defined elsewhere",
+        ),
+        (
+            item(
+                "//jsdl:Exact",
+                "<xs:sequence><xs:element name='a' type='t'/></xs:sequence>",
+            ),
+            "the type t is not known",
+        ),
+        (
+            item(
+                "//jsdl:Exact",
+                "<xs:all><xs:element name='a' maxOccurs='2'/></xs:all>",
+            ),
+            "xs:all may only",
+        ),
+        (
+            with("<wsag:Constraint>nodes + 1</wsag:Constraint>"),
+            "is not understood",
+        ),
+        (
+            with("<wsag:Constraint>nodez le 3</wsag:Constraint>"),
+            "the variable nodez is not known; known are submitted",
+        ),
+        (
+            with(
+                "<wsag:Constraint xmlns:bsp='urn:bespeak:terms:1' bsp:dialect='urn:x'>nodes le 3</wsag:Constraint>",
+            ),
+            "the dialect \"urn:x\" is not known",
+        ),
+    ] {
+        assert_eq!(template.problems().len(), 1, "{said}");
+        let found = check(&template, &text("o01-offer-sleep.xml"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].kind, ViolationKind::NotEvaluable);
+        assert!(found[0].message.contains(said), "{said}: {found:?}");
+    }
+}
+
+#[test]
+fn constraints_compare_what_the_offer_says() {
+    let offer = text("o01-offer-sleep.xml");
+    for (constraint, met) in [
+        ("duration le PT30S and nodes eq 1", true),
+        ("duration lt PT30S", false),
+        ("nodes gt 1 or ready ge 2026-01-10T08:00:00Z", true),
+        ("deadline le 2026-01-10T19:00:00Z", false),
+        // Nothing has started yet: no value decides nothing.
+        ("started le deadline", true),
+    ] {
+        let template = with(&format!("<wsag:Constraint>{constraint}</wsag:Constraint>"));
+        assert_eq!(template.problems(), []);
+        assert_eq!(check(&template, &offer).is_empty(), met, "{constraint}");
+    }
+}
+
+#[test]
+fn the_walk_without_an_engine_selects_what_the_engine_selects() {
+    let mut chance = Chance(99);
+    let offer = text("m02-agreement-offer.xml");
+    let names = [
+        "wsag:All",
+        "wsag:ServiceDescriptionTerm",
+        "wsag:GuaranteeTerm",
+        "wsag:Terms",
+        "jsdl:Exact",
+        "*",
+        "wsag:*",
+        "arp:StartTime",
+        "wsag:ServiceReference",
+        "wsag:Variable",
+        "wsag:AgreementOffer",
+    ];
+    let predicates = [
+        "",
+        "",
+        "[1]",
+        "[2]",
+        "[@wsag:Name='TIME_SDT']",
+        "[@wsag:ServiceName=\"COMPUTE\"]",
+        "[arp:Duration='3600']",
+    ];
+    let attributes = ["@wsag:Name", "@*", "@wsag:*", "@Name"];
+    let mut selected = 0;
+    for _ in 0..3_000 {
+        let mut path = String::new();
+        for _ in 0..=chance.below(3) {
+            path.push_str(chance.pick::<&str>(&["/", "//"]));
+            path.push_str(chance.pick::<&str>(&names));
+            path.push_str(chance.pick::<&str>(&predicates));
+        }
+        if chance.below(4) == 0 {
+            path.push_str(chance.pick::<&str>(&["/", "//"]));
+            path.push_str(chance.pick::<&str>(&attributes));
+        }
+        // A predicate that is always true is not of the subset, so this one goes to the engine.
+        let general = format!("{path}[true()]");
+        // Nothing has that value, so whatever is selected is reported.
+        let never = "<xs:enumeration value='&#1234;'/>";
+        let paths = |location: &str| {
+            let mut paths: Vec<String> = check(&item(location, never), &offer)
+                .into_iter()
+                .filter(|violation| violation.message.contains("(item"))
+                .map(|violation| violation.path)
+                .collect();
+            paths.sort();
+            paths
+        };
+        let found = paths(&path);
+        // Two are about the template's name. Beyond what is collected, the two ways differ in what they leave out.
+        if found.len() + 2 >= wsag::VIOLATIONS_MAX {
+            continue;
+        }
+        selected += found.len();
+        assert_eq!(found, paths(&general), "{path}");
+    }
+    assert!(
+        selected > 500,
+        "too little is selected to say anything: {selected}"
+    );
+}

@@ -1,0 +1,140 @@
+//! What is written is valid and is read back as what it was.
+
+#![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+mod support;
+
+use support::make::Make;
+use support::{Chance, message, names, text, xmllint};
+use wsag::templates::agreement_factory_properties;
+use wsag::{Document, Fragment, Message, agreements};
+
+#[test]
+fn whatever_is_written_is_valid_and_read_back_as_it_was() {
+    let mut make = Make(Chance(2026));
+    let mut written = Vec::new();
+    for _ in 0..200 {
+        let offer = make.offer();
+        written.push((offer.to_xml(), Message::AgreementOffer(Box::new(offer))));
+        let input = make.create(false);
+        written.push((
+            input.to_xml(false),
+            Message::CreateAgreementInput(Box::new(input)),
+        ));
+        let input = make.create(true);
+        written.push((
+            input.to_xml(true),
+            Message::CreatePendingAgreementInput(Box::new(input)),
+        ));
+        let properties = make.properties();
+        written.push((
+            properties.to_xml(),
+            Message::AgreementProperties(Box::new(properties)),
+        ));
+        let fault = make.fault();
+        written.push((fault.to_xml(), Message::ContinuingFault(Box::new(fault))));
+        let list = make.list();
+        written.push((list.to_xml(), Message::Agreements(list)));
+        let timeline = make.timeline();
+        written.push((timeline.to_xml(), Message::Timeline(timeline)));
+        let created = make.endpoint();
+        written.push((
+            agreements::create_agreement_response(&created),
+            Message::CreateAgreementResponse(created.clone()),
+        ));
+        written.push((
+            agreements::create_pending_agreement_response(&created),
+            Message::CreatePendingAgreementResponse(created),
+        ));
+    }
+    let reason = agreements::reason("no <slot>");
+    written.push((
+        agreements::terminate_input(&reason),
+        Message::TerminateInput(reason.clone()),
+    ));
+    written.push((agreements::terminate_response(), Message::TerminateResponse));
+    written.push((
+        agreements::accept_agreement_input(),
+        Message::AcceptAgreementInput(Vec::new()),
+    ));
+    written.push((
+        agreements::reject_agreement_input(std::slice::from_ref(&reason)),
+        Message::RejectAgreementInput(vec![reason]),
+    ));
+    for (xml, expected) in &written {
+        assert_eq!(message(xml), *expected, "{xml}");
+    }
+    let documents: Vec<Vec<u8>> = written.iter().map(|(xml, _)| xml.clone().into_bytes()).collect();
+    let Some(verdicts) = xmllint(&documents, true, "written") else {
+        return;
+    };
+    for ((xml, _), valid) in written.iter().zip(verdicts) {
+        assert!(valid, "the schemas refuse what was written:\n{xml}");
+    }
+}
+
+#[test]
+fn the_parts_of_an_agreement_are_valid_documents() {
+    use wsag::states::Part;
+    let mut make = Make(Chance(7));
+    let mut documents = Vec::new();
+    for _ in 0..50 {
+        let properties = make.properties();
+        for part in [
+            Part::Context,
+            Part::Terms,
+            Part::State,
+            Part::Guarantees,
+            Part::Services,
+        ] {
+            documents.push(properties.part_xml(part).into_bytes());
+        }
+        message(&properties.offer_xml());
+    }
+    let Some(verdicts) = xmllint(&documents, true, "parts") else {
+        return;
+    };
+    for (document, valid) in documents.iter().zip(verdicts) {
+        assert!(valid, "{}", String::from_utf8_lossy(document));
+    }
+}
+
+#[test]
+fn the_samples_are_read_back_as_they_were() {
+    for name in names("") {
+        let again = match message_or_skip(&text(&name)) {
+            Some(Message::AgreementOffer(offer)) => offer.to_xml(),
+            Some(Message::CreateAgreementInput(input)) => input.to_xml(false),
+            Some(Message::CreatePendingAgreementInput(input)) => input.to_xml(true),
+            Some(Message::AgreementProperties(properties)) => properties.to_xml(),
+            Some(Message::ContinuingFault(fault)) => fault.to_xml(),
+            Some(Message::Template(template)) => template.to_xml(),
+            Some(Message::AgreementFactoryProperties(templates)) => agreement_factory_properties(&templates),
+            _ => continue,
+        };
+        assert_eq!(message(&again), message(&text(&name)), "{name}");
+    }
+}
+
+fn message_or_skip(text: &str) -> Option<Message> {
+    let document = Document::parse(text.as_bytes()).unwrap();
+    wsag::read(&document).ok()
+}
+
+#[test]
+fn an_agreement_shows_context_and_terms_exactly_as_the_offer_had_them() {
+    let offer = text("m03-create-agreement-input.xml");
+    let document = Document::parse(offer.as_bytes()).unwrap();
+    let (context, terms) = document.offer_fragments().unwrap();
+    let slice = |fragment: &Fragment, name: &str| {
+        let start = offer.find(&format!("<wsag:{name}>")).unwrap() + name.len() + 6;
+        let end = offer.find(&format!("</wsag:{name}>")).unwrap();
+        assert!(fragment.as_str().contains(&offer[start..end]), "{fragment}");
+    };
+    slice(&context, "Context");
+    slice(&terms, "Terms");
+    let alone = document.offer_xml().unwrap();
+    assert!(
+        matches!(message(&alone), Message::AgreementOffer(offer) if offer.agreement_id.as_deref() == Some("urn:uuid:a-1"))
+    );
+}

@@ -1,0 +1,518 @@
+//! Random documents of every kind, with every character that must be escaped.
+
+#![expect(clippy::unwrap_used, reason = "what is made here is made to be right")]
+
+use super::Chance;
+use wsag::Fragment;
+use wsag::agreements::{AgreementOffer, Context, CreateInput, Role};
+use wsag::allocation::AllocationTimeConstraint;
+use wsag::endpoint::EndpointReference;
+use wsag::guarantees::{
+    AssessmentInterval, BusinessValueList, Compensation, Expression, GuaranteeTerm, Obligated,
+    ServiceLevelObjective,
+};
+use wsag::job::{
+    Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
+    PosixApplication, RangeValue, Resources,
+};
+use wsag::listings::{AgreementList, Event, ListedAgreement, Timeline};
+use wsag::negotiations::{
+    NegotiationExtension, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
+    RenegotiationExtension,
+};
+use wsag::placement::Placement;
+use wsag::refusals::{
+    Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,
+};
+use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::states::{
+    Activity, AgreementProperties, AgreementState, GuaranteeState, ServiceState, ServiceTermState,
+};
+use wsag::terms::{
+    ServiceDescription, ServiceDescriptionTerm, ServiceProperties, ServiceReference, Term, TermTree, Terms,
+    Variable,
+};
+use wsag::time::{DateTime, Duration};
+
+/// Random documents of every kind.
+pub(crate) struct Make(pub(crate) Chance);
+
+impl Make {
+    pub(crate) fn flag(&mut self) -> bool {
+        self.0.below(2) == 0
+    }
+
+    pub(crate) fn maybe<T>(&mut self, make: impl FnOnce(&mut Make) -> T) -> Option<T> {
+        if self.flag() { Some(make(self)) } else { None }
+    }
+
+    pub(crate) fn some<T>(&mut self, least: usize, make: impl Fn(&mut Make) -> T) -> Vec<T> {
+        (0..least + self.0.below(3)).map(|_| make(self)).collect()
+    }
+
+    /// Text with everything that must be escaped.
+    pub(crate) fn text(&mut self) -> String {
+        const PIECES: [&str; 14] = [
+            "a",
+            "<b>",
+            "&amp;",
+            "]]>",
+            "\"",
+            "'",
+            " ",
+            "\n",
+            "\t",
+            "\r",
+            "ä",
+            "\u{1F680}",
+            "--",
+            "{$x}",
+        ];
+        (0..self.0.below(6)).map(|_| *self.0.pick(&PIECES)).collect()
+    }
+
+    /// A name: not empty, no white space at its ends.
+    pub(crate) fn name(&mut self) -> String {
+        const PIECES: [&str; 8] = ["a", "B", "-", "<", "&", "\"", "ß", "7"];
+        (0..=self.0.below(5)).map(|_| *self.0.pick(&PIECES)).collect()
+    }
+
+    pub(crate) fn time(&mut self) -> DateTime {
+        let micros = i64::try_from(self.0.next() % 10_000_000_000_000_000).unwrap();
+        if self.flag() {
+            DateTime::from_micros(micros)
+        } else {
+            DateTime::from_seconds(micros / 1_000_000)
+        }
+    }
+
+    pub(crate) fn count(&mut self) -> u32 {
+        u32::try_from(1 + self.0.below(4_294_967_295)).unwrap()
+    }
+
+    pub(crate) fn number(&mut self) -> f64 {
+        f64::from(self.count()) / f64::from(self.count())
+    }
+
+    pub(crate) fn share(&mut self) -> f64 {
+        f64::from(u32::try_from(1 + self.0.below(1000)).unwrap()) / 1000.0
+    }
+
+    pub(crate) fn fragment(&mut self) -> Fragment {
+        let texts = [
+            "<x:a xmlns:x=\"urn:x\" x:b='1'>t &amp; u</x:a>",
+            "<y xmlns=\"urn:y\"><z/><!-- c --></y>",
+        ];
+        let text: &str = self.0.pick::<&str>(&texts);
+        Fragment::parse(text).unwrap()
+    }
+
+    pub(crate) fn party(name: &str) -> Fragment {
+        let ns = wsag::ns::WSAG;
+        Fragment::parse(&format!(
+            "<wsag:{name} xmlns:wsag=\"{ns}\">CN=a &lt; b</wsag:{name}>"
+        ))
+        .unwrap()
+    }
+
+    pub(crate) fn endpoint(&mut self) -> EndpointReference {
+        EndpointReference {
+            address: self.name(),
+            rest: self.some(0, Make::fragment),
+        }
+    }
+
+    pub(crate) fn context(&mut self) -> Context {
+        Context {
+            agreement_initiator: self.maybe(|_| Make::party("AgreementInitiator")),
+            agreement_responder: self.maybe(|_| Make::party("AgreementResponder")),
+            service_provider: if self.flag() {
+                Role::AgreementInitiator
+            } else {
+                Role::AgreementResponder
+            },
+            expiration_time: self.maybe(Make::time),
+            template_id: self.maybe(Make::name),
+            template_name: self.maybe(Make::name),
+            extensions: self.some(0, Make::fragment),
+        }
+    }
+
+    pub(crate) fn bound(&mut self) -> Bound {
+        Bound {
+            value: self.number(),
+            exclusive: self.flag(),
+        }
+    }
+
+    pub(crate) fn range(&mut self) -> RangeValue {
+        RangeValue {
+            upper: self.maybe(Make::bound),
+            lower: self.maybe(Make::bound),
+            exact: self.some(0, |make| Exact {
+                value: make.number(),
+                epsilon: make.maybe(Make::number),
+            }),
+            ranges: self.some(0, |make| (make.bound(), make.bound())),
+        }
+    }
+
+    pub(crate) fn job(&mut self) -> JobDefinition {
+        let kinds = [
+            FilterKind::IndividualCpuSpeed,
+            FilterKind::IndividualPhysicalMemory,
+            FilterKind::TotalDiskSpace,
+        ];
+        let kinds: Vec<FilterKind> = kinds.into_iter().filter(|_| self.flag()).collect();
+        JobDefinition {
+            job_name: self.maybe(Make::text),
+            description: self.maybe(Make::text),
+            application: self.maybe(|make| Application {
+                name: make.text(),
+                version: make.maybe(Make::text),
+                posix: make.maybe(|make| PosixApplication {
+                    arguments: make.some(0, Make::text),
+                    input: make.maybe(Make::text),
+                    output: make.maybe(Make::text),
+                    error: make.maybe(Make::text),
+                }),
+            }),
+            resources: Resources {
+                cpu_architecture: self.maybe(Make::name),
+                filters: kinds
+                    .into_iter()
+                    .map(|kind| Filter {
+                        kind,
+                        range: self.range(),
+                    })
+                    .collect(),
+                nodes: self.maybe(Make::range),
+            },
+            staging: self.some(0, |make| DataStaging {
+                file_name: make.text(),
+                creation_flag: *make.0.pick(&[
+                    CreationFlag::Overwrite,
+                    CreationFlag::DontOverwrite,
+                    CreationFlag::Append,
+                ]),
+                delete_on_termination: make.maybe(Make::flag),
+                source: make.maybe(Make::name),
+                target: make.maybe(Make::name),
+            }),
+        }
+    }
+
+    pub(crate) fn scheduling(&mut self) -> Scheduling {
+        Scheduling {
+            moldability: self.maybe(|make| match make.0.below(3) {
+                0 => Moldability::Linear {
+                    intercept: make.number(),
+                    slope: make.number(),
+                },
+                1 => Moldability::Table(make.some(1, |make| (make.count(), make.count()))),
+                _ => Moldability::ConstantWork(make.number()),
+            }),
+            preemption: self.maybe(|make| Preemption {
+                pieces: make.count(),
+                interval: make.share(),
+                independent: make.flag(),
+            }),
+            budget: self.maybe(Make::budget),
+            max_deviation: self.maybe(Make::number),
+            fix_at: self.maybe(Make::share),
+            preference: self.maybe(|make| Preference {
+                start: make.maybe(Make::number),
+                size: make.maybe(Make::number),
+                duration: make.maybe(Make::number),
+                price: make.maybe(Make::number),
+            }),
+        }
+    }
+
+    pub(crate) fn budget(&mut self) -> Budget {
+        let amount = i64::try_from(self.0.next() % 1_000_000_000_000_000_000).unwrap();
+        Budget {
+            amount_micros: if self.flag() { -amount } else { amount },
+            currency: "EUR".to_owned(),
+        }
+    }
+
+    pub(crate) fn expression(&mut self) -> Expression {
+        Expression {
+            text: self.text(),
+            dialect: self.maybe(Make::text),
+        }
+    }
+
+    pub(crate) fn compensation(&mut self) -> Compensation {
+        let seconds = i64::from(self.count());
+        Compensation {
+            interval: if self.flag() {
+                AssessmentInterval::Time(Duration::from_seconds(seconds))
+            } else {
+                AssessmentInterval::Count(self.count())
+            },
+            unit: self.maybe(Make::text),
+            value: self.expression(),
+        }
+    }
+
+    pub(crate) fn guarantee(&mut self) -> GuaranteeTerm {
+        GuaranteeTerm {
+            name: self.name(),
+            obligated: if self.flag() {
+                Obligated::ServiceConsumer
+            } else {
+                Obligated::ServiceProvider
+            },
+            scopes: self.some(0, Make::name),
+            qualifying_condition: self.maybe(Make::expression),
+            objective: ServiceLevelObjective {
+                kpi_name: self.maybe(Make::text),
+                level: self.expression(),
+            },
+            values: BusinessValueList {
+                importance: self.maybe(|make| i64::from(make.count())),
+                penalties: self.some(0, Make::compensation),
+                rewards: self.some(0, Make::compensation),
+                preference: self.some(0, |make| (make.name(), make.number())),
+                custom: self.some(0, |_| Make::party("CustomBusinessValue")),
+            },
+        }
+    }
+
+    pub(crate) fn term(&mut self) -> Term {
+        let (name, service_name) = (self.name(), self.name());
+        match self.0.below(6) {
+            0 => Term::ServiceReference(ServiceReference {
+                name,
+                service_name,
+                reference: self.endpoint(),
+            }),
+            1 => Term::ServiceProperties(ServiceProperties {
+                name,
+                service_name,
+                variables: self.some(1, |make| Variable {
+                    name: make.name(),
+                    metric: make.name(),
+                    location: make.text(),
+                }),
+            }),
+            2 => Term::Guarantee(self.guarantee()),
+            kind => Term::ServiceDescription(ServiceDescriptionTerm {
+                name,
+                service_name,
+                content: match kind {
+                    3 => ServiceDescription::JobDefinition(Box::new(self.job())),
+                    4 => ServiceDescription::Scheduling(Box::new(self.scheduling())),
+                    _ => ServiceDescription::AllocationTime(AllocationTimeConstraint {
+                        start: self.maybe(Make::time),
+                        end: self.maybe(Make::time),
+                        duration: self.maybe(|make| i32::try_from(make.0.below(1_000_000)).unwrap()),
+                    }),
+                },
+            }),
+        }
+    }
+
+    pub(crate) fn tree(&mut self, depth: usize) -> TermTree {
+        if depth == 3 || self.0.below(3) > 0 {
+            return TermTree::Term(Box::new(self.term()));
+        }
+        let members = self.some(1, |make| make.tree(depth + 1));
+        match self.0.below(3) {
+            0 => TermTree::All(members),
+            1 => TermTree::ExactlyOne(members),
+            _ => TermTree::OneOrMore(members),
+        }
+    }
+
+    pub(crate) fn terms(&mut self) -> Terms {
+        Terms {
+            all: self.maybe(|make| make.some(1, |make| make.tree(0))),
+        }
+    }
+
+    pub(crate) fn offer(&mut self) -> AgreementOffer {
+        AgreementOffer {
+            name: self.maybe(Make::text),
+            agreement_id: self.maybe(Make::name),
+            context: self.context(),
+            terms: self.terms(),
+        }
+    }
+
+    pub(crate) fn offer_context(&mut self) -> NegotiationOfferContext {
+        NegotiationOfferContext {
+            counter_offer_to: self.name(),
+            expiration_time: self.maybe(Make::time),
+            creator: *self.0.pick(&[
+                NegotiationRole::NegotiationInitiator,
+                NegotiationRole::NegotiationResponder,
+            ]),
+            state: *self.0.pick(&[
+                NegotiationOfferState::Advisory,
+                NegotiationOfferState::Solicited,
+                NegotiationOfferState::Acceptable,
+                NegotiationOfferState::Rejected,
+            ]),
+            state_extensions: self.some(0, Make::fragment),
+            extensions: self.some(0, Make::fragment),
+        }
+    }
+
+    pub(crate) fn create(&mut self, pending: bool) -> CreateInput {
+        CreateInput {
+            acceptance: if pending { self.maybe(Make::endpoint) } else { None },
+            initiator: self.maybe(Make::endpoint),
+            offer: self.offer(),
+            noncritical: self
+                .some(0, |_| Make::party("NoncriticalExtension"))
+                .into_iter()
+                .map(|fragment| no_text(&fragment))
+                .collect(),
+            negotiation: self.maybe(|make| NegotiationExtension {
+                negotiation: make.maybe(Make::endpoint),
+                context: make.offer_context(),
+            }),
+            renegotiation: self.maybe(|make| RenegotiationExtension {
+                negotiation: make.maybe(Make::endpoint),
+                responder_agreement: make.endpoint(),
+                initiator_agreement: make.maybe(Make::endpoint),
+                context: make.offer_context(),
+            }),
+        }
+    }
+
+    pub(crate) fn placement(&mut self) -> Placement {
+        Placement {
+            resource: self.maybe(Make::name),
+            planned_start: self.time(),
+            planned_end: self.time(),
+            nodes: self.count(),
+            confidence: self.maybe(Make::share),
+            fixed: self.flag(),
+            node_names: self.some(0, Make::name),
+            started: self.maybe(Make::time),
+            ended: self.maybe(Make::time),
+            exit_status: self.maybe(|make| i32::try_from(make.0.below(256)).unwrap() - 128),
+            outcome: self.maybe(Make::name),
+        }
+    }
+
+    pub(crate) fn properties(&mut self) -> AgreementProperties {
+        let states = [
+            AgreementState::Pending,
+            AgreementState::Observed,
+            AgreementState::Complete,
+        ];
+        AgreementProperties {
+            name: self.maybe(Make::text),
+            agreement_id: self.name(),
+            context: self.context().to_fragment(),
+            terms: self.terms().to_fragment(),
+            state: *self.0.pick(&states),
+            state_extensions: self.some(0, Make::fragment),
+            guarantees: self.some(0, |make| {
+                let states = [
+                    GuaranteeState::NotDetermined,
+                    GuaranteeState::Fulfilled,
+                    GuaranteeState::Violated,
+                ];
+                (make.name(), *make.0.pick(&states))
+            }),
+            services: self.some(0, |make| ServiceTermState {
+                term_name: make.name(),
+                state: match make.0.below(5) {
+                    0 => ServiceState::NotReady,
+                    1 => ServiceState::Completed,
+                    2 => ServiceState::Ready(Activity::Unknown),
+                    3 => ServiceState::Ready(Activity::Idle(make.fragment())),
+                    _ => ServiceState::Ready(Activity::Processing(make.fragment())),
+                },
+                placement: make.maybe(Make::placement),
+                extensions: make.some(0, Make::fragment),
+            }),
+        }
+    }
+
+    pub(crate) fn fault(&mut self) -> Fault {
+        Fault {
+            timestamp: self.time(),
+            error_code: self.maybe(Make::name),
+            descriptions: self.some(0, |make| Description {
+                text: make.text(),
+                language: make.maybe(Make::name),
+            }),
+            refusal: self.maybe(|make| Refusal {
+                reason: *make.0.pick(&[
+                    Reason::NoCapacityInWindow,
+                    Reason::BudgetTooLow,
+                    Reason::PolicyDenied,
+                ]),
+                binding_constraint: make.maybe(Make::text),
+                alternatives: make.some(0, |make| Alternative {
+                    start: make.time(),
+                    end: make.time(),
+                    nodes: make.maybe(Make::count),
+                    deviation: make.number(),
+                    direction: if make.flag() {
+                        Direction::Earlier
+                    } else {
+                        Direction::Later
+                    },
+                }),
+                relaxations: make.some(0, |make| Relaxation {
+                    start: make.maybe(Make::time),
+                    deadline: make.maybe(Make::time),
+                    nodes: make.maybe(Make::count),
+                    duration: make.maybe(Make::count),
+                    budget: make.maybe(Make::budget),
+                }),
+            }),
+            violations: self.some(0, |make| FaultViolation {
+                path: make.text(),
+                message: make.text(),
+            }),
+            extensions: self.some(0, Make::fragment),
+            originator: None,
+            cause: None,
+        }
+    }
+
+    pub(crate) fn list(&mut self) -> AgreementList {
+        AgreementList {
+            agreements: self.some(0, |make| ListedAgreement {
+                agreement_id: make.name(),
+                name: make.maybe(Make::text),
+                address: make.maybe(Make::name),
+                state: AgreementState::Observed,
+                planned_start: make.maybe(Make::time),
+                planned_end: make.maybe(Make::time),
+                nodes: make.maybe(Make::count),
+            }),
+            next: self.maybe(Make::name),
+        }
+    }
+
+    pub(crate) fn timeline(&mut self) -> Timeline {
+        Timeline {
+            agreement_id: self.name(),
+            events: self.some(0, |make| Event {
+                at: make.time(),
+                kind: make.name(),
+                detail: make.maybe(Make::text),
+            }),
+        }
+    }
+}
+
+/// A noncritical extension may hold elements only.
+fn no_text(fragment: &Fragment) -> Fragment {
+    Fragment::parse(
+        &fragment
+            .as_str()
+            .replace("CN=a &lt; b", "<x:a xmlns:x=\"urn:x\"/>"),
+    )
+    .unwrap()
+}
