@@ -14,6 +14,7 @@ mod operator_commands;
 mod permissions;
 mod portal;
 mod random_domain;
+mod readme;
 mod running;
 mod serving;
 mod slow;
