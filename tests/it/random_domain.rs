@@ -2,39 +2,38 @@
 //! of everything that must always hold. The same seed gives the same run.
 
 use std::collections::BTreeSet;
+use std::future::Future;
 
 use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, Outcome, ServiceState};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::planner::{Error, JobEnd, Planner, Proposal, Resource, Settings};
-use bespeak::store::{ResourceRow, Store};
+use bespeak::store::{self, Finding, ResourceRow, Store};
 use scheduler::{Interval, Time};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::block_on;
 use crate::support::random::Random;
+use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
+use crate::support::{run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a fifth of them. `BESPEAK_TEST_SEEDS` asks for more.
-const SEEDS: u64 = 20;
+const SEEDS: usize = 20;
 /// Verbs of one run.
 const VERBS: usize = 60;
 const NOW: i64 = 1_800_000_000;
 const CAPACITY: u32 = 4;
 
 fn seeds() -> u64 {
-    std::env::var("BESPEAK_TEST_SEEDS").map_or(SEEDS, |text| {
-        text.parse().expect("BESPEAK_TEST_SEEDS is a number")
-    })
+    u64::try_from(size("BESPEAK_TEST_SEEDS", SEEDS)).expect("not that many")
 }
 
 #[test]
 fn random_verbs_break_no_invariant_on_sqlite() {
     for seed in 1..=seeds() {
         let database = TestDatabase::sqlite();
-        let url = database.url().to_owned();
-        block_on(async move { live(&url, seed).await });
+        run(live(database.url(), seed, None));
     }
 }
 
@@ -42,9 +41,33 @@ fn random_verbs_break_no_invariant_on_sqlite() {
 fn random_verbs_break_no_invariant_on_postgres() {
     for seed in 1..=seeds().div_ceil(5) {
         let database = TestDatabase::postgres();
-        let url = database.url().to_owned();
-        block_on(async move { live(&url, seed).await });
+        run(live(database.url(), seed, None));
     }
+}
+
+#[test]
+fn random_verbs_break_no_invariant_while_the_sessions_of_the_service_are_being_ended() {
+    for seed in 1..=seeds().div_ceil(5) {
+        let database = TestDatabase::postgres();
+        run(async {
+            // The decider's session, which holds its lease, among them.
+            let ender = SessionEnder::start(database.url(), "bespeak%", seed);
+            live(database.url(), seed, Some(&ender)).await;
+            let ended = ender.finish().await;
+            assert!(ended > 20, "seed {seed}: only {ended} sessions were ended");
+        });
+    }
+}
+
+/// Asks until the service can answer: where nothing is broken, at once.
+async fn patient<T, A: Future<Output = Result<T, Error>>>(mut ask: impl FnMut() -> A) -> Result<T, Error> {
+    for _ in 0..100 {
+        match ask().await {
+            Err(Error::Unavailable) => {}
+            answer => return answer,
+        }
+    }
+    panic!("the service does not recover");
 }
 
 /// A service without its doors.
@@ -99,51 +122,78 @@ struct Told {
     terminated: BTreeSet<Uuid>,
 }
 
-async fn live(url: &str, seed: u64) {
+async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) {
     let mut random = Random::new(seed);
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
     let mut domain = Domain::start(url, &clock).await;
     let mut told = Told::default();
     for verb in 0..VERBS {
+        if let Some(ender) = ender
+            && random.below(2) == 0
+        {
+            ender.end();
+        }
         match random.below(10) {
             0..=3 => match domain.planner.place(proposal(&mut random, clock.now())).await {
                 Ok(agreement) => told.accepted.push(agreement),
                 Err(Error::Refused(_)) => {}
+                Err(Error::Unavailable) if ender.is_some() => {}
                 Err(error) => panic!("seed {seed}, verb {verb}: {error}"),
             },
-            4 => {
-                let Some(one) = random.choose(&told.accepted) else {
-                    continue;
-                };
-                let foreign = domain.planner.terminate(one.id, Some("chemistry".into())).await;
-                assert!(
-                    matches!(foreign, Err(Error::NotFound)),
-                    "seed {seed}, verb {verb}: {foreign:?}"
-                );
-                match domain.planner.terminate(one.id, Some("physics".into())).await {
-                    Ok(_) => drop(told.terminated.insert(one.id)),
-                    Err(Error::NotFound | Error::Conflict(_)) => {}
-                    Err(error) => panic!("seed {seed}, verb {verb}: {error}"),
-                }
-            }
+            4 => terminate(&domain.planner, &mut told, &mut random).await,
             5..=7 => pass(&domain.planner, &clock, &mut random).await,
             8 => end_something(&domain.planner, &clock, &mut random).await,
             _ => {
                 domain.stop().await;
+                if let Some(ender) = ender {
+                    ender.calm().await;
+                }
                 // The service may be down for a while; what runs goes on meanwhile.
                 let down = random.seconds(3) * 40 * MICROS_PER_SECOND;
                 clock.set(clock.micros() + down);
                 domain = Domain::start(url, &clock).await;
             }
         }
-        let findings = domain.store.verify().await.expect("it can be read");
+        if let Some(ender) = ender {
+            ender.calm().await;
+        }
+        let findings = verify(&domain.store).await;
         assert!(
             findings.is_empty(),
             "seed {seed}, after verb {verb}:\n{findings:#?}"
         );
     }
     check_told(&domain.store, &told, seed).await;
+    assert!(
+        domain.planner.is_ready(),
+        "seed {seed}: the planner is out of step"
+    );
     domain.stop().await;
+}
+
+/// The findings; a session may have been ended in the moment before.
+async fn verify(store: &Store) -> Vec<Finding> {
+    for _ in 0..10 {
+        match store.verify().await {
+            Ok(findings) => return findings,
+            Err(store::Error::Unavailable(_)) => {}
+            Err(error) => panic!("it can be read: {error}"),
+        }
+    }
+    panic!("the store does not recover");
+}
+
+async fn terminate(planner: &Planner, told: &mut Told, random: &mut Random) {
+    let Some(one) = random.choose(&told.accepted) else {
+        return;
+    };
+    let foreign = patient(|| planner.terminate(one.id, Some("chemistry".into()))).await;
+    assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
+    match patient(|| planner.terminate(one.id, Some("physics".into()))).await {
+        Ok(_) => drop(told.terminated.insert(one.id)),
+        Err(Error::NotFound | Error::Conflict(_)) => {}
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// An acknowledged agreement is there with the window, size and duration that it was given.
@@ -201,7 +251,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
 async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     let until = clock.now() + random.seconds(60);
     loop {
-        let running = planner.running().await.expect("it answers");
+        let running = patient(|| planner.running()).await.expect("it answers");
         let over = running.iter().map(|of| of.placement.end).min();
         let due = *planner.subscribe().borrow();
         let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
@@ -215,15 +265,14 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
         for one in running.into_iter().filter(|of| of.placement.end <= now) {
             end(planner, &one, Outcome::Killed, clock.micros()).await;
         }
-        for one in planner.begin_due().await.expect("it answers") {
+        for one in patient(|| planner.begin_due()).await.expect("it answers") {
             assert_eq!(one.service, ServiceState::Processing);
             assert!(
                 one.placement.contains(Interval::of(clock.now(), 1)),
                 "it begins inside its slot"
             );
             if random.below(4) > 0 {
-                planner
-                    .report_started(one.id, clock.micros())
+                patient(|| planner.report_started(one.id, clock.micros()))
                     .await
                     .expect("it runs");
             }
@@ -233,7 +282,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
 
 /// One of the jobs that run ends by itself, or because it was terminated.
 async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
-    let running = planner.running().await.expect("it answers");
+    let running = patient(|| planner.running()).await.expect("it answers");
     let Some(one) = random.choose(&running) else {
         return;
     };
@@ -245,17 +294,22 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
     ];
     let outcome = *random.choose(&outcomes).expect("not empty");
     end(planner, one, outcome, clock.micros()).await;
-    let again = planner
-        .report_ended(one.id, job_end(one, outcome, clock.micros()))
-        .await;
+    let again = patient(|| planner.report_ended(one.id, job_end(one, outcome, clock.micros()))).await;
     assert!(matches!(again, Err(Error::NotFound)), "it has ended: {again:?}");
 }
 
 async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
-    planner
-        .report_ended(one.id, job_end(one, outcome, at))
-        .await
-        .expect("it ran");
+    let mut asked = 0;
+    let ended = patient(|| {
+        asked += 1;
+        planner.report_ended(one.id, job_end(one, outcome, at))
+    })
+    .await;
+    // Asked again, it may have been told before.
+    assert!(
+        ended.is_ok() || asked > 1 && ended == Err(Error::NotFound),
+        "it ran: {ended:?}"
+    );
 }
 
 fn job_end(one: &Agreement, outcome: Outcome, ended: Micros) -> JobEnd {

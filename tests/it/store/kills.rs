@@ -6,12 +6,11 @@ use std::process::{Command, Stdio};
 
 use bespeak::store::{Error, Invariant, Store};
 use sqlx::{Connection, PgConnection};
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{agreement, create, decide, open};
 use crate::support::block_on;
-use crate::support::random::Random;
+use crate::support::sessions::SessionEnder;
 use crate::support::stores::{TestDatabase, on_both_engines};
 
 on_both_engines!(what_a_writer_acknowledged_before_it_was_killed_is_there);
@@ -101,48 +100,21 @@ fn writes_until_it_is_killed() {
     });
 }
 
-/// Ends the store's sessions once for each message, a little later each time in a different measure; says how many it
-/// ended.
-async fn end_sessions(url: String, mut begun: mpsc::UnboundedReceiver<()>) -> i64 {
-    let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
-    let mut random = Random::new(1);
-    let mut ended = 0;
-    while begun.recv().await.is_some() {
-        // Each answer from the server gives the batch time for another step or two.
-        for _ in 0..random.below(12) {
-            sqlx::query("SELECT 1")
-                .execute(&mut administrator)
-                .await
-                .expect("it answers");
-        }
-        ended += sqlx::query_scalar::<_, i64>(
-            "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
-             WHERE datname = current_database() AND application_name = 'bespeak'",
-        )
-        .fetch_one(&mut administrator)
-        .await
-        .expect("a superuser may");
-    }
-    ended
-}
-
 #[test]
 fn batches_are_stored_exactly_as_told_while_their_sessions_are_being_ended() {
     let database = TestDatabase::postgres();
     let url = database.url().to_owned();
     block_on(async move {
         let (store, lease) = decide(&url).await;
-        let (begin, begun) = mpsc::unbounded_channel();
-        let ending = tokio::spawn(end_sessions(url.clone(), begun));
+        let ender = SessionEnder::start(&url, "bespeak", 1);
         let mut told: BTreeMap<Uuid, Result<(), Error>> = BTreeMap::new();
         for _ in 0..60 {
             let one = agreement("a");
-            begin.send(()).expect("it listens");
+            ender.end();
             let answer = store.commit(lease.epoch, &[create(&one)]).await;
             told.insert(one.id, answer);
         }
-        drop(begin);
-        let ended = ending.await.expect("it does not panic");
+        let ended = ender.finish().await;
         let acknowledged = told.values().filter(|told| told.is_ok()).count();
         assert!(ended >= 20, "only {ended} sessions were ended");
         assert!(acknowledged >= 10, "only {acknowledged} batches were stored");

@@ -5,6 +5,7 @@ pub(crate) mod offers;
 pub(crate) mod postgres;
 pub(crate) mod random;
 pub(crate) mod server;
+pub(crate) mod sessions;
 pub(crate) mod stores;
 pub(crate) mod xml;
 

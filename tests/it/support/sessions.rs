@@ -1,0 +1,73 @@
+//! Ends sessions of a Postgres database from outside, as a restart or an administrator would.
+
+use sqlx::{Connection, PgConnection};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::random::Random;
+
+/// Ends sessions when it is told to, a little later each time in a different measure, and counts them.
+pub(crate) struct SessionEnder {
+    orders: mpsc::UnboundedSender<Order>,
+    task: JoinHandle<i64>,
+}
+
+enum Order {
+    End,
+    Say(oneshot::Sender<()>),
+}
+
+impl SessionEnder {
+    /// For the sessions of a database whose application's name is like a pattern of SQL.
+    pub(crate) fn start(url: &str, like: &'static str, seed: u64) -> Self {
+        let (orders, received) = mpsc::unbounded_channel();
+        let task = tokio::spawn(obey(url.to_owned(), like, seed, received));
+        Self { orders, task }
+    }
+
+    /// Has the sessions ended soon.
+    pub(crate) fn end(&self) {
+        self.orders.send(Order::End).expect("it listens");
+    }
+
+    /// Waits until everything that was asked for has been done.
+    pub(crate) async fn calm(&self) {
+        let (say, done) = oneshot::channel();
+        self.orders.send(Order::Say(say)).expect("it listens");
+        done.await.expect("it answers");
+    }
+
+    /// How many sessions were ended.
+    pub(crate) async fn finish(self) -> i64 {
+        drop(self.orders);
+        self.task.await.expect("it does not panic")
+    }
+}
+
+async fn obey(url: String, like: &'static str, seed: u64, mut orders: mpsc::UnboundedReceiver<Order>) -> i64 {
+    let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
+    let mut random = Random::new(seed);
+    let mut ended = 0;
+    while let Some(order) = orders.recv().await {
+        if let Order::Say(done) = order {
+            done.send(()).expect("it waits");
+            continue;
+        }
+        // Each answer from the server gives a batch time for another step or two.
+        for _ in 0..random.below(12) {
+            sqlx::query("SELECT 1")
+                .execute(&mut administrator)
+                .await
+                .expect("it answers");
+        }
+        ended += sqlx::query_scalar::<_, i64>(
+            "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name LIKE $1",
+        )
+        .bind(like)
+        .fetch_one(&mut administrator)
+        .await
+        .expect("a superuser may");
+    }
+    ended
+}
