@@ -114,12 +114,16 @@ pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
         let message = match place {
             // What has no field of its own is found by its path.
             Place::Whole => violation.to_string(),
-            _ => sentence(beside_its_field(place, &violation.message)),
+            _ => sentence(&beside_its_field(place, &violation.message)),
         };
         let problem = Problem { place, message };
         if !problems.contains(&problem) {
             problems.push(problem);
         }
+    }
+    // What the template demands of the whole follows from a field that is wrong, and is said again if it does not.
+    if problems.iter().any(|problem| problem.place != Place::Whole) {
+        problems.retain(|problem| problem.place != Place::Whole);
     }
     problems
 }
@@ -149,18 +153,35 @@ fn place(violation: &Violation) -> Place {
     Place::Whole
 }
 
-/// A message without what its field says already: which argument it is about, which item of the template.
-fn beside_its_field(place: Place, message: &str) -> &str {
+/// Elements of an offer, and what the form calls them.
+const ELEMENTS: [(&str, &str); 6] = [
+    ("arp:StartTime", "the earliest start"),
+    ("arp:EndTime", "the deadline"),
+    ("arp:Duration", "the duration"),
+    ("StartTime", "the earliest start"),
+    ("EndTime", "the deadline"),
+    ("Exact", "the number of nodes"),
+];
+
+/// A message without what its field says already, which argument it is about or which item of the template, and in the
+/// words of the form.
+fn beside_its_field(place: Place, message: &str) -> String {
     if let (Place::Argument(_), Some((_, expected))) = (place, message.split_once(": expected ")) {
         // The argument's name stands first.
-        return expected.split_once(", ").map_or(expected, |(_, kind)| kind);
+        let kind = expected.split_once(", ").map_or(expected, |(_, kind)| kind);
+        return format!("enter {kind}");
     }
-    match message.split_once(" of the template: ") {
+    let message = match message.split_once(" of the template: ") {
         Some((item, message)) if item.starts_with("item ") => message,
         _ => message
             .split_once(" (item ")
             .map_or(message, |(message, _)| message),
-    }
+    };
+    ELEMENTS
+        .iter()
+        .fold(message.to_owned(), |message, (element, words)| {
+            message.replace(element, words)
+        })
 }
 
 /// A message with a capital at its beginning and a full stop at its end.
@@ -180,8 +201,24 @@ fn sentence(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::portal::form::Run;
+    use crate::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
+    use crate::portal::form::{self, Run, field};
+    use crate::portal::values::Values;
+    use proptest::prelude::*;
     use wsag::ViolationKind;
+
+    fn application() -> Program {
+        Program {
+            name: "fit".to_owned(),
+            version: None,
+            description: String::new(),
+            program: "/usr/bin/fit".into(),
+            arguments: vec![ArgumentSpec {
+                name: "method".to_owned(),
+                kind: ArgumentKind::File,
+            }],
+        }
+    }
 
     fn built_in() -> Template {
         let document = Document::parse(wsag::templates::ADVANCE_RESERVATION.as_bytes()).unwrap();
@@ -305,9 +342,76 @@ mod tests {
     }
 
     #[test]
+    fn a_message_does_not_repeat_what_its_field_says() {
+        for (place, message, shown) in [
+            (
+                Place::Argument(0),
+                "argument 1 of sleep: expected seconds, a whole number",
+                "enter a whole number",
+            ),
+            (
+                Place::Nodes,
+                "at most 4 is expected, not 9 (item \"nodes\" of the template)",
+                "at most 4 is expected, not 9",
+            ),
+            (
+                Place::Deadline,
+                "item \"window\" of the template: arp:EndTime is expected",
+                "the deadline is expected",
+            ),
+            (
+                Place::Deadline,
+                "EndTime is before StartTime",
+                "the deadline is before the earliest start",
+            ),
+        ] {
+            assert_eq!(beside_its_field(place, message), shown);
+        }
+    }
+
+    #[test]
     fn messages_are_sentences() {
         assert_eq!(sentence("a number is expected"), "A number is expected.");
         assert_eq!(sentence("Done."), "Done.");
         assert_eq!(sentence(""), ".");
+    }
+
+    proptest! {
+        /// Whatever a form says, it is refused by the form, or it makes a document that says the same.
+        #[test]
+        fn a_form_is_refused_or_becomes_a_document_that_says_the_same(
+            name in ".{0,12}|<[a-z]*>|&#?[a-z0-9]*;",
+            argument in ".{0,12}|\\PC{0,12}| {0,3}-[a-z]* {0,3}|]]>",
+            nodes in "[0-9]{0,11}|.{0,3}",
+            seconds in "[0-9]{0,11}",
+            date in "[0-9]{4}-[01][0-9]-[0-3][0-9]|.{0,11}",
+            time in "[0-2][0-9]:[0-5][0-9](:[0-6][0-9])?|.{0,9}",
+        ) {
+            let catalogue = Catalogue::new(vec![application()]).unwrap();
+            let values = Values::default()
+                .with(field::APPLICATION, form::value_of(&application()))
+                .with(&form::argument_field(&application(), 0), argument.as_str())
+                .with(field::NAME, name.as_str())
+                .with(field::NODES, nodes)
+                .with(field::SECONDS, seconds)
+                .with(field::START.0, date.as_str())
+                .with(field::START.1, time);
+            if let Ok(wish) = form::read(&values, &catalogue) {
+                let offer = offer(&built_in(), &wish);
+                let text = offer.to_xml();
+                let document = Document::parse(text.as_bytes()).unwrap();
+                prop_assert_eq!(wsag::read(&document).unwrap(), Message::AgreementOffer(Box::new(offer)));
+            }
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange_for_a_form(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let catalogue = Catalogue::new(vec![application()]).unwrap();
+            let mut sent = b"application=fit%09&argument%090%09fit%09=".to_vec();
+            sent.extend(bytes);
+            if let Err(problems) = form::read(&Values::read(&sent), &catalogue) {
+                prop_assert!(!problems.is_empty(), "refused without a reason");
+            }
+        }
     }
 }

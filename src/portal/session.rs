@@ -180,12 +180,22 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
         .map(|(_, value)| value)
 }
 
-/// Whether a browser says that a page of another site has sent this. Programs and old browsers say nothing.
+/// Whether a browser says that a page of another site has sent this. Programs and old browsers say nothing. Our own
+/// site is the one that the request names, or the one that a proxy in between makes of the public address.
 fn is_from_elsewhere(headers: &HeaderMap, base: &str) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site != "same-origin" && site != "none";
     }
-    headers.get(header::ORIGIN).is_some_and(|origin| origin != base)
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return false;
+    };
+    let host = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.split_once("://"))
+        .map(|(_, host)| host);
+    let is_named = host.is_some_and(|host| headers.get(header::HOST).is_some_and(|named| named == host));
+    origin != base && !is_named
 }
 
 #[cfg(test)]
@@ -221,6 +231,9 @@ mod tests {
             (&[("origin", "http://here:8081")], true),
             (&[("origin", "https://here:8080")], true),
             (&[("origin", "null")], true),
+            (&[("origin", "http://there:9090"), ("host", "there:9090")], false),
+            (&[("origin", "http://evil.example"), ("host", "there:9090")], true),
+            (&[("origin", "there:9090"), ("host", "there:9090")], true),
         ] {
             assert_eq!(
                 is_from_elsewhere(&headers(pairs), "http://here:8080"),

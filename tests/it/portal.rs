@@ -332,6 +332,11 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
             "the summary leads to the deadline"
         );
         page.element("deadline-date-group-error");
+        assert!(
+            !page.body.contains("wsag:"),
+            "nobody has to know the documents: {}",
+            page.body
+        );
 
         let unreadable = wrong.with("nodes", "many").with("deadline-time", "soon");
         let page = browser.post("/portal/agreements", &unreadable).await;
@@ -565,5 +570,18 @@ fn long_lists_go_on_on_further_pages() {
         let second = browser.get(&format!("/portal?after={older}")).await;
         assert!(second.body.contains("number 1.") && !second.body.contains("number 13."));
         assert!(!second.body.contains("/portal?after="), "there are no more");
+    });
+}
+
+#[test]
+fn a_form_that_is_too_large_is_refused_with_a_page() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let form = browser.form().await.with("name", &"x".repeat(300_000));
+        let page = browser.post("/portal/agreements", &form).await;
+        assert_eq!(page.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(page.body.contains("<h1>"), "{page:?}");
+        assert!(browser.get("/portal").await.body.contains("Sign out"));
     });
 }
