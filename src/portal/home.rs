@@ -244,8 +244,11 @@ async fn home(
 }
 
 fn row(agreement: &AgreementView) -> Row {
-    let start = agreement.started.as_ref().unwrap_or(&agreement.planned_start);
-    let end = agreement.ended.as_ref().unwrap_or(&agreement.planned_end);
+    let (start, end) = match (&agreement.started, &agreement.ended) {
+        (Some(started), Some(ended)) => (started, ended),
+        (Some(started), None) => (started, &agreement.planned_end),
+        (None, _) => (&agreement.planned_start, &agreement.planned_end),
+    };
     Row {
         id: agreement.id,
         name: text::name(agreement),
