@@ -12,10 +12,10 @@ use tokio::sync::{Mutex, mpsc};
 use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};
-use crate::support::eventually;
 use crate::support::offers::{Offer, now};
 use crate::support::server::Server;
-use crate::support::stores::on_both_engines;
+use crate::support::stores::{TestDatabase, on_both_engines};
+use crate::support::{eventually, size};
 
 const OFFERS: usize = 50;
 const CLIENTS: usize = 8;
@@ -26,8 +26,11 @@ const RUNS_AT_ONCE: usize = 5;
 /// Seconds of a slot that runs at once: far longer than the service is away, so that no slot passes meanwhile.
 const JOB_SLOT: i64 = 8;
 
-/// Acknowledgements that are waited for before the kill.
+/// Acknowledgements that are waited for before the kill; further rounds have it earlier and later.
 const ACKNOWLEDGED_BEFORE_KILL: usize = 20;
+
+/// Kills; `BESPEAK_TEST_KILLS` asks for more.
+const KILLS: usize = 1;
 
 /// "The service is ready again within seconds."
 const READY_AGAIN: Duration = Duration::from_secs(10);
@@ -38,10 +41,23 @@ on_both_engines!(
 );
 
 async fn acknowledged_agreements_survive_a_kill_and_every_job_runs_once(url: String) {
+    survives_a_kill_after(ACKNOWLEDGED_BEFORE_KILL, &url).await;
+    for kill in 1..size("BESPEAK_TEST_KILLS", KILLS) {
+        // A store of its own, as each round fills its ten minutes.
+        let database = if url.starts_with("postgres") {
+            TestDatabase::postgres()
+        } else {
+            TestDatabase::sqlite()
+        };
+        survives_a_kill_after((ACKNOWLEDGED_BEFORE_KILL + 7 * kill) % OFFERS, database.url()).await;
+    }
+}
+
+async fn survives_a_kill_after(acknowledgements: usize, url: &str) {
     let traces = tempfile::tempdir().expect("a temporary folder");
-    let mut server = Server::configured(Some(&url), &configuration(traces.path()));
+    let mut server = Server::configured(Some(url), &configuration(traces.path()));
     let begun = now();
-    let mut agreed = kill_in_the_middle(&mut server, begun).await;
+    let mut agreed = kill_in_the_middle(&mut server, acknowledgements, begun).await;
     server.assert_verified();
     let ready_after = server.restart();
     assert!(ready_after < READY_AGAIN, "ready only after {ready_after:?}");
@@ -165,7 +181,11 @@ fn later(begun: i64) -> Offer {
 
 /// Posts the offers from many clients and kills the service while some jobs run, some wait, and some offers are not
 /// answered or not yet posted. What was acknowledged.
-async fn kill_in_the_middle(server: &mut Server, begun: i64) -> BTreeMap<usize, Uuid> {
+async fn kill_in_the_middle(
+    server: &mut Server,
+    acknowledgements: usize,
+    begun: i64,
+) -> BTreeMap<usize, Uuid> {
     let pending = Arc::new(Mutex::new((0..OFFERS).rev().collect::<Vec<_>>()));
     let (acknowledged, mut received) = mpsc::unbounded_channel();
     for _ in 0..CLIENTS {
@@ -185,7 +205,7 @@ async fn kill_in_the_middle(server: &mut Server, begun: i64) -> BTreeMap<usize, 
     }
     drop(acknowledged);
     let mut agreed = BTreeMap::new();
-    for _ in 0..ACKNOWLEDGED_BEFORE_KILL {
+    for _ in 0..acknowledgements {
         agreed.extend(received.recv().await);
     }
     server.kill9();

@@ -70,6 +70,12 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
             );
         }
     }
+    let operator = server.client();
+    assert_eq!(
+        ask(&operator, &Method::GET, &format!("/agreements/{id}")).await,
+        StatusCode::OK,
+        "an operator sees all"
+    );
     for (method, route) in KEYED {
         let answer = ask(&physics, method, &concrete(route, &id)).await;
         assert!(answer.is_success(), "{method} {route} by its own party: {answer}");
