@@ -16,6 +16,7 @@ mod portal;
 mod races;
 mod random_domain;
 mod readme;
+mod reference_schedules;
 mod running;
 mod serving;
 mod slow;

@@ -1,11 +1,19 @@
 //! Planning in advance.
 
+pub mod admission;
+pub mod alternatives;
 pub mod measure;
 pub mod moldable;
+pub mod queue;
 pub mod refusal;
+pub mod request;
 pub mod slot_tree;
 pub mod time;
 
+pub use admission::{Decision, Fraction, Move, Schedule};
+pub use alternatives::Alternative;
+pub use queue::Order;
 pub use refusal::Reason;
+pub use request::{Placement, Request};
 pub use slot_tree::{SlotError, SlotTree};
 pub use time::{Interval, Seconds, Time};

@@ -1,0 +1,469 @@
+//! Admission to one resource: accepted requests move inside their own windows to let another one in.
+//!
+//! Papers 000 and 001, section 3, algorithm 1. A newcomer is put in order among the waiting requests; those behind it are
+//! lifted, it is placed, and they are placed again, in order, each at its first fit. If one of them finds no place, the
+//! newcomer goes directly behind that one and the rest is tried again (`fixqueue`), until it fits or has no place itself.
+//! What was accepted before is never lost: a refusal leaves every placement exactly where it was.
+//!
+//! Placing thousands of requests again for each newcomer is what makes the algorithm slow, and almost all of them come
+//! to lie where they were. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given
+//! those before it, and `trial` lifts only the ones that a change can reach. The decisions are those of the plain
+//! algorithm, which the tests keep as the oracle.
+
+mod capacity;
+mod trial;
+
+use crate::queue::{Key, Order};
+use crate::refusal::Reason;
+use crate::request::{Placement, Request};
+use crate::slot_tree::SlotTree;
+use crate::time::{Interval, Seconds, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use trial::Trial;
+
+/// A part of a whole, for instance of a wait: `numerator` / `denominator`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fraction {
+    /// Parts.
+    pub numerator: u32,
+    /// Of how many; at least 1.
+    pub denominator: u32,
+}
+
+impl Fraction {
+    /// So many hundredths.
+    pub const fn percent(numerator: u32) -> Self {
+        Self {
+            numerator,
+            denominator: 100,
+        }
+    }
+
+    /// Whether `part` is at least this fraction of `whole`.
+    pub(crate) fn reached(self, part: Seconds, whole: Seconds) -> bool {
+        i128::from(part) * i128::from(self.denominator) >= i128::from(self.numerator) * i128::from(whole)
+    }
+
+    /// Whether `part` is more than this fraction of `whole`.
+    pub(crate) fn exceeded(self, part: Seconds, whole: Seconds) -> bool {
+        i128::from(part) * i128::from(self.denominator) > i128::from(self.numerator) * i128::from(whole)
+    }
+}
+
+/// An accepted request was placed anew inside its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Move {
+    /// The request's id.
+    pub id: u64,
+    /// Its start so far.
+    pub from: Time,
+    /// Its start from now on.
+    pub to: Time,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It has a place.
+    Accepted {
+        /// Where.
+        placement: Placement,
+        /// The requests that moved to make room, by id.
+        moved: Vec<Move>,
+    },
+    /// It has none; nothing was changed.
+    Refused {
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// A waiting request and its start.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    request: Request,
+    start: Time,
+}
+
+impl Waiting {
+    fn slot(&self) -> Interval {
+        self.request.slot(self.start)
+    }
+}
+
+/// Where an accepted request is kept.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Waiting(u32),
+    /// Under its completion time.
+    Running(Time),
+}
+
+/// The accepted requests of one resource and their placements.
+///
+/// Time is an argument of every call and never goes back. Ids are unique among the requests that wait or run.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    tree: SlotTree,
+    order: Order,
+    fixing: Option<Fraction>,
+    now: Time,
+    /// The waiting requests; places are used again.
+    waiting: Vec<Option<Waiting>>,
+    vacant: Vec<u32>,
+    by_id: BTreeMap<u64, Place>,
+    /// The waiting requests by start.
+    by_start: BTreeSet<(Time, u32)>,
+    /// Waiting requests that may not lie at their first fit given those before them in order.
+    loose: BTreeSet<u32>,
+    /// By completion time and id.
+    running: BTreeMap<(Time, u64), Placement>,
+    /// No waiting request is longer.
+    duration_max: Seconds,
+    /// No waiting request has a window longer than its duration by more.
+    slack_max: Seconds,
+}
+
+impl Schedule {
+    /// A resource of `capacity` nodes with nothing accepted, whose waiting requests are placed in `order`.
+    ///
+    /// # Panics
+    /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
+    pub fn new(capacity: u32, order: Order) -> Self {
+        Self {
+            tree: SlotTree::new(capacity),
+            order,
+            fixing: None,
+            now: Time::MIN + 1,
+            waiting: Vec::new(),
+            vacant: Vec::new(),
+            by_id: BTreeMap::new(),
+            by_start: BTreeSet::new(),
+            loose: BTreeSet::new(),
+            running: BTreeMap::new(),
+            duration_max: 0,
+            slack_max: 0,
+        }
+    }
+
+    /// Fixes every flexible request to its slot once it has waited for this fraction of its wait (paper 000, section
+    /// 4.2): 0 fixes at acceptance, `None` never. Looked at on each submission, before the newcomer is put in order.
+    #[must_use]
+    pub fn fixing(mut self, fraction: Option<Fraction>) -> Self {
+        self.fixing = fraction;
+        self
+    }
+
+    /// Decides about `request` at `now`, by algorithm 1.
+    ///
+    /// The cost is that of the requests that really move, plus that of those whose slots they meet.
+    pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
+        self.begin(now);
+        if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {
+            return Decision::Refused { reason };
+        }
+        match self.admit(request) {
+            Ok((trial, behind)) => {
+                let (start, moved) = self.commit(trial, request, behind);
+                let placement = Placement {
+                    id: request.id,
+                    slot: request.slot(start),
+                    nodes: request.nodes,
+                };
+                Decision::Accepted { placement, moved }
+            }
+            Err(_) => Decision::Refused {
+                reason: Reason::NoCapacityInWindow,
+            },
+        }
+    }
+
+    /// Frees what is left of a request that has come to its end at `now`, before its time or by being cancelled, and lets
+    /// the waiting requests move up: placed again, in order, from nothing; if one would then have no place, each by
+    /// itself, in order. `None` if no such request waits or runs.
+    pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
+        self.advance(now);
+        let rest = match self.by_id.remove(&id)? {
+            Place::Waiting(h) => {
+                let waiting = self.take(h)?;
+                self.free(waiting.slot(), waiting.request.nodes);
+                waiting.slot()
+            }
+            Place::Running(end) => {
+                let placement = self.running.remove(&(end, id))?;
+                let rest = Interval::new(self.now, end);
+                if !rest.is_empty() {
+                    self.free(rest, placement.nodes);
+                }
+                rest
+            }
+        };
+        Some(self.move_up(rest))
+    }
+
+    /// Fixes a waiting request to its current slot, as its requester or the provider may ask; whether it waits.
+    pub fn fix(&mut self, id: u64) -> bool {
+        let Some(Place::Waiting(h)) = self.by_id.get(&id).copied() else {
+            return false;
+        };
+        if let Some(waiting) = &mut self.waiting[h as usize] {
+            waiting.request = waiting.request.fixed_to(waiting.start);
+            // With one possible start it lies at its first fit.
+            self.loose.remove(&h);
+        }
+        true
+    }
+
+    /// Where an accepted request lies; `None` once it has completed.
+    pub fn placement(&self, id: u64) -> Option<Placement> {
+        match self.by_id.get(&id)? {
+            Place::Waiting(h) => {
+                let waiting = self.waiting[*h as usize].as_ref()?;
+                Some(Placement {
+                    id,
+                    slot: waiting.slot(),
+                    nodes: waiting.request.nodes,
+                })
+            }
+            Place::Running(end) => self.running.get(&(*end, id)).copied(),
+        }
+    }
+
+    /// All placements that have not completed: the running ones by completion, then the waiting ones by start.
+    pub fn placements(&self) -> impl Iterator<Item = Placement> + '_ {
+        let waiting = self
+            .by_start
+            .iter()
+            .filter_map(|(_, h)| self.waiting[*h as usize].as_ref());
+        self.running.values().copied().chain(waiting.map(|w| Placement {
+            id: w.request.id,
+            slot: w.slot(),
+            nodes: w.request.nodes,
+        }))
+    }
+
+    /// The requests that wait, with their windows as fixed by now, by start.
+    pub fn waiting(&self) -> impl Iterator<Item = &Request> + '_ {
+        self.by_start
+            .iter()
+            .filter_map(|(_, h)| Some(&self.waiting[*h as usize].as_ref()?.request))
+    }
+
+    /// The latest time that it was told.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The plan as a step function.
+    pub fn tree(&self) -> &SlotTree {
+        &self.tree
+    }
+
+    /// Lets time pass: what has started runs and no longer moves, what has completed is forgotten.
+    pub fn advance(&mut self, now: Time) {
+        let now = now.max(self.now);
+        if now > self.now {
+            self.now = now;
+            self.tree.forget(now);
+        }
+        while let Some(&(start, h)) = self.by_start.first() {
+            if start > now {
+                break;
+            }
+            if let Some(waiting) = self.take(h) {
+                let id = waiting.request.id;
+                let placement = Placement {
+                    id,
+                    slot: waiting.slot(),
+                    nodes: waiting.request.nodes,
+                };
+                self.by_id.insert(id, Place::Running(placement.slot.end));
+                self.running.insert((placement.slot.end, id), placement);
+            }
+        }
+        while let Some(entry) = self.running.first_entry() {
+            let (end, id) = *entry.key();
+            if end >= now {
+                break;
+            }
+            entry.remove();
+            self.by_id.remove(&id);
+        }
+        if self.by_start.is_empty() {
+            (self.duration_max, self.slack_max) = (0, 0);
+        }
+    }
+
+    /// What comes before a decision: time passes, and those who have waited long enough are fixed.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.advance(now);
+        let Some(fraction) = self.fixing else { return };
+        for h in 0..self.waiting.len() {
+            let Some(Waiting { request, start }) = &mut self.waiting[h] else {
+                continue;
+            };
+            let (age, wait) = (self.now - request.submitted, *start - request.submitted);
+            if fraction.reached(age, wait) && !request.is_rigid() {
+                *request = request.fixed_to(*start);
+                // The slab is indexed by u32 throughout.
+                self.loose.remove(&u32::try_from(h).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
+    /// The slots of what runs, and of what waits up to the key `behind`, that meet `window`.
+    pub(crate) fn fixed_slots(&self, behind: Key, window: Interval) -> Vec<Interval> {
+        let waiting = self
+            .handles()
+            .filter(|(_, w)| self.key(w) <= behind)
+            .map(|(_, w)| w.slot());
+        let slots = self.running.values().map(|p| p.slot).chain(waiting);
+        slots.filter(|slot| slot.meets(window)).collect()
+    }
+
+    /// Whether `request` would be let in, and if not, the key behind which it was tried last. Changes nothing.
+    pub(crate) fn would_admit(&mut self, request: &Request) -> Result<(), Key> {
+        let (trial, _) = self.admit(request)?;
+        self.take_back(trial);
+        Ok(())
+    }
+
+    /// Algorithm 1: the change that lets `request` in and the key that it went behind, or, where it has no place, the key
+    /// behind which it was tried last.
+    fn admit(&mut self, request: &Request) -> Result<(Trial, Key), Key> {
+        let mut behind = self.order.key(request, self.now);
+        loop {
+            match self.attempt(Some(request), behind, None) {
+                Ok(trial) => return Ok((trial, behind)),
+                // Fixqueue: directly behind the one that found no place.
+                Err(Some(key)) => behind = key,
+                Err(None) => return Err(behind),
+            }
+        }
+    }
+
+    /// Makes a trial the plan: the start of `request`, and who moved.
+    fn commit(&mut self, trial: Trial, request: &Request, behind: Key) -> (Time, Vec<Move>) {
+        let start = trial.start;
+        let moved = self.apply(trial, behind);
+        let h = self.keep(Waiting {
+            request: *request,
+            start,
+        });
+        if behind != self.order.key(request, self.now) {
+            // It was placed after some that come behind it in order.
+            self.loose.insert(h);
+        }
+        (start, moved)
+    }
+
+    /// Takes over the moves of a trial in which everything behind a key was placed again.
+    fn apply(&mut self, trial: Trial, behind: Key) -> Vec<Move> {
+        let mut moved = Vec::with_capacity(trial.moved.len());
+        for (h, to) in trial.moved {
+            if let Some(waiting) = &mut self.waiting[h as usize] {
+                moved.push(Move {
+                    id: waiting.request.id,
+                    from: waiting.start,
+                    to,
+                });
+                self.by_start.remove(&(waiting.start, h));
+                self.by_start.insert((to, h));
+                waiting.start = to;
+            }
+        }
+        let (order, now, waiting) = (self.order, self.now, &self.waiting);
+        self.loose.retain(|h| {
+            waiting[*h as usize]
+                .as_ref()
+                .is_some_and(|w| order.key(&w.request, now) <= behind)
+        });
+        moved.sort_unstable();
+        moved
+    }
+
+    /// Lets the waiting requests use what was freed.
+    fn move_up(&mut self, freed: Interval) -> Vec<Move> {
+        if freed.is_empty() {
+            return Vec::new();
+        }
+        match self.attempt(None, Key::FIRST, Some(freed)) {
+            Ok(trial) => self.apply(trial, Key::FIRST),
+            Err(_) => self.move_up_one_by_one(),
+        }
+    }
+
+    fn move_up_one_by_one(&mut self) -> Vec<Move> {
+        let mut queue: Vec<(Key, u32)> = self.handles().map(|(h, w)| (self.key(&w), h)).collect();
+        queue.sort_unstable();
+        let mut moved = Vec::new();
+        for (_, h) in queue {
+            let Some(Waiting { request, start }) = self.waiting[h as usize] else {
+                continue;
+            };
+            self.free(request.slot(start), request.nodes);
+            let window = Interval::new(request.window_at(self.now).start, start + request.duration);
+            let to = self
+                .tree
+                .earliest_fit(request.nodes, request.duration, window)
+                .unwrap_or(start);
+            self.occupy(request.slot(to), request.nodes);
+            if to != start {
+                moved.push(Move {
+                    id: request.id,
+                    from: start,
+                    to,
+                });
+                self.by_start.remove(&(start, h));
+                self.by_start.insert((to, h));
+                self.waiting[h as usize] = Some(Waiting { request, start: to });
+            }
+            self.loose.insert(h);
+        }
+        moved.sort_unstable();
+        moved
+    }
+
+    fn key(&self, waiting: &Waiting) -> Key {
+        self.order.key(&waiting.request, self.now)
+    }
+
+    fn handles(&self) -> impl Iterator<Item = (u32, Waiting)> + '_ {
+        self.by_start
+            .iter()
+            .filter_map(|(_, h)| Some((*h, self.waiting[*h as usize]?)))
+    }
+
+    fn keep(&mut self, waiting: Waiting) -> u32 {
+        let request = &waiting.request;
+        self.duration_max = self.duration_max.max(request.duration);
+        self.slack_max = self.slack_max.max(request.window().duration() - request.duration);
+        let h = self.vacant.pop().unwrap_or_else(|| {
+            self.waiting.push(None);
+            // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
+            u32::try_from(self.waiting.len() - 1).expect("fewer than 2³² requests wait")
+        });
+        self.waiting[h as usize] = Some(waiting);
+        self.by_id.insert(request.id, Place::Waiting(h));
+        self.by_start.insert((waiting.start, h));
+        h
+    }
+
+    fn take(&mut self, h: u32) -> Option<Waiting> {
+        let waiting = self.waiting[h as usize].take()?;
+        self.by_start.remove(&(waiting.start, h));
+        self.loose.remove(&h);
+        self.vacant.push(h);
+        Some(waiting)
+    }
+
+    fn occupy(&mut self, slot: Interval, nodes: u32) {
+        let done = self.tree.reserve(slot, nodes);
+        debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were found free");
+    }
+
+    fn free(&mut self, slot: Interval, nodes: u32) {
+        let done = self.tree.release(slot, nodes);
+        debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were reserved");
+    }
+}

@@ -1,0 +1,94 @@
+//! What a refused requester could have instead (paper 000, algorithm 2).
+//!
+//! A request that finds no place collides with something that cannot move: what runs, and what comes before it in order.
+//! So the slots that end where such an obstacle starts, or start where it ends, are tried, the nearest to the asked window
+//! first. Each is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit
+//! the request fixed to it ([`Request::fixed_to`]).
+
+use crate::admission::{Fraction, Schedule};
+use crate::request::Request;
+use crate::time::{Seconds, Time};
+
+/// On which side of the asked window an alternative lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// It starts before the ready time.
+    Before,
+    /// It completes after the deadline.
+    After,
+}
+
+/// A slot that the request could have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alternative {
+    /// Its start; it is as long as the request.
+    pub start: Time,
+    /// How many seconds it reaches beyond the asked window.
+    pub deviation: Seconds,
+    /// On which side.
+    pub side: Side,
+}
+
+/// How far and how long to look for alternatives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest deviation φ, as a fraction of the duration.
+    pub phi_max: Fraction,
+    /// Stop at so many alternatives.
+    pub count_max: usize,
+}
+
+impl Alternative {
+    /// φ: the deviation as a share of `duration`.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a ratio to be shown; comparisons are made on the seconds"
+    )]
+    pub fn phi(&self, duration: Seconds) -> f64 {
+        self.deviation as f64 / duration as f64
+    }
+}
+
+impl Schedule {
+    /// The alternatives of a request that [`Schedule::submit`] refuses at `now`, nearest first, then earlier start first.
+    /// None for one that is accepted, or that no plan can hold. Nothing is committed.
+    pub fn alternatives(&mut self, now: Time, request: &Request, limits: Limits) -> Vec<Alternative> {
+        self.begin(now);
+        let now = self.now();
+        if request.impossible(self.tree().capacity(), now).is_some() {
+            return Vec::new();
+        }
+        let Err(behind) = self.would_admit(request) else {
+            return Vec::new();
+        };
+        let mut options: Vec<(Seconds, Time, Side)> = Vec::new();
+        for slot in self.fixed_slots(behind, request.window()) {
+            let before = slot.start - request.duration;
+            if before >= now && before < request.ready {
+                options.push((request.ready - before, before, Side::Before));
+            }
+            let completion = slot.end + request.duration;
+            if slot.end >= now && completion > request.deadline {
+                options.push((completion - request.deadline, slot.end, Side::After));
+            }
+        }
+        options.retain(|(deviation, ..)| !limits.phi_max.exceeded(*deviation, request.duration));
+        // Of one duration, so sorting by seconds is sorting by φ.
+        options.sort_unstable();
+        options.dedup();
+        let mut found = Vec::new();
+        for (deviation, start, side) in options {
+            if found.len() >= limits.count_max {
+                break;
+            }
+            if self.would_admit(&request.fixed_to(start)).is_ok() {
+                found.push(Alternative {
+                    start,
+                    deviation,
+                    side,
+                });
+            }
+        }
+        found
+    }
+}

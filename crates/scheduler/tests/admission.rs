@@ -1,0 +1,274 @@
+//! Facts about admission that a provider or a requester cares about.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use scheduler::alternatives::{Limits, Side};
+use scheduler::{
+    Alternative, Decision, Fraction, Interval, Move, Order, Placement, Reason, Request, Schedule, Time,
+};
+
+fn request(id: u64, submitted: i64, window: (i64, i64), duration: i64, nodes: u32) -> Request {
+    Request {
+        id,
+        submitted: Time(submitted),
+        ready: Time(window.0),
+        deadline: Time(window.1),
+        duration,
+        nodes,
+        revenue: 0,
+    }
+}
+
+fn submit(schedule: &mut Schedule, request: &Request) -> Decision {
+    schedule.submit(request.submitted, request)
+}
+
+fn start(schedule: &Schedule, id: u64) -> Option<i64> {
+    Some(schedule.placement(id)?.slot.start.0)
+}
+
+fn accepted(decision: &Decision) -> bool {
+    matches!(decision, Decision::Accepted { .. })
+}
+
+/// Three flexible requests fill the nodes from 100 on.
+fn three_flexible(order: Order) -> Schedule {
+    let mut schedule = Schedule::new(4, order);
+    for id in 0..3 {
+        assert!(accepted(&submit(
+            &mut schedule,
+            &request(id, 0, (100, 1_000), 100, 3)
+        )));
+    }
+    assert_eq!(
+        [0, 1, 2].map(|id| start(&schedule, id)),
+        [Some(100), Some(200), Some(300)]
+    );
+    schedule
+}
+
+#[test]
+fn flexible_reservations_move_to_let_a_rigid_one_in() {
+    let mut schedule = three_flexible(Order::Edf);
+    let rigid = request(3, 10, (150, 250), 100, 4);
+    let decision = submit(&mut schedule, &rigid);
+    let moves = [(0, 100, 250), (1, 200, 350), (2, 300, 450)];
+    assert_eq!(
+        decision,
+        Decision::Accepted {
+            placement: Placement {
+                id: 3,
+                slot: Interval::new(Time(150), Time(250)),
+                nodes: 4
+            },
+            moved: moves
+                .map(|(id, from, to)| Move {
+                    id,
+                    from: Time(from),
+                    to: Time(to)
+                })
+                .to_vec(),
+        }
+    );
+}
+
+#[test]
+fn first_come_first_served_moves_nobody() {
+    let mut schedule = three_flexible(Order::Fifo);
+    let before: Vec<_> = schedule.placements().collect();
+    let decision = submit(&mut schedule, &request(3, 10, (150, 250), 100, 4));
+    assert_eq!(
+        decision,
+        Decision::Refused {
+            reason: Reason::NoCapacityInWindow
+        }
+    );
+    assert_eq!(before, schedule.placements().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_fixed_reservation_stays_where_it_is() {
+    let mut schedule = three_flexible(Order::Edf);
+    assert!(schedule.fix(0));
+    let decision = submit(&mut schedule, &request(3, 10, (150, 250), 100, 4));
+    assert!(!accepted(&decision));
+    assert!(!schedule.fix(7), "no such request");
+    let mut schedule = three_flexible(Order::Edf).fixing(Some(Fraction::percent(50)));
+    let decision = submit(&mut schedule, &request(3, 50, (150, 250), 100, 4));
+    assert!(!accepted(&decision), "the first has waited for half its wait");
+}
+
+#[test]
+fn what_runs_never_moves() {
+    let mut schedule = three_flexible(Order::Edf);
+    let decision = submit(&mut schedule, &request(3, 101, (150, 250), 100, 4));
+    assert!(!accepted(&decision));
+    assert_eq!(start(&schedule, 0), Some(100));
+    schedule.advance(Time(201));
+    assert_eq!(schedule.placement(0), None, "it has completed");
+}
+
+#[test]
+fn the_queue_moves_up_when_one_ends_early() {
+    let mut schedule = three_flexible(Order::Fifo);
+    let moved = schedule.end(Time(130), 0).expect("it runs");
+    assert_eq!(
+        moved.iter().map(|m| (m.id, m.to.0)).collect::<Vec<_>>(),
+        [(1, 130), (2, 230)]
+    );
+    let moved = schedule.end(Time(140), 2).expect("it waits");
+    assert_eq!(moved, [], "nobody waits behind it");
+    assert_eq!(schedule.end(Time(140), 9), None);
+}
+
+#[test]
+fn alternatives_are_the_nearest_slots_and_can_be_taken() {
+    let mut schedule = Schedule::new(4, Order::Fifo);
+    assert!(accepted(&submit(
+        &mut schedule,
+        &request(0, 0, (100, 200), 100, 3)
+    )));
+    let rigid = request(1, 0, (150, 190), 40, 2);
+    assert!(!accepted(&submit(&mut schedule, &rigid)));
+    let limits = Limits {
+        phi_max: Fraction::percent(300),
+        count_max: 10,
+    };
+    let found = schedule.alternatives(Time(0), &rigid, limits);
+    let after = Alternative {
+        start: Time(200),
+        deviation: 50,
+        side: Side::After,
+    };
+    let before = Alternative {
+        start: Time(60),
+        deviation: 90,
+        side: Side::Before,
+    };
+    assert_eq!(found, [after, before]);
+    assert!((after.phi(40) - 1.25).abs() < 1e-12);
+    let limits = Limits {
+        phi_max: Fraction::percent(124),
+        count_max: 10,
+    };
+    assert_eq!(schedule.alternatives(Time(0), &rigid, limits), []);
+    assert!(accepted(&submit(&mut schedule, &rigid.fixed_to(Time(60)))));
+}
+
+#[test]
+fn impossible_requests_are_told_why() {
+    let mut schedule = Schedule::new(4, Order::Edf);
+    let reason = |decision| match decision {
+        Decision::Refused { reason } => Some(reason),
+        Decision::Accepted { .. } => None,
+    };
+    let mut ask =
+        |window, duration, nodes| reason(submit(&mut schedule, &request(0, 50, window, duration, nodes)));
+    assert_eq!(ask((100, 199), 100, 1), Some(Reason::WindowContradictory));
+    assert_eq!(ask((100, 200), 0, 1), Some(Reason::WindowContradictory));
+    assert_eq!(ask((100, 200), 100, 5), Some(Reason::SizeExceedsCapacity));
+    assert_eq!(ask((0, 149), 100, 1), Some(Reason::WindowInThePast));
+    assert_eq!(ask((0, 150), 100, 1), None);
+}
+
+#[test]
+fn a_larger_resource_lets_the_queue_move_up_and_a_smaller_one_keeps_every_promise() {
+    let mut schedule = three_flexible(Order::Fifo);
+    let moved = schedule
+        .set_capacity(Time(10), 6)
+        .expect("a larger resource holds them");
+    assert_eq!(
+        moved.iter().map(|m| (m.id, m.to.0)).collect::<Vec<_>>(),
+        [(1, 100), (2, 200)]
+    );
+    let moved = schedule
+        .set_capacity(Time(20), 3)
+        .expect("they fit one after the other");
+    assert_eq!(
+        moved.iter().map(|m| (m.id, m.to.0)).collect::<Vec<_>>(),
+        [(1, 200), (2, 300)]
+    );
+    assert_eq!(schedule.tree().capacity(), 3);
+    let before: Vec<_> = schedule.placements().collect();
+    let homeless = schedule.set_capacity(Time(30), 2).expect_err("none of them fits");
+    assert_eq!(homeless.iter().map(|p| p.id).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(before, schedule.placements().collect::<Vec<_>>());
+    assert_eq!(schedule.tree().capacity(), 3);
+}
+
+/// Requests as submitted, in order of time.
+fn workload(slack_max: i64) -> impl Strategy<Value = Vec<Request>> {
+    let one = (0..15_i64, 0..80_i64, 1..30_i64, 0..=slack_max, 1..9_u32);
+    prop::collection::vec(one, 1..40).prop_map(|rows| {
+        let mut now = 0;
+        let numbered = (0_u64..).zip(rows);
+        numbered
+            .map(|(id, (passed, wait, duration, slack, nodes))| {
+                now += passed;
+                request(
+                    id,
+                    now,
+                    (now + wait, now + wait + duration + slack),
+                    duration,
+                    nodes,
+                )
+            })
+            .collect()
+    })
+}
+
+/// Every placement ever made, as it was at the end.
+fn final_starts(order: Order, fixing: Option<Fraction>, requests: &[Request]) -> Vec<Option<Time>> {
+    let mut schedule = Schedule::new(8, order).fixing(fixing);
+    let mut starts = vec![None; requests.len()];
+    let mut set = |id: u64, to: Time| starts[usize::try_from(id).expect("few requests")] = Some(to);
+    for request in requests {
+        if let Decision::Accepted { placement, moved } = submit(&mut schedule, request) {
+            set(placement.id, placement.slot.start);
+            for m in moved {
+                set(m.id, m.to);
+            }
+        }
+    }
+    starts
+}
+
+const ORDERS: [Order; 7] = [
+    Order::Fifo,
+    Order::Shuffle { seed: 5 },
+    Order::Bjf,
+    Order::Lff,
+    Order::Edf,
+    Order::Mdf,
+    Order::Brf,
+];
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    #[test]
+    fn with_rigid_requests_every_order_gives_the_same_plan(requests in workload(0)) {
+        let fifo = final_starts(Order::Fifo, None, &requests);
+        for order in ORDERS {
+            prop_assert_eq!(&final_starts(order, None, &requests), &fifo, "{:?}", order);
+        }
+    }
+
+    #[test]
+    fn fixed_at_acceptance_every_order_gives_the_plan_of_fifo(requests in workload(100)) {
+        let fifo = final_starts(Order::Fifo, None, &requests);
+        for order in ORDERS {
+            let fixed = final_starts(order, Some(Fraction::percent(0)), &requests);
+            prop_assert_eq!(&fixed, &fifo, "{:?}", order);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The fast admission decides as the plain algorithm does, and what it keeps is always a plan: over random workloads with
+//! every order, fixing, alternatives, early completion and cancellation.
+
+mod plain;
+
+use plain::Plain;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use scheduler::alternatives::Limits;
+use scheduler::{Decision, Fraction, Interval, Order, Request, Schedule, SlotTree, Time};
+use std::collections::BTreeMap;
+
+const CAPACITY: u32 = 8;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// A request with times from now, submitted after so many seconds.
+    Submit(i64, Request),
+    /// The same, and the first alternative is taken after a refusal.
+    Insist(i64, Request),
+    /// Ends the k-th accepted request after so many seconds, running or not.
+    End(i64, usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let request = || {
+        let slack = prop_oneof![Just(0_i64), 0..30_i64, 0..200_i64];
+        let shape = (0..60_i64, 1..25_i64, slack, 1..=CAPACITY, 0..50_u64);
+        let request = shape.prop_map(|(ready, duration, slack, nodes, revenue)| Request {
+            id: 0,
+            submitted: Time(0),
+            ready: Time(ready),
+            deadline: Time(ready + duration + slack),
+            duration,
+            nodes,
+            revenue,
+        });
+        (0..12_i64, request)
+    };
+    prop_oneof![
+        7 => request().prop_map(|(passed, request)| Step::Submit(passed, request)),
+        2 => request().prop_map(|(passed, request)| Step::Insist(passed, request)),
+        2 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::End(passed, k)),
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![
+        Just(Order::Fifo),
+        any::<u64>().prop_map(|seed| Order::Shuffle { seed }),
+        Just(Order::Bjf),
+        Just(Order::Lff),
+        Just(Order::Edf),
+        Just(Order::Mdf),
+        Just(Order::Brf),
+    ]
+}
+
+fn fixing() -> impl Strategy<Value = Option<Fraction>> {
+    prop_oneof![
+        4 => Just(None),
+        3 => prop::sample::select(vec![0, 25, 50, 75]).prop_map(|p| Some(Fraction::percent(p))),
+    ]
+}
+
+/// Every accepted request that has not ended is still there, in the window it asked for, and the tree holds exactly the
+/// placements. `seen` are the slots at the last look.
+fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BTreeMap<u64, Interval>) {
+    let mut tree = SlotTree::new(CAPACITY);
+    tree.forget(schedule.now());
+    let slots: BTreeMap<u64, Interval> = schedule.placements().map(|p| (p.id, p.slot)).collect();
+    for placement in schedule.placements() {
+        let request = &asked[&placement.id];
+        assert_eq!(placement.nodes, request.nodes);
+        assert_eq!(placement.slot.duration(), request.duration);
+        assert!(
+            request.window().contains(placement.slot),
+            "{placement:?} outside of {request:?}"
+        );
+        assert_eq!(schedule.placement(placement.id), Some(placement));
+        tree.reserve(placement.slot, placement.nodes)
+            .expect("no second is over capacity");
+    }
+    assert!(
+        tree.steps().eq(schedule.tree().steps()),
+        "the tree holds something else than the placements"
+    );
+    for (id, slot) in &*seen {
+        assert!(
+            slots.contains_key(id) || slot.end < schedule.now(),
+            "request {id} is lost"
+        );
+    }
+    *seen = slots;
+}
+
+fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
+    let mut fast = Schedule::new(CAPACITY, order).fixing(fixing);
+    let mut plain = Plain::new(CAPACITY, order, fixing);
+    let limits = Limits {
+        phi_max: Fraction::percent(200),
+        count_max: 3,
+    };
+    let mut now = Time(0);
+    let mut asked = BTreeMap::new();
+    let mut seen = BTreeMap::new();
+    for (id, step) in (0_u64..).zip(steps) {
+        match *step {
+            Step::Submit(passed, request) | Step::Insist(passed, request) => {
+                now = now + passed;
+                let mut request = Request {
+                    id,
+                    submitted: now,
+                    ready: now + request.ready.0,
+                    deadline: now + request.deadline.0,
+                    ..request
+                };
+                let mut decision = fast.submit(now, &request);
+                assert_eq!(decision, plain.submit(now, &request), "{request:?}");
+                if let (Decision::Refused { .. }, Step::Insist(..)) = (&decision, step) {
+                    let alternatives = fast.alternatives(now, &request, limits);
+                    assert_eq!(
+                        alternatives,
+                        plain.alternatives(now, &request, limits),
+                        "{request:?}"
+                    );
+                    if let Some(first) = alternatives.first() {
+                        request = request.fixed_to(first.start);
+                        decision = fast.submit(now, &request);
+                        assert!(
+                            matches!(decision, Decision::Accepted { .. }),
+                            "an alternative can be taken"
+                        );
+                        assert_eq!(decision, plain.submit(now, &request));
+                    }
+                }
+                if matches!(decision, Decision::Accepted { .. }) {
+                    asked.insert(id, request);
+                }
+            }
+            Step::End(passed, k) => {
+                now = now + passed;
+                if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
+                    assert_eq!(fast.end(now, id), plain.end(now, id), "end of {id}");
+                    seen.remove(&id);
+                }
+            }
+        }
+        let mut placements: Vec<_> = fast.placements().collect();
+        placements.sort_unstable_by_key(|p| p.id);
+        assert_eq!(placements, plain.placements());
+        let windows = |requests: &mut dyn Iterator<Item = &Request>| {
+            requests
+                .map(|r| (r.id, r.window()))
+                .collect::<BTreeMap<u64, Interval>>()
+        };
+        assert_eq!(windows(&mut fast.waiting()), windows(&mut plain.waiting()));
+        check_plan(&fast, &asked, &mut seen);
+    }
+}
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(10_000))]
+
+    #[test]
+    fn random_workloads(order in order(), fixing in fixing(), steps in prop::collection::vec(step(), 1..40)) {
+        play(order, fixing, &steps);
+    }
+}
