@@ -1,0 +1,360 @@
+//! The Standard Workload Format of the Parallel Workloads Archive (version 2.2), plain or compressed with gzip.
+//!
+//! A line is a comment that starts with `;` (the header, which names the system and whom to acknowledge) or a job of
+//! eighteen fields, −1 where unknown. Archives hold logs of many ages and tools, so a line that is not a job is reported
+//! with its number and left out; it does not make the rest unreadable.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+/// The most bytes of a trace after decompression: ten times the largest of the archive.
+const TRACE_BYTES_MAX: u64 = 4 << 30;
+
+/// Fields of a job's line.
+const FIELDS: usize = 18;
+
+/// A job's line. Fields that the log leaves unknown (−1) are `None`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Record {
+    /// 1: the job's number in the log.
+    pub job: u64,
+    /// 2: seconds from the start of the log to its submission.
+    pub submit: u64,
+    /// 3: seconds from submission to start.
+    pub wait: Option<u64>,
+    /// 4: seconds from start to end.
+    pub run: Option<u64>,
+    /// 5: processors that it had.
+    pub processors: Option<u64>,
+    /// 6: mean processor time per processor, in seconds.
+    pub processor_time: Option<f64>,
+    /// 7: mean memory per processor, in kilobytes.
+    pub memory: Option<f64>,
+    /// 8: processors that were asked for.
+    pub processors_requested: Option<u64>,
+    /// 9: seconds that were asked for: the user's estimate.
+    pub time_requested: Option<u64>,
+    /// 10: memory per processor that was asked for, in kilobytes.
+    pub memory_requested: Option<f64>,
+    /// 11: 1 completed, 0 failed, 5 cancelled, and 2 to 4 for parts of a job.
+    pub status: Option<u64>,
+    /// 12: the user, as a number.
+    pub user: Option<u64>,
+    /// 13: the user's group, as a number.
+    pub group: Option<u64>,
+    /// 14: the executable, as a number.
+    pub executable: Option<u64>,
+    /// 15: the queue, as a number.
+    pub queue: Option<u64>,
+    /// 16: the partition, as a number.
+    pub partition: Option<u64>,
+    /// 17: the job that had to end before this one.
+    pub preceding_job: Option<u64>,
+    /// 18: seconds from the end of that job to this submission.
+    pub think_time: Option<u64>,
+}
+
+/// A line that is neither a comment nor a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A whole log.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trace {
+    /// The comment lines without their `;`, in order.
+    pub header: Vec<String>,
+    /// The jobs, in the order of the log.
+    pub records: Vec<Record>,
+    /// The lines that were left out.
+    pub malformed: Vec<Malformed>,
+}
+
+/// Why a trace cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened or read, or is no gzip file although it starts like one.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It goes on beyond what is read of a trace.
+    #[error("{}: longer than {TRACE_BYTES_MAX} bytes", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no job in it.
+    #[error("{}: no line of it is a job in Standard Workload Format", path.display())]
+    NoJob {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Trace {
+    /// Reads a file, plain or gzip by its first bytes.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let unreadable = |source| TraceError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+        let zipped = file.fill_buf().map_err(unreadable)?.starts_with(&[0x1f, 0x8b]);
+        let plain: Box<dyn Read> = if zipped {
+            Box::new(MultiGzDecoder::new(file))
+        } else {
+            Box::new(file)
+        };
+        let mut rest = BufReader::new(plain.take(TRACE_BYTES_MAX));
+        let trace = Self::read(&mut rest).map_err(unreadable)?;
+        if rest.into_inner().limit() == 0 {
+            return Err(TraceError::TooLong {
+                path: path.to_owned(),
+            });
+        }
+        if trace.records.is_empty() {
+            return Err(TraceError::NoJob {
+                path: path.to_owned(),
+            });
+        }
+        Ok(trace)
+    }
+
+    /// Reads the lines of a plain log.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn read(lines: &mut impl BufRead) -> io::Result<Self> {
+        let mut trace = Self::default();
+        let mut bytes = Vec::new();
+        for number in 1.. {
+            bytes.clear();
+            if lines.read_until(b'\n', &mut bytes)? == 0 {
+                break;
+            }
+            // Names in old headers are in old encodings.
+            let line = String::from_utf8_lossy(&bytes);
+            let line = line.trim();
+            if let Some(comment) = line.strip_prefix(';') {
+                trace.header.push(comment.to_owned());
+            } else if !line.is_empty() {
+                match Record::parse(line) {
+                    Ok(record) => trace.records.push(record),
+                    Err(reason) => trace.malformed.push(Malformed { line: number, reason }),
+                }
+            }
+        }
+        Ok(trace)
+    }
+
+    /// The value of a header field such as `MaxNodes`, without the lines that continue it.
+    pub fn header_field(&self, name: &str) -> Option<&str> {
+        self.header.iter().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name).then(|| value.trim())
+        })
+    }
+
+    /// The header lines that say whom the log comes from and how it may be used: from `Acknowledge` and `Copyright` up to
+    /// the next field. Whoever publishes results of the log repeats them.
+    pub fn notice(&self) -> Vec<&str> {
+        let mut notice = Vec::new();
+        let mut within = false;
+        for line in &self.header {
+            // Continuation lines are indented by more than the space that follows the semicolon.
+            if !line.starts_with("  ") {
+                let key = line.split_once(':').map_or("", |(key, _)| key.trim());
+                within = matches!(
+                    key,
+                    "Acknowledge" | "Copyright" | "Conversion" | "Installation" | "Computer"
+                );
+            }
+            if within && !line.trim().is_empty() {
+                notice.push(line.trim());
+            }
+        }
+        notice
+    }
+}
+
+impl Record {
+    fn parse(line: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let fields: [&str; FIELDS] = fields
+            .try_into()
+            .map_err(|fields: Vec<&str>| format!("{} fields, not {FIELDS}", fields.len()))?;
+        let whole = |at: usize| count(at, fields[at - 1]);
+        let known = |at: usize| whole(at)?.ok_or_else(|| format!("field {at} is unknown"));
+        let real = |at: usize| quantity(at, fields[at - 1]);
+        Ok(Self {
+            job: known(1)?,
+            submit: known(2)?,
+            wait: whole(3)?,
+            run: whole(4)?,
+            processors: whole(5)?,
+            processor_time: real(6)?,
+            memory: real(7)?,
+            processors_requested: whole(8)?,
+            time_requested: whole(9)?,
+            memory_requested: real(10)?,
+            status: whole(11)?,
+            user: whole(12)?,
+            group: whole(13)?,
+            executable: whole(14)?,
+            queue: whole(15)?,
+            partition: whole(16)?,
+            preceding_job: whole(17)?,
+            think_time: whole(18)?,
+        })
+    }
+}
+
+/// A whole number, or −1 for none.
+fn count(at: usize, field: &str) -> Result<Option<u64>, String> {
+    if field == "-1" {
+        return Ok(None);
+    }
+    match field.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(format!("field {at} is {field:?}, not a whole number or -1")),
+    }
+}
+
+/// A number from 0, or −1 for none.
+fn quantity(at: usize, field: &str) -> Result<Option<f64>, String> {
+    match field.parse() {
+        Ok(-1.0) => Ok(None),
+        Ok(number) if number >= 0.0 && f64::is_finite(number) => Ok(Some(number)),
+        _ => Err(format!("field {at} is {field:?}, not a number from 0 or -1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::{Trace, TraceError};
+
+    const LOG: &str = "; Version: 2.2\n; Computer: Made-up\n; Acknowledge: Nobody\n;  of nowhere\n; MaxNodes: 128\n\
+        ; Note: not this\n\
+        1 0 10 3600 8 3500.25 -1 8 7200 -1 1 5 6 7 3 -1 -1 -1\n\
+        2 60 -1 -1 -1 -1 -1 38 6900 -1 5 5 6 7 5 -1 1 30\n";
+
+    fn read(text: &str) -> Trace {
+        Trace::read(&mut text.as_bytes()).expect("text can be read")
+    }
+
+    #[test]
+    fn every_field_is_kept() {
+        let trace = read(LOG);
+        assert_eq!(trace.malformed, []);
+        let [first, second] = trace.records[..] else {
+            panic!("{} jobs", trace.records.len());
+        };
+        assert_eq!(
+            (first.job, first.submit, first.wait, first.run),
+            (1, 0, Some(10), Some(3600))
+        );
+        assert_eq!(
+            (first.processors, first.processor_time, first.memory),
+            (Some(8), Some(3500.25), None)
+        );
+        assert_eq!(
+            (first.processors_requested, first.time_requested),
+            (Some(8), Some(7200))
+        );
+        assert_eq!(
+            (first.memory_requested, first.status, first.user),
+            (None, Some(1), Some(5))
+        );
+        assert_eq!(
+            (first.group, first.executable, first.queue, first.partition),
+            (Some(6), Some(7), Some(3), None)
+        );
+        assert_eq!(
+            (second.run, second.preceding_job, second.think_time),
+            (None, Some(1), Some(30))
+        );
+    }
+
+    #[test]
+    fn the_header_is_kept_and_its_notice_found() {
+        let trace = read(LOG);
+        assert_eq!(trace.header.len(), 6);
+        assert_eq!(trace.header_field("MaxNodes"), Some("128"));
+        assert_eq!(trace.header_field("MaxJobs"), None);
+        assert_eq!(
+            trace.notice(),
+            ["Computer: Made-up", "Acknowledge: Nobody", "of nowhere"]
+        );
+    }
+
+    #[test]
+    fn malformed_lines_are_reported_with_their_number_and_left_out() {
+        let trace = read(&format!(
+            "{LOG}\n1 2 3\n3 x 10 3600 8 -1 -1 8 7200 -1 1 5 6 7 3 -1 -1 -1\n\
+             4 -1 10 3600 8 -1 -1 8 7200 -1 1 5 6 7 3 -1 -1 -1\n5 9 10 -7 8 -1 -1 8 7200 -1 1 5 6 7 3 -1 -1 -1\n"
+        ));
+        assert_eq!(trace.records.len(), 2);
+        let found: Vec<(usize, &str)> = trace
+            .malformed
+            .iter()
+            .map(|m| (m.line, m.reason.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (10, "3 fields, not 18"),
+                (11, "field 2 is \"x\", not a whole number or -1"),
+                (12, "field 2 is unknown"),
+                (13, "field 4 is \"-7\", not a whole number or -1"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_gzip_file_reads_as_the_plain_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (plain, zipped) = (folder.path().join("log.swf"), folder.path().join("log.swf.gz"));
+        std::fs::write(&plain, LOG).unwrap();
+        let file = std::fs::File::create(&zipped).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        encoder.write_all(LOG.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+        assert_eq!(Trace::open(&plain).unwrap(), Trace::open(&zipped).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        assert!(
+            matches!(Trace::open(&path), Err(TraceError::Unreadable { .. })),
+            "missing"
+        );
+        std::fs::write(&path, "Dear all,\nplease find the log attached.\n").unwrap();
+        assert!(
+            matches!(Trace::open(&path), Err(TraceError::NoJob { .. })),
+            "a letter"
+        );
+        std::fs::write(&path, [0x1f, 0x8b, 8, 0, 1, 2, 3]).unwrap();
+        assert!(
+            matches!(Trace::open(&path), Err(TraceError::Unreadable { .. })),
+            "cut off"
+        );
+    }
+}
