@@ -149,3 +149,34 @@ fn a_checksum_of_an_input_file_can_be_fetched() {
         );
     });
 }
+
+#[test]
+fn an_input_file_is_a_name_in_the_providers_folder_and_nothing_else() {
+    run(async {
+        let server = Server::local();
+        let files = server.data_dir().join("files");
+        fs::create_dir(files.join("folder")).expect("a folder can be made");
+        let client = server.client();
+        let offer = file("examples/sha256sum.xml");
+        for name in [
+            "missing",
+            "../operator.key",
+            "/etc/passwd",
+            "folder",
+            "--check",
+            "-",
+            "",
+            ".",
+            "a\nb",
+        ] {
+            let answer = client
+                .post("/agreements", offer.replace("input.txt</", &format!("{name}</")))
+                .await;
+            assert_eq!(answer.status.as_u16(), 422, "{name:?}: {answer:?}");
+            assert!(
+                answer.body.contains("/jsdl-posix:Argument"),
+                "{name:?}: {answer:?}"
+            );
+        }
+    });
+}

@@ -8,12 +8,15 @@ use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};
 use crate::support::eventually;
-use crate::support::offers::{Offer, hours_ahead, now};
+use crate::support::offers::{Offer, date_time, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// No job here takes so long, on a machine that runs other tests.
 const SOON: Duration = Duration::from_secs(40);
+
+/// The length of a dateTime to its seconds: fractions and zone come after.
+const SECONDS: usize = 19;
 
 /// Any one foreign element: what a `TerminateInput` must hold.
 const TERMINATE: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
@@ -24,6 +27,8 @@ on_both_engines!(
     a_job_that_overruns_its_slot_is_stopped_and_violates_its_guarantee,
     terminate_works_in_every_state_that_allows_it,
     an_early_end_frees_the_rest_of_the_slot,
+    a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_promised,
+    a_reservation_runs_nothing_and_ends_with_its_slot,
 );
 
 async fn a_job_goes_through_its_states_and_fulfils_its_guarantee(url: String) {
@@ -40,12 +45,23 @@ async fn a_job_goes_through_its_states_and_fulfils_its_guarantee(url: String) {
     );
     let running = until(&client, id, "Ready").await;
     assert_eq!(states(&running), ["Observed", "NotDetermined", "Ready"]);
-    assert!(
-        !running.texts("Processing").is_empty() || running.body.contains("Processing>"),
-        "{running:?}"
-    );
+    assert!(running.body.contains("wsag:Processing>"), "{running:?}");
     let over = until(&client, id, "Complete").await;
     assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
+    assert_eq!(
+        (over.text("Outcome"), over.text("ExitStatus")),
+        ("completed", "0")
+    );
+    assert_eq!(over.text("PlannedStart"), date_time(start));
+    assert_eq!(over.text("PlannedEnd"), date_time(start + 20));
+    let (started, ended) = (over.text("Started"), over.text("Ended"));
+    let ordered = [
+        &date_time(start)[..SECONDS],
+        &started[..SECONDS],
+        &ended[..SECONDS],
+        &date_time(now())[..SECONDS],
+    ];
+    assert!(ordered.is_sorted(), "{ordered:?}");
     server.assert_verified();
 }
 
@@ -59,6 +75,12 @@ async fn a_job_that_overruns_its_slot_is_stopped_and_violates_its_guarantee(url:
         .created();
     let over = until(&client, id, "Complete").await;
     assert_eq!(states(&over), ["Complete", "Violated", "Completed"]);
+    assert_eq!(over.text("Outcome"), "killed");
+    assert_eq!(
+        over.texts("ExitStatus"),
+        Vec::<&str>::new(),
+        "a process that was stopped has none: {over:?}"
+    );
     assert_eq!(
         sleepers(seconds),
         Vec::<String>::new(),
@@ -115,6 +137,52 @@ async fn an_early_end_frees_the_rest_of_the_slot(url: String) {
     until(&client, id, "Complete").await;
     let next = Offer::reserve(4, 60).within(begun, begun + 1_800).xml();
     client.post("/agreements", next).await.created();
+    server.assert_verified();
+}
+
+async fn a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_promised(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let input = server.data_dir().join("files/input.txt");
+    fs::write(&input, "gone when the job wants it").expect("an input file");
+    let start = now() + 2;
+    let run = Some(("sha256sum", vec!["input.txt".to_owned()]));
+    let offer = Offer {
+        run,
+        ..Offer::reserve(1, 20)
+    }
+    .within(start, start + 60)
+    .xml();
+    let id = client.post("/agreements", offer).await.created();
+    fs::remove_file(&input).expect("the file is there");
+    let over = until(&client, id, "Complete").await;
+    // The provider kept its promise: the job had its slot and ended in it, by its own doing.
+    assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
+    assert_eq!((over.text("Outcome"), over.text("ExitStatus")), ("failed", "1"));
+    let errors = client.get(&format!("/agreements/{id}/files/stderr")).await;
+    assert!(
+        errors.body.contains("input.txt"),
+        "what it wrote to standard error: {errors:?}"
+    );
+    server.assert_verified();
+}
+
+async fn a_reservation_runs_nothing_and_ends_with_its_slot(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let id = client
+        .post("/agreements", Offer::reserve(2, 3).xml())
+        .await
+        .created();
+    let begun = until(&client, id, "Ready").await;
+    assert!(begun.body.contains("Idle"), "nothing runs in it: {begun:?}");
+    let over = until(&client, id, "Complete").await;
+    assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
+    let (planned, ended) = (over.text("PlannedEnd"), over.text("Ended"));
+    assert!(
+        ended[..SECONDS] >= planned[..SECONDS],
+        "it ends at {planned}, not at {ended}"
+    );
     server.assert_verified();
 }
 
