@@ -182,18 +182,7 @@ pub(crate) fn read_create_input(check: &mut Check, node: Node<'_>) -> Option<Cre
         sequence.foreign(WSAG);
         sequence.end(check);
     }
-    let (mut negotiation, mut renegotiation) = (None, None);
-    for node in critical {
-        if node.is(WSAG_NEG, "NegotiationExtension") && negotiation.is_none() {
-            negotiation = negotiations::read_extension(check, node);
-        } else if node.is(WSAG_NEG, "RenegotiationExtension") && renegotiation.is_none() {
-            renegotiation = negotiations::read_reextension(check, node);
-        } else {
-            let message = "a critical extension that is not known here; what may be ignored belongs in \
-                           wsag:NoncriticalExtension";
-            check.add(ViolationKind::UnknownExtension, node, message);
-        }
-    }
+    let (negotiation, renegotiation) = read_extensions(check, critical);
     Some(CreateInput {
         acceptance,
         initiator,
@@ -202,6 +191,27 @@ pub(crate) fn read_create_input(check: &mut Check, node: Node<'_>) -> Option<Cre
         negotiation,
         renegotiation,
     })
+}
+
+/// Reads critical extensions: the two of a negotiation, and a violation for every other one.
+pub(crate) fn read_extensions(
+    check: &mut Check,
+    critical: Vec<Node<'_>>,
+) -> (Option<NegotiationExtension>, Option<RenegotiationExtension>) {
+    let (mut negotiation, mut renegotiation) = (None, None);
+    for node in critical {
+        let in_creation = node.parent().is_some_and(|parent| parent.namespace() == WSAG);
+        if in_creation && node.is(WSAG_NEG, "NegotiationExtension") && negotiation.is_none() {
+            negotiation = negotiations::read_extension(check, node);
+        } else if in_creation && node.is(WSAG_NEG, "RenegotiationExtension") && renegotiation.is_none() {
+            renegotiation = negotiations::read_reextension(check, node);
+        } else {
+            let message = "a critical extension that is not known here; what may be ignored belongs in a \
+                           NoncriticalExtension";
+            check.add(ViolationKind::UnknownExtension, node, message);
+        }
+    }
+    (negotiation, renegotiation)
 }
 
 /// Reads `CreateAgreementResponse` and `CreatePendingAgreementResponse`: the address of what was created.

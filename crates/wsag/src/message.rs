@@ -1,15 +1,16 @@
 //! Every message of the protocol, recognised by its root element.
 
 use crate::agreements::{self, AgreementOffer, CreateInput};
-use crate::document::{Document, Fragment};
+use crate::document::{Document, Fragment, Node};
 use crate::endpoint::EndpointReference;
 use crate::listings::{self, AgreementList, Timeline};
-use crate::ns::{self, BSP, WSAG};
-use crate::reader::read_root;
+use crate::negotiations::{self, InitiateInput, NegotiationOffer, NegotiationProperties};
+use crate::ns::{self, BSP, WSAG, WSAG_NEG};
+use crate::reader::{Check, read_root};
 use crate::refusals::{self, Fault};
 use crate::states::{self, AgreementProperties};
 use crate::templates::{self, Template};
-use crate::violation::{ViolationKind, Violations};
+use crate::violation::Violations;
 
 /// A message that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,24 @@ pub enum Message {
     AgreementProperties(Box<AgreementProperties>),
     /// `wsag:ContinuingFault`.
     ContinuingFault(Box<Fault>),
+    /// `wsag-neg:InitiateNegotiationInput`.
+    InitiateNegotiationInput(Box<InitiateInput>),
+    /// `wsag-neg:InitiateNegotiationOutput`.
+    InitiateNegotiationOutput(EndpointReference),
+    /// `wsag-neg:NegotiateInput`.
+    NegotiateInput(Vec<NegotiationOffer>),
+    /// `wsag-neg:NegotiateOutput`.
+    NegotiateOutput(Vec<NegotiationOffer>),
+    /// `wsag-neg:AdvertiseInput`.
+    AdvertiseInput(Vec<NegotiationOffer>),
+    /// `wsag-neg:AdvertiseOutput`.
+    AdvertiseOutput,
+    /// `wsag-neg:TerminateInput` with its reasons.
+    TerminateNegotiationInput(Vec<Fragment>),
+    /// `wsag-neg:TerminateResponse`.
+    TerminateNegotiationResponse,
+    /// `wsag-neg:NegotiationProperties`.
+    NegotiationProperties(Box<NegotiationProperties>),
     /// `bsp:Agreements`.
     Agreements(AgreementList),
     /// `bsp:Timeline`.
@@ -52,68 +71,98 @@ pub enum Message {
 /// # Errors
 /// Everything that is wrong, up to [`crate::VIOLATIONS_MAX`].
 pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
-    read_root(document, |check, root| match root.namespace() {
-        WSAG => match root.local() {
-            "AgreementOffer" => {
-                agreements::read_offer(check, root).map(|offer| Message::AgreementOffer(Box::new(offer)))
+    read_root(document, |check, root| {
+        let read = match root.namespace() {
+            WSAG => read_agreement_message(check, root),
+            WSAG_NEG => read_negotiation_message(check, root),
+            BSP if root.local() == "Agreements" => {
+                Some(Message::Agreements(listings::read_agreements(check, root)))
             }
-            "CreateAgreementInput" => agreements::read_create_input(check, root)
-                .map(|input| Message::CreateAgreementInput(Box::new(input))),
-            "CreatePendingAgreementInput" => agreements::read_create_input(check, root)
-                .map(|input| Message::CreatePendingAgreementInput(Box::new(input))),
-            "CreateAgreementResponse" => agreements::read_created(check, root, (WSAG, "CreatedAgreementEPR"))
-                .map(Message::CreateAgreementResponse),
-            "CreatePendingAgreementResponse" => {
-                agreements::read_created(check, root, (WSAG, "CreatedAgreementEPR"))
-                    .map(Message::CreatePendingAgreementResponse)
-            }
-            "AcceptAgreementInput" => Some(Message::AcceptAgreementInput(agreements::read_any(
-                check,
-                root,
-                0,
-                usize::MAX,
-            ))),
-            "RejectAgreementInput" => Some(Message::RejectAgreementInput(agreements::read_any(
-                check,
-                root,
-                0,
-                usize::MAX,
-            ))),
-            "TerminateInput" => agreements::read_any(check, root, 1, 1)
-                .into_iter()
-                .next()
-                .map(Message::TerminateInput),
-            "TerminateResponse" => {
-                agreements::read_any(check, root, 0, usize::MAX);
-                Some(Message::TerminateResponse)
-            }
-            "Template" => templates::read(check, root).map(|template| Message::Template(Box::new(template))),
-            "AgreementFactoryProperties" => Some(Message::AgreementFactoryProperties(
-                templates::read_factory(check, root),
-            )),
-            "AgreementProperties" => {
-                states::read(check, root).map(|properties| Message::AgreementProperties(Box::new(properties)))
-            }
-            "ContinuingFault" => {
-                refusals::read_fault(check, root).map(|fault| Message::ContinuingFault(Box::new(fault)))
-            }
-            _ => {
-                check.structure(root, unknown_root(root.local()));
+            BSP if root.local() == "Timeline" => listings::read_timeline(check, root).map(Message::Timeline),
+            namespace => {
+                let message = match ns::prefix_of(namespace) {
+                    Some(_) => unknown_root(root.local()),
+                    None => format!("a message in the namespace {WSAG} is expected, not in {namespace:?}"),
+                };
+                check.structure(root, message);
                 None
             }
-        },
-        BSP if root.local() == "Agreements" => {
-            Some(Message::Agreements(listings::read_agreements(check, root)))
+        };
+        if read.is_none() && check.is_empty() {
+            check.structure(root, unknown_root(root.local()));
         }
-        BSP if root.local() == "Timeline" => listings::read_timeline(check, root).map(Message::Timeline),
-        namespace => {
-            let message = match ns::prefix_of(namespace) {
-                Some(_) => unknown_root(root.local()),
-                None => format!("a message in the namespace {WSAG} is expected, not in {namespace:?}"),
-            };
-            check.add(ViolationKind::Structure, root, message);
-            None
+        read
+    })
+}
+
+/// A message of WS-Agreement; None for an unknown root, and after a violation.
+fn read_agreement_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
+    let any = |check: &mut Check| agreements::read_any(check, root, 0, usize::MAX);
+    let created = |check: &mut Check| agreements::read_created(check, root, (WSAG, "CreatedAgreementEPR"));
+    Some(match root.local() {
+        "AgreementOffer" => Message::AgreementOffer(Box::new(agreements::read_offer(check, root)?)),
+        "CreateAgreementInput" => {
+            Message::CreateAgreementInput(Box::new(agreements::read_create_input(check, root)?))
         }
+        "CreatePendingAgreementInput" => {
+            Message::CreatePendingAgreementInput(Box::new(agreements::read_create_input(check, root)?))
+        }
+        "CreateAgreementResponse" => Message::CreateAgreementResponse(created(check)?),
+        "CreatePendingAgreementResponse" => Message::CreatePendingAgreementResponse(created(check)?),
+        "AcceptAgreementInput" => Message::AcceptAgreementInput(any(check)),
+        "RejectAgreementInput" => Message::RejectAgreementInput(any(check)),
+        "TerminateInput" => {
+            Message::TerminateInput(agreements::read_any(check, root, 1, 1).into_iter().next()?)
+        }
+        "TerminateResponse" => {
+            any(check);
+            Message::TerminateResponse
+        }
+        "Template" => Message::Template(Box::new(templates::read(check, root)?)),
+        "AgreementFactoryProperties" => {
+            Message::AgreementFactoryProperties(templates::read_factory(check, root))
+        }
+        "AgreementProperties" => Message::AgreementProperties(Box::new(states::read(check, root)?)),
+        "ContinuingFault" => Message::ContinuingFault(Box::new(refusals::read_fault(check, root)?)),
+        _ => return None,
+    })
+}
+
+/// A message of WS-Agreement Negotiation; None for an unknown root, and after a violation.
+fn read_negotiation_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
+    let any = |check: &mut Check| agreements::read_any(check, root, 0, usize::MAX);
+    Some(match root.local() {
+        "InitiateNegotiationInput" => {
+            Message::InitiateNegotiationInput(Box::new(negotiations::read_initiate(check, root)?))
+        }
+        "InitiateNegotiationOutput" => {
+            let created = agreements::read_created(check, root, (WSAG_NEG, "CreatedNegotiationEPR"))?;
+            Message::InitiateNegotiationOutput(created)
+        }
+        "NegotiateInput" => {
+            let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
+            agreements::read_extensions(check, critical);
+            Message::NegotiateInput(offers)
+        }
+        "NegotiateOutput" => {
+            Message::NegotiateOutput(negotiations::read_offers(check, root, "NegotiationCounterOffer", 0).0)
+        }
+        "AdvertiseInput" => {
+            Message::AdvertiseInput(negotiations::read_offers(check, root, "NegotiationOffer", 1).0)
+        }
+        "AdvertiseOutput" => {
+            any(check);
+            Message::AdvertiseOutput
+        }
+        "TerminateInput" => Message::TerminateNegotiationInput(any(check)),
+        "TerminateResponse" => {
+            any(check);
+            Message::TerminateNegotiationResponse
+        }
+        "NegotiationProperties" => {
+            Message::NegotiationProperties(Box::new(negotiations::read_properties(check, root)?))
+        }
+        _ => return None,
     })
 }
 

@@ -1,4 +1,8 @@
-//! What an agreement's creation says of the negotiation that it ends (GFD.193).
+//! Negotiation (GFD.193): offers and counter offers, the operations on them, and what an agreement's creation says of
+//! the negotiation that it ends.
+
+mod offers;
+mod operations;
 
 use crate::document::{Fragment, Node};
 use crate::endpoint::{self, EndpointReference};
@@ -7,6 +11,14 @@ use crate::reader::{Check, Sequence, fragments};
 use crate::terms::token;
 use crate::time::DateTime;
 use crate::writer::Xml;
+
+pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
+pub use operations::{
+    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, advertise_input,
+    advertise_output, initiate_negotiation_output, negotiate_input, negotiate_output,
+    terminate_negotiation_input, terminate_negotiation_response,
+};
+pub(crate) use operations::{read_initiate, read_offers, read_properties};
 
 /// `wsag-neg:NegotiationExtension`: the agreement is made from a counter offer.
 #[derive(Debug, Clone, PartialEq)]

@@ -56,6 +56,11 @@ impl Check {
         }
     }
 
+    /// Whether nothing was found wrong so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.violations.is_empty()
+    }
+
     /// What was found so far.
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.violations

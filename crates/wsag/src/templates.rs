@@ -3,7 +3,7 @@
 use crate::agreements::{Context, read_content};
 use crate::constraints;
 use crate::document::{Document, Fragment, Node};
-use crate::ns::{WSAG, XS};
+use crate::ns::{WSAG, WSAG_NEG, XS};
 use crate::reader::{Check, Sequence};
 use crate::terms::{Terms, token};
 use crate::writer::Xml;
@@ -68,6 +68,32 @@ impl Template {
     /// As a document of its own: what the provider wrote.
     pub fn to_xml(&self) -> String {
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", self.source)
+    }
+}
+
+impl Template {
+    /// The same template as `wsag-neg:NegotiableTemplate`, which has the same type under another name.
+    pub(crate) fn negotiable(&self) -> Fragment {
+        let text = self.source.as_str();
+        let end = text.find([' ', '\t', '\r', '\n', '/', '>']).unwrap_or(text.len());
+        // A fragment is one element with content, so it ends with its end tag.
+        let (name, body) = (
+            &text[1..end],
+            text[end..]
+                .rfind("</")
+                .map_or("", |close| &text[end..end + close]),
+        );
+        if name == "wsag-neg:NegotiableTemplate" {
+            return self.source.clone();
+        }
+        let declared = if body.contains("xmlns:wsag-neg=") {
+            String::new()
+        } else {
+            format!(" xmlns:wsag-neg=\"{WSAG_NEG}\"")
+        };
+        Fragment::written(format!(
+            "<wsag-neg:NegotiableTemplate{declared}{body}</wsag-neg:NegotiableTemplate>"
+        ))
     }
 }
 

@@ -5,9 +5,10 @@
 mod support;
 
 use support::{Chance, template, text};
-use wsag::constraints::CompiledTemplate;
+use wsag::constraints::{CompiledConstraints, CompiledTemplate};
+use wsag::negotiations::Requirement;
 use wsag::templates::ADVANCE_RESERVATION;
-use wsag::{Document, Violation, ViolationKind};
+use wsag::{Document, Message, Violation, ViolationKind};
 
 /// A template with these creation constraints and no others.
 fn with(constraints: &str) -> CompiledTemplate {
@@ -423,4 +424,88 @@ fn the_walk_without_an_engine_selects_what_the_engine_selects() {
         selected > 500,
         "too little is selected to say anything: {selected}"
     );
+}
+
+/// The constraints of the offer in the sample of a negotiation, with its items exchanged.
+fn negotiated(items: &str) -> CompiledConstraints {
+    let input = text("m14-negotiate-input.xml");
+    let start = input.find("<wsag-neg:Item").unwrap();
+    let end = input.find("</wsag-neg:NegotiationConstraints>").unwrap();
+    match support::message(&format!("{}{items}{}", &input[..start], &input[end..])) {
+        Message::NegotiateInput(offers) => CompiledConstraints::compile(&offers[0].constraints),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn negotiation_constraints_tell_how_an_answer_does() {
+    let Message::NegotiateInput(offers) = support::message(&text("m14-negotiate-input.xml")) else {
+        panic!()
+    };
+    let constraints = CompiledConstraints::compile(&offers[0].constraints);
+    assert_eq!(constraints.problems(), []);
+    let answer = text("m15-negotiate-output.xml");
+    let document = Document::parse(answer.as_bytes()).unwrap();
+    let outcomes = constraints.check(&document);
+    assert_eq!(outcomes.len(), 2);
+    assert_eq!(
+        (outcomes[0].name.as_str(), outcomes[0].requirement),
+        ("latest-start", Requirement::Required)
+    );
+    assert_eq!((outcomes[0].importance, outcomes[1].importance), (Some(3), None));
+    assert!(
+        outcomes.iter().all(|outcome| outcome.violations.is_empty()),
+        "{outcomes:?}"
+    );
+    let late = answer
+        .replace("2026-01-10T09:00:00Z", "2026-01-10T13:00:00Z")
+        .replacen(">16<", ">12<", 1);
+    let document = Document::parse(late.as_bytes()).unwrap();
+    let outcomes = constraints.check(&document);
+    let path = |index: usize| outcomes[index].violations[0].path.as_str();
+    let offer = "/wsag-neg:NegotiateOutput/wsag-neg:NegotiationCounterOffer[1]/wsag:Terms/wsag:All/";
+    assert!(
+        path(0).starts_with(offer) && path(0).ends_with("arp:StartTime"),
+        "{outcomes:?}"
+    );
+    assert!(
+        path(1).starts_with(offer) && path(1).ends_with("jsdl:Exact"),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn negotiation_constraints_of_strangers_are_held_to_the_subset() {
+    let item = |location: &str| {
+        format!(
+            "<wsag-neg:Item wsag:Name=\"i\" wsag-neg:Type=\"Required\"><wsag:Location>{location}</wsag:Location>\
+             <wsag:ItemConstraint><xs:minInclusive value=\"1\"/></wsag:ItemConstraint></wsag-neg:Item>"
+        )
+    };
+    for location in [
+        "//jsdl:Exact",
+        "/wsag:AgreementOffer/wsag:Terms//*[2]/@wsag:Name",
+        "//wsag:Variable[@wsag:Name='x']",
+    ] {
+        assert_eq!(negotiated(&item(location)).problems(), [], "{location}");
+    }
+    for location in [
+        "//a[count(//b) &gt; 2]",
+        "//jsdl:Exact/..",
+        "//jsdl:Exact[text()]",
+        "id('x')",
+        "jsdl:Exact",
+        "//x:y",
+    ] {
+        let problems = negotiated(&item(location)).problems().to_vec();
+        assert_eq!(problems.len(), 1, "{location}");
+        assert_eq!(problems[0].path, "/wsag-neg:NegotiationConstraints/wsag-neg:Item");
+    }
+    assert_eq!(
+        negotiated("<wsag-neg:Constraint>nodes le</wsag-neg:Constraint>")
+            .problems()
+            .len(),
+        1
+    );
+    assert_eq!(negotiated(&item("//jsdl:Exact").repeat(101)).problems().len(), 1);
 }

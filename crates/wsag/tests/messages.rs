@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{message, template, text};
+use support::{message, names, template, text};
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{ADVANCE_RESERVATION, Template};
 use wsag::{Document, Violation, ViolationKind, read, rules};
@@ -23,26 +23,11 @@ fn all_violations(text: &str, template: &Template) -> Vec<Violation> {
 }
 
 #[test]
-fn every_valid_message_of_ws_agreement_is_read() {
-    for name in [
-        "m01-template",
-        "m02-agreement-offer",
-        "m03-create-agreement-input",
-        "m04-create-agreement-response",
-        "m05-create-pending-agreement-input",
-        "m06-accept-agreement-input",
-        "m07-reject-agreement-input",
-        "m08-terminate-input",
-        "m09-agreement-properties",
-        "m10-agreement-factory-properties",
-        "m11-continuing-fault",
-        "m19-create-renegotiated-agreement-input",
-        "o01-offer-sleep",
-        "edge-empty-terms",
-        "edge-duplicate-names",
-        "edge-end-before-start",
-    ] {
-        message(&text(&format!("{name}.xml")));
+fn every_valid_message_is_read() {
+    let names = names("");
+    assert_eq!(names.len(), 24, "{names:?}");
+    for name in names {
+        message(&text(&name));
     }
 }
 
@@ -64,6 +49,11 @@ fn invalid_messages_are_refused_at_the_right_element() {
             "bad-empty-all",
             format!("{offer}/wsag:Terms/wsag:All"),
             "at least one member",
+        ),
+        (
+            "bad-negoffer-no-constraints",
+            "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer".to_owned(),
+            "wsag-neg:NegotiationConstraints",
         ),
         (
             "bad-no-business-value-list",

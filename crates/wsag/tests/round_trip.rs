@@ -6,6 +6,7 @@ mod support;
 
 use support::make::Make;
 use support::{Chance, message, names, text, xmllint};
+use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
 use wsag::templates::agreement_factory_properties;
 use wsag::{Document, Fragment, Message, agreements};
 
@@ -47,6 +48,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
             Message::CreatePendingAgreementResponse(created),
         ));
     }
+    written.extend(negotiation_messages(&mut make));
     let reason = agreements::reason("no <slot>");
     written.push((
         agreements::terminate_input(&reason),
@@ -71,6 +73,69 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
     for ((xml, _), valid) in written.iter().zip(verdicts) {
         assert!(valid, "the schemas refuse what was written:\n{xml}");
     }
+}
+
+/// Messages of negotiations with what they must be read back as.
+fn negotiation_messages(make: &mut Make) -> Vec<(String, Message)> {
+    let mut written = Vec::new();
+    for _ in 0..100 {
+        let offers = make.some(1, Make::negotiation_offer);
+        written.push((
+            negotiations::negotiate_input(&offers),
+            Message::NegotiateInput(offers.clone()),
+        ));
+        written.push((
+            negotiations::advertise_input(&offers),
+            Message::AdvertiseInput(offers),
+        ));
+        let offers = make.some(0, Make::negotiation_offer);
+        written.push((
+            negotiations::negotiate_output(&offers),
+            Message::NegotiateOutput(offers.clone()),
+        ));
+        let template = support::template(wsag::templates::ADVANCE_RESERVATION);
+        let properties = NegotiationProperties {
+            context: make.negotiation_context(),
+            templates: vec![template],
+            offers,
+        };
+        // The name of the template's element changes, and nothing else.
+        let Message::NegotiationProperties(mut again) = message(&properties.to_xml()) else {
+            panic!("{properties:?}")
+        };
+        assert!(
+            again.templates[0]
+                .source
+                .as_str()
+                .starts_with("<wsag-neg:NegotiableTemplate")
+        );
+        assert_eq!(again.templates[0].terms, properties.templates[0].terms);
+        again.templates.clone_from(&properties.templates);
+        assert_eq!(*again, properties);
+        written.push((properties.to_xml(), message(&properties.to_xml())));
+        let input = InitiateInput {
+            context: make.negotiation_context(),
+            initiator: make.maybe(Make::endpoint),
+            noncritical: Vec::new(),
+        };
+        written.push((input.to_xml(), Message::InitiateNegotiationInput(Box::new(input))));
+        let created = make.endpoint();
+        written.push((
+            negotiations::initiate_negotiation_output(&created),
+            Message::InitiateNegotiationOutput(created),
+        ));
+    }
+    let reasons = vec![agreements::reason("enough")];
+    written.push((
+        negotiations::terminate_negotiation_input(&reasons),
+        Message::TerminateNegotiationInput(reasons),
+    ));
+    written.push((
+        negotiations::terminate_negotiation_response(),
+        Message::TerminateNegotiationResponse,
+    ));
+    written.push((negotiations::advertise_output(), Message::AdvertiseOutput));
+    written
 }
 
 #[test]
@@ -110,6 +175,11 @@ fn the_samples_are_read_back_as_they_were() {
             Some(Message::ContinuingFault(fault)) => fault.to_xml(),
             Some(Message::Template(template)) => template.to_xml(),
             Some(Message::AgreementFactoryProperties(templates)) => agreement_factory_properties(&templates),
+            Some(Message::NegotiateInput(offers)) => negotiations::negotiate_input(&offers),
+            Some(Message::NegotiateOutput(offers)) => negotiations::negotiate_output(&offers),
+            Some(Message::AdvertiseInput(offers)) => negotiations::advertise_input(&offers),
+            Some(Message::NegotiationProperties(properties)) => properties.to_xml(),
+            Some(Message::InitiateNegotiationInput(input)) => input.to_xml(),
             _ => continue,
         };
         assert_eq!(message(&again), message(&text(&name)), "{name}");

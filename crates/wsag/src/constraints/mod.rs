@@ -9,6 +9,7 @@
 //! with it: a constraint that nobody checks must not look like one that was met.
 
 mod location;
+mod negotiation;
 mod particles;
 mod steps;
 mod types;
@@ -29,7 +30,9 @@ use crate::terms::token;
 use crate::time::Duration;
 use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind};
 
-/// Most items and constraints of one template; each costs every offer an evaluation.
+pub use negotiation::{CompiledConstraints, Outcome};
+
+/// Most items and constraints of one template or offer; each costs every offer an evaluation.
 pub const ITEMS_MAX: usize = 100;
 
 /// A template made ready to check offers.
@@ -65,27 +68,32 @@ pub(crate) fn check_structure(check: &mut Check, node: Node<'_>) {
     for node in items {
         check.attributes(node, &[(WSAG, "Name")]);
         check.required_attribute(node, (WSAG, "Name"), token);
-        let mut sequence = Sequence::of(check, node);
-        let location = sequence.required(check, WSAG, "Location");
-        let constraint = sequence.required(check, WSAG, "ItemConstraint");
-        sequence.foreign(WSAG);
-        sequence.end(check);
-        location.and_then(|node| check.string(node));
-        if let Some(node) = constraint {
-            check.attributes(node, &[]);
-            let mut sequence = Sequence::of(check, node);
-            while let Some(child) = sequence.any() {
-                if child.namespace() != XS {
-                    check.structure(
-                        child,
-                        "a facet, a simple type or a particle of XML Schema is expected here",
-                    );
-                }
-            }
-        }
+        check_item_content(check, node);
     }
     for node in constraints {
         read_expression(check, node);
+    }
+}
+
+/// Reads what every item has: a location, a constraint of XML Schema, and foreign elements.
+pub(crate) fn check_item_content(check: &mut Check, node: Node<'_>) {
+    let mut sequence = Sequence::of(check, node);
+    let location = sequence.required(check, WSAG, "Location");
+    let constraint = sequence.required(check, WSAG, "ItemConstraint");
+    sequence.foreign(WSAG);
+    sequence.end(check);
+    location.and_then(|node| check.string(node));
+    if let Some(node) = constraint {
+        check.attributes(node, &[]);
+        let mut sequence = Sequence::of(check, node);
+        while let Some(child) = sequence.any() {
+            if child.namespace() != XS {
+                check.structure(
+                    child,
+                    "a facet, a simple type or a particle of XML Schema is expected here",
+                );
+            }
+        }
     }
 }
 
@@ -129,7 +137,7 @@ impl CompiledTemplate {
                 return;
             }
             let read = if node.local() == "Item" {
-                self.read_item(node)
+                Item::read(node).map(|item| self.items.push(item))
             } else {
                 self.read_text(node, &variables)
             };
@@ -145,27 +153,6 @@ impl CompiledTemplate {
             kind: ViolationKind::NotEvaluable,
             message,
         });
-    }
-
-    fn read_item(&mut self, node: Node<'_>) -> Result<(), String> {
-        let child = |name| node.children().find(|child| child.is(WSAG, name));
-        let (location, constraint) = child("Location")
-            .zip(child("ItemConstraint"))
-            .ok_or("it is incomplete")?;
-        if let Some(foreign) = node.children().find(|child| child.namespace() != WSAG) {
-            return Err(format!("{} is not known in an item", foreign.name()));
-        }
-        let text = location.text().trim().to_owned();
-        let location = Location::compile(&text, location)?;
-        let name = node.attribute(WSAG, "Name").unwrap_or_default().to_owned();
-        let rule = Rule::read(constraint)?;
-        self.items.push(Item {
-            name,
-            text,
-            location,
-            rule,
-        });
-        Ok(())
     }
 
     fn read_text(&mut self, node: Node<'_>, variables: &Variables) -> Result<(), String> {
@@ -327,11 +314,30 @@ impl Report<'_> {
 }
 
 impl Item {
+    fn read(node: Node<'_>) -> Result<Item, String> {
+        let child = |name| node.children().find(|child| child.is(WSAG, name));
+        let (location, constraint) = child("Location")
+            .zip(child("ItemConstraint"))
+            .ok_or("it is incomplete")?;
+        if let Some(foreign) = node.children().find(|child| child.namespace() != WSAG) {
+            return Err(format!("{} is not known in an item", foreign.name()));
+        }
+        let text = location.text().trim().to_owned();
+        let location = Location::compile(&text, location)?;
+        let name = node.attribute(WSAG, "Name").unwrap_or_default().to_owned();
+        Ok(Item {
+            name,
+            text,
+            location,
+            rule: Rule::read(constraint)?,
+        })
+    }
+
     fn check(&self, view: &View<'_>, report: &mut Report<'_>) {
         let selected = match self.location.select(view) {
             Ok(selected) => selected,
             Err(message) => {
-                let message = format!("item {:?} of the template: {message}", self.name);
+                let message = format!("item {:?}: {message}", self.name);
                 return report.add(view.offer(), ViolationKind::NotEvaluable, message);
             }
         };
@@ -339,10 +345,7 @@ impl Item {
             && selected.is_empty()
             && !particle.is_emptiable()
         {
-            let message = format!(
-                "the template demands at least one {} (item {:?})",
-                self.text, self.name
-            );
+            let message = format!("at least one {} is expected (item {:?})", self.text, self.name);
             return report.add(view.offer(), ViolationKind::Constraint, message);
         }
         for selected in selected {
@@ -387,7 +390,7 @@ impl Item {
     }
 
     fn message(&self, message: &str) -> String {
-        format!("{message} (item {:?} of the template)", self.name)
+        format!("{message} (item {:?})", self.name)
     }
 }
 

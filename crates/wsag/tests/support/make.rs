@@ -17,8 +17,9 @@ use wsag::job::{
 };
 use wsag::listings::{AgreementList, Event, ListedAgreement, Timeline};
 use wsag::negotiations::{
-    NegotiationExtension, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
-    RenegotiationExtension,
+    NegotiationConstraints, NegotiationContext, NegotiationExtension, NegotiationItem, NegotiationKind,
+    NegotiationOffer, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
+    RenegotiationExtension, Requirement,
 };
 use wsag::placement::Placement;
 use wsag::refusals::{
@@ -357,6 +358,68 @@ impl Make {
                 NegotiationOfferState::Rejected,
             ]),
             state_extensions: self.some(0, Make::fragment),
+            extensions: self.some(0, Make::fragment),
+        }
+    }
+
+    pub(crate) fn negotiation_offer(&mut self) -> NegotiationOffer {
+        NegotiationOffer {
+            offer_id: self.name(),
+            name: self.maybe(Make::text),
+            context: self.context(),
+            terms: self.terms(),
+            offer_context: self.offer_context(),
+            constraints: NegotiationConstraints {
+                items: self.some(0, Make::item),
+                constraints: self.some(0, Make::expression),
+            },
+        }
+    }
+
+    pub(crate) fn item(&mut self) -> NegotiationItem {
+        let (wsag, neg, xs) = (wsag::ns::WSAG, wsag::ns::WSAG_NEG, wsag::ns::XS);
+        let required = self.flag();
+        let importance = self.maybe(|make| i64::from(make.count()));
+        let kind = if required { "Required" } else { "Optional" };
+        let weight = importance
+            .map(|weight| format!(" n:Importance=\"{weight}\""))
+            .unwrap_or_default();
+        let source = format!(
+            "<n:Item xmlns:n=\"{neg}\" xmlns:wsag=\"{wsag}\" wsag:Name=\"i\" n:Type=\"{kind}\"{weight}>\
+             <wsag:Location>//a:b</wsag:Location><wsag:ItemConstraint><xs:length xmlns:xs=\"{xs}\" value='1'/>\
+             </wsag:ItemConstraint></n:Item>"
+        );
+        NegotiationItem {
+            name: "i".to_owned(),
+            requirement: if required {
+                Requirement::Required
+            } else {
+                Requirement::Optional
+            },
+            importance,
+            source: Fragment::parse(&source).unwrap(),
+        }
+    }
+
+    pub(crate) fn negotiation_context(&mut self) -> NegotiationContext {
+        let party = |name: &str| {
+            let ns = wsag::ns::WSAG_NEG;
+            Fragment::parse(&format!("<n:{name} xmlns:n=\"{ns}\">CN=a</n:{name}>")).unwrap()
+        };
+        NegotiationContext {
+            kind: if self.flag() {
+                NegotiationKind::Negotiation(self.some(0, Make::fragment))
+            } else {
+                NegotiationKind::Renegotiation {
+                    responder_agreement: self.endpoint(),
+                    initiator_agreement: self.maybe(Make::endpoint),
+                }
+            },
+            expiration_time: self.maybe(Make::time),
+            negotiation_initiator: self.maybe(|_| party("NegotiationInitiator")),
+            negotiation_responder: self.maybe(|_| party("NegotiationResponder")),
+            agreement_responder: NegotiationRole::NegotiationResponder,
+            factory: self.maybe(Make::endpoint),
             extensions: self.some(0, Make::fragment),
         }
     }

@@ -1,0 +1,137 @@
+//! Negotiation constraints: what the maker of an offer demands of the answer (GFD.193, section 5).
+
+use crate::constraints::steps::View;
+use crate::constraints::{ITEMS_MAX, Item, Report, value_of};
+use crate::document::Document;
+use crate::expression::{Parsed, Variables};
+use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
+use crate::rules;
+use crate::violation::{Violation, ViolationKind};
+
+/// The negotiation constraints of an offer, made ready to check answers to it.
+///
+/// They come from a stranger, so their Locations are held to the subset that is walked without an engine: absolute
+/// paths of child, descendant and attribute steps with name and position predicates.
+pub struct CompiledConstraints {
+    items: Vec<(Requirement, Option<i64>, Item)>,
+    constraints: Vec<(String, Parsed)>,
+    problems: Vec<Violation>,
+}
+
+/// How an answer does against one negotiation constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Name of the item, or the text of a constraint on the whole.
+    pub name: String,
+    /// Whether it must be met; a constraint on the whole must.
+    pub requirement: Requirement,
+    /// How much it weighs.
+    pub importance: Option<i64>,
+    /// Where the answer does not meet it; empty where it does.
+    pub violations: Vec<Violation>,
+}
+
+impl CompiledConstraints {
+    /// Compiles the constraints of one offer. Expressions may use the predefined variables.
+    pub fn compile(constraints: &NegotiationConstraints) -> CompiledConstraints {
+        let mut compiled = CompiledConstraints {
+            items: Vec::new(),
+            constraints: Vec::new(),
+            problems: Vec::new(),
+        };
+        if constraints.items.len() + constraints.constraints.len() > ITEMS_MAX {
+            compiled.problem(
+                "",
+                format!("an offer may have {ITEMS_MAX} items and constraints at most"),
+            );
+            return compiled;
+        }
+        for item in &constraints.items {
+            match compile_item(item) {
+                Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
+                Err(message) => {
+                    compiled.problem("/wsag-neg:Item", format!("item {:?}: {message}", item.name));
+                }
+            }
+        }
+        let variables = Variables::predefined();
+        for expression in &constraints.constraints {
+            let text = expression.text.trim().to_owned();
+            match Parsed::of(expression, &variables) {
+                Ok(parsed) => compiled.constraints.push((text, parsed)),
+                Err(error) => compiled.problem(
+                    "/wsag-neg:Constraint",
+                    format!("{text:?} cannot be evaluated: {error}"),
+                ),
+            }
+        }
+        compiled
+    }
+
+    fn problem(&mut self, below: &str, message: String) {
+        let path = format!("/wsag-neg:NegotiationConstraints{below}");
+        self.problems.push(Violation {
+            path,
+            kind: ViolationKind::NotEvaluable,
+            message,
+        });
+    }
+
+    /// What cannot be evaluated, with paths from the constraints on. The offer that carries it is to be refused.
+    pub fn problems(&self) -> &[Violation] {
+        &self.problems
+    }
+
+    /// Checks the first offer of a document, in whatever message it stands, against every constraint.
+    pub fn check(&self, document: &Document<'_>) -> Vec<Outcome> {
+        let Some(offer) = rules::offers(document).into_iter().next() else {
+            return Vec::new();
+        };
+        let view = View::new(offer);
+        let items = self.items.iter().map(|(requirement, importance, item)| {
+            let mut violations = Vec::new();
+            item.check(
+                &view,
+                &mut Report {
+                    found: &mut violations,
+                    base: String::new(),
+                },
+            );
+            Outcome {
+                name: item.name.clone(),
+                requirement: *requirement,
+                importance: *importance,
+                violations,
+            }
+        });
+        let constraints = self.constraints.iter().map(|(text, constraint)| {
+            let broken = constraint.evaluate(|name| value_of(&view, name)) == Some(false);
+            let violation = || Violation {
+                path: offer.path(),
+                kind: ViolationKind::Constraint,
+                message: format!("the offer that is answered demands: {text}"),
+            };
+            Outcome {
+                name: text.clone(),
+                requirement: Requirement::Required,
+                importance: None,
+                violations: broken.then(violation).into_iter().collect(),
+            }
+        });
+        items.chain(constraints).collect()
+    }
+}
+
+fn compile_item(item: &NegotiationItem) -> Result<Item, String> {
+    let document = Document::build(item.source.as_str()).map_err(|error| error.to_string())?;
+    let node = document.root().ok_or("it is empty")?;
+    let read = Item::read(node)?;
+    if !read.location.is_simple() {
+        return Err(
+            "its Location may only have child, descendant and attribute steps from the root, with name and \
+                    position predicates"
+                .to_owned(),
+        );
+    }
+    Ok(read)
+}
