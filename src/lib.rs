@@ -2,25 +2,25 @@
 //!
 //! The map, one line a module; `ARCHITECTURE.md` says who may import whom.
 
-/// Who may: parties, keys, sessions, roles.
+// Who may: parties, keys, sessions, roles.
 pub mod access;
-/// The life cycle of an agreement: states, assessment.
+// The life cycle of an agreement: states, assessment.
 pub mod agreement;
-/// The provider's applications and their arguments.
+// The provider's applications and their arguments.
 pub mod catalogue;
-/// The command line.
+// The command line.
 pub mod cli;
-/// The one clock.
+// The one clock.
 pub mod clock;
-/// From a slot of the plan to work that really runs.
+// From a slot of the plan to work that really runs.
 pub mod execution;
-/// The API over HTTP.
+// The API over HTTP.
 pub mod http;
-/// The use cases: from documents to requests and back.
+// The use cases: from documents to requests and back.
 pub mod negotiation;
-/// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
+// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
 pub mod planner;
-/// The web pages.
+// The web pages.
 pub mod portal;
-/// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
+// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
 pub mod store;
