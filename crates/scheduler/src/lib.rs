@@ -4,6 +4,7 @@ pub mod admission;
 pub mod alternatives;
 pub mod measure;
 pub mod moldable;
+pub mod preemptive;
 pub mod queue;
 pub mod refusal;
 pub mod request;

@@ -92,9 +92,9 @@ impl fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
-/// Where something is to run.
+/// The size chosen for some work, and where it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placement {
+pub struct Choice {
     /// From the start up to the completion.
     pub interval: Interval,
     /// Nodes throughout.
@@ -221,12 +221,12 @@ impl Shapes {
 
     /// The placement of the whole work inside `window` that completes first; of equal ones that on most nodes
     /// (adaptive requests, algorithm 1). At most one search of the plan per size, and none for a size too long to win.
-    pub fn earliest(&self, slots: &SlotTree, window: Interval) -> Option<Placement> {
+    pub fn earliest(&self, slots: &SlotTree, window: Interval) -> Option<Choice> {
         self.earliest_part(slots, window, WHOLE_PPM)
     }
 
     /// As [`Shapes::earliest`], for `ppm` millionths of the work.
-    pub fn earliest_part(&self, slots: &SlotTree, window: Interval, ppm: u32) -> Option<Placement> {
+    pub fn earliest_part(&self, slots: &SlotTree, window: Interval, ppm: u32) -> Option<Choice> {
         let mut best = None;
         // A later size must complete strictly earlier, which the end of its window says.
         let mut rest = window;
@@ -237,7 +237,7 @@ impl Shapes {
             }
             if let Some(start) = slots.earliest_fit(*nodes, duration, rest) {
                 let interval = Interval::of(start, duration);
-                best = Some(Placement {
+                best = Some(Choice {
                     interval,
                     nodes: *nodes,
                 });
@@ -245,6 +245,18 @@ impl Shapes {
             }
         }
         best
+    }
+
+    /// The shapes of one size only; `None` when `nodes` is no allowed size. O(log s).
+    pub(crate) fn only(&self, nodes: u32) -> Option<Self> {
+        Some(Self {
+            list: vec![self.find(nodes)?],
+        })
+    }
+
+    fn find(&self, nodes: u32) -> Option<(u32, f64)> {
+        let at = self.list.binary_search_by(|(listed, _)| nodes.cmp(listed));
+        at.ok().map(|at| self.list[at])
     }
 }
 

@@ -2,3 +2,4 @@
 
 mod moldable;
 mod plain;
+mod preemptive;
