@@ -2,10 +2,12 @@
 
 pub mod admission;
 pub mod alternatives;
+pub mod heterogeneous;
 pub mod measure;
 pub mod moldable;
 pub mod preemptive;
 pub mod queue;
+pub mod rate;
 pub mod refusal;
 pub mod request;
 pub mod slot_tree;
@@ -14,6 +16,7 @@ pub mod time;
 pub use admission::{Decision, Fraction, Move, Schedule};
 pub use alternatives::Alternative;
 pub use queue::Order;
+pub use rate::Rate;
 pub use refusal::Reason;
 pub use request::{Placement, Request};
 pub use slot_tree::{SlotError, SlotTree};

@@ -1,0 +1,186 @@
+//! One tree a class: idle periods by start, with the latest end and the longest duration of each subtree.
+//!
+//! An idle period [st, et) is feasible for a job that is ready at r, takes p and must start by s in one of two disjoint ways:
+//! * it *covers* the ready time: st ≤ r and et ≥ r + p. Among starts ≤ r, the latest end of a subtree tells whether it holds
+//!   one;
+//! * it *follows* the ready time: r < st ≤ s and et − st ≥ p. Among those starts, the longest duration tells.
+//!
+//! Either is one descent, so a class costs O(log n), where two dimensions cost O(log² n).
+
+use super::balanced::{LEFT, NIL, Order, RIGHT, Tree};
+use super::{Demand, IdlePeriod, Search};
+use crate::time::{Seconds, Time};
+
+/// Which of several feasible idle periods of a class is taken. They differ in what is left over: a start inside an idle
+/// period leaves a lead before it, which fewer and fewer jobs can still use as time goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The earliest start: of the periods that cover the ready time the one with the least lead, else the first that follows.
+    EarliestStart,
+    /// No lead where possible: the first that follows the ready time, else the one with the least lead. Loses about as little
+    /// work as an exact best fit, which a single descent cannot find, for half its waiting; see `docs/decisions/0140`.
+    #[default]
+    NoLead,
+    /// The latest start of an idle period: the last that follows the ready time, else the one with the least lead. Loses
+    /// a little less work than `NoLead`, and jobs wait twice as long.
+    LatestPeriod,
+}
+
+/// One red-black tree by start for each rate, searched slowest first. O(H log n) for H rates; an update O(log n).
+#[derive(Debug, Clone, Default)]
+pub struct SingleTree {
+    choice: Choice,
+    trees: Vec<Tree<ByStart>>,
+}
+
+impl SingleTree {
+    /// No idle periods.
+    pub fn new(choice: Choice) -> Self {
+        Self {
+            choice,
+            trees: Vec::new(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn checked(&self) -> Vec<Vec<IdlePeriod>> {
+        self.trees.iter().map(Tree::checked).collect()
+    }
+}
+
+impl Search for SingleTree {
+    fn open(&mut self, classes: usize) {
+        self.trees.resize(classes, Tree::new());
+    }
+
+    fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
+        self.trees[class].insert(period, updated);
+    }
+
+    fn remove(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
+        self.trees[class].remove(&period, updated);
+    }
+
+    fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod> {
+        let mut classes = self.trees.iter().zip(demands);
+        classes.find_map(|(tree, demand)| {
+            let demand = demand.as_ref()?;
+            match self.choice {
+                Choice::EarliestStart => tree
+                    .covering(demand, searched)
+                    .or_else(|| tree.first_following(demand, searched)),
+                Choice::NoLead => tree
+                    .first_following(demand, searched)
+                    .or_else(|| tree.covering(demand, searched)),
+                Choice::LatestPeriod => tree
+                    .last_following(demand, searched)
+                    .or_else(|| tree.covering(demand, searched)),
+            }
+        })
+    }
+}
+
+/// By start, then server.
+#[derive(Debug, Clone, Copy)]
+struct ByStart;
+
+/// What is known about a subtree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Maxima {
+    end: Time,
+    duration: Seconds,
+}
+
+impl Order for ByStart {
+    type Key = (Time, u32);
+    type Summary = Maxima;
+
+    fn key(period: &IdlePeriod) -> Self::Key {
+        period.key()
+    }
+
+    fn summary(period: &IdlePeriod) -> Maxima {
+        Maxima {
+            end: period.end,
+            duration: period.duration(),
+        }
+    }
+
+    fn join(a: Maxima, b: Maxima) -> Maxima {
+        Maxima {
+            end: a.end.max(b.end),
+            duration: a.duration.max(b.duration),
+        }
+    }
+}
+
+impl Tree<ByStart> {
+    /// The one that covers the ready time and starts last.
+    fn covering(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
+        let enough = |maxima: Maxima| maxima.end >= demand.ready + demand.duration;
+        self.last(self.root, demand.ready, &enough, visited)
+    }
+
+    /// The one that follows the ready time and starts first.
+    fn first_following(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
+        let enough = |maxima: Maxima| maxima.duration >= demand.duration;
+        self.first(self.root, demand.ready, &enough, visited)
+            .filter(|period| period.start <= demand.latest)
+    }
+
+    /// The one that follows the ready time and starts last.
+    fn last_following(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
+        let enough = |maxima: Maxima| maxima.duration >= demand.duration;
+        self.last(self.root, demand.latest, &enough, visited)
+            .filter(|period| period.start > demand.ready)
+    }
+
+    /// The last with a start ≤ `bound` that is `enough`, which holds for a subtree's maxima if it holds for one of its
+    /// periods. O(log n): only along the bound can a subtree promise what its periods up to there do not keep.
+    fn last(
+        &self,
+        x: u32,
+        bound: Time,
+        enough: &impl Fn(Maxima) -> bool,
+        visited: &mut u64,
+    ) -> Option<IdlePeriod> {
+        if x == NIL {
+            return None;
+        }
+        *visited += 1;
+        let node = self.node(x);
+        if !enough(node.summary) {
+            return None;
+        }
+        if node.period.start > bound {
+            return self.last(node.child[LEFT], bound, enough, visited);
+        }
+        self.last(node.child[RIGHT], bound, enough, visited)
+            .or_else(|| enough(ByStart::summary(&node.period)).then_some(node.period))
+            .or_else(|| self.last(node.child[LEFT], bound, enough, visited))
+    }
+
+    /// The first with a start > `bound` that is `enough`; as [`Tree::last`].
+    fn first(
+        &self,
+        x: u32,
+        bound: Time,
+        enough: &impl Fn(Maxima) -> bool,
+        visited: &mut u64,
+    ) -> Option<IdlePeriod> {
+        if x == NIL {
+            return None;
+        }
+        *visited += 1;
+        let node = self.node(x);
+        if !enough(node.summary) {
+            return None;
+        }
+        if node.period.start <= bound {
+            return self.first(node.child[RIGHT], bound, enough, visited);
+        }
+        self.first(node.child[LEFT], bound, enough, visited)
+            .or_else(|| enough(ByStart::summary(&node.period)).then_some(node.period))
+            .or_else(|| self.first(node.child[RIGHT], bound, enough, visited))
+    }
+}

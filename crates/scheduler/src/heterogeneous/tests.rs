@@ -1,0 +1,373 @@
+//! Facts about the searches, against a second-by-second count of a few servers.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the seconds of short horizons fit every integer"
+)]
+
+use super::{
+    Choice, FirstFitAware, FirstFitUnaware, IdlePeriod, Job, Placement, Search, ServerError, Servers,
+    SingleTree, TwoDimensional,
+};
+use crate::rate::Rate;
+use crate::time::{Interval, Time};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// The naive plan: whether each server works at each second.
+struct PerSecond {
+    begin: i64,
+    busy: Vec<Vec<bool>>,
+}
+
+impl PerSecond {
+    fn idle(&self) -> Vec<IdlePeriod> {
+        let mut periods = Vec::new();
+        for (server, busy) in self.busy.iter().enumerate() {
+            let mut start = 0;
+            for run in busy.chunk_by(|a, b| a == b) {
+                let end = start + run.len() as i64;
+                if !run[0] {
+                    periods.push(IdlePeriod {
+                        start: Time(start),
+                        end: Time(end),
+                        server: server as u32,
+                    });
+                }
+                start = end;
+            }
+        }
+        // Forgetting drops what has ended, and keeps the start of what goes on.
+        periods.retain(|period| period.end.0 > self.begin);
+        periods
+    }
+
+    /// What has ended is gone, and does not come back when its neighbour is released.
+    fn drop_ended(&mut self) {
+        let begin = self.begin as usize;
+        for busy in &mut self.busy {
+            let last = busy[..=begin].iter().rposition(|b| *b);
+            let ended = last.map_or(0, |last| last + 1).min(begin);
+            busy[..ended].fill(true);
+        }
+    }
+
+    fn set(&mut self, placement: Placement, busy: bool) {
+        let Interval { start, end } = placement.interval;
+        self.busy[placement.server as usize][start.0 as usize..end.0 as usize].fill(busy);
+    }
+}
+
+/// What is done to the servers; numbers are taken modulo what there is.
+#[derive(Debug, Clone)]
+enum Change {
+    Allocate(Job),
+    Release(usize),
+    Reserve(Placement),
+    Forget(i64),
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    horizon: i64,
+    rates: Vec<Rate>,
+    /// Reserved at first where they can be.
+    taken: Vec<Placement>,
+    changes: Vec<Change>,
+}
+
+fn job(horizon: i64) -> impl Strategy<Value = Job> {
+    (0..horizon, 1..horizon / 3, 0..horizon).prop_map(|(ready, size, slack)| Job {
+        ready: Time(ready),
+        size,
+        deadline: Time(ready + size + slack / 2 - 1),
+    })
+}
+
+fn placement(servers: u32, horizon: i64) -> impl Strategy<Value = Placement> {
+    (0..servers, 0..horizon, 1..9_i64).prop_map(move |(server, start, duration)| Placement {
+        server,
+        interval: Interval::new(Time(start), Time((start + duration).min(horizon))),
+    })
+}
+
+fn case(servers: u32, horizon: i64, taken: usize, changes: usize) -> impl Strategy<Value = Case> {
+    let rate = prop_oneof![Just(250_000), Just(600_000), Just(1_000_000)];
+    let change = prop_oneof![
+        6 => job(horizon).prop_map(Change::Allocate),
+        3 => any::<usize>().prop_map(Change::Release),
+        1 => placement(servers, horizon).prop_map(Change::Reserve),
+        1 => (0..horizon).prop_map(Change::Forget),
+    ];
+    (
+        proptest::collection::vec(rate, servers as usize),
+        proptest::collection::vec(placement(servers, horizon), taken),
+        proptest::collection::vec(change, 1..changes),
+    )
+        .prop_map(move |(rates, taken, changes)| Case {
+            horizon,
+            rates: rates.into_iter().filter_map(Rate::from_millionths).collect(),
+            taken,
+            changes,
+        })
+}
+
+/// Which of the feasible idle periods a search may take; `feasible` is in order of start and server, and not empty.
+type Expected = fn(feasible: &[(Rate, IdlePeriod, Time)], job: &Job) -> Vec<IdlePeriod>;
+
+/// Plays a case with one search beside the naive plan.
+fn play<S: Search>(
+    case: &Case,
+    search: S,
+    expected: Expected,
+    checked: fn(&S) -> Option<Vec<Vec<IdlePeriod>>>,
+) {
+    let planned = Interval::new(Time(0), Time(case.horizon));
+    let mut servers = Servers::new(search, &case.rates, planned);
+    let mut naive = PerSecond {
+        begin: 0,
+        busy: vec![vec![false; case.horizon as usize]; case.rates.len()],
+    };
+    let mut live = Vec::new();
+    for placement in &case.taken {
+        if servers.reserve(*placement).is_ok() {
+            naive.set(*placement, true);
+            live.push(*placement);
+        }
+    }
+    for change in &case.changes {
+        match change {
+            Change::Allocate(job) => {
+                let placement = allocate(&mut servers, &naive, *job, expected);
+                live.extend(placement);
+                if let Some(placement) = placement {
+                    naive.set(placement, true);
+                }
+            }
+            Change::Release(number) if !live.is_empty() => {
+                let placement = live.swap_remove(number % live.len());
+                assert_eq!(servers.release(placement), Ok(()));
+                let from = placement.interval.start.0.max(naive.begin);
+                let rest = Interval::new(Time(from), placement.interval.end.max(Time(from)));
+                naive.set(
+                    Placement {
+                        interval: rest,
+                        ..placement
+                    },
+                    false,
+                );
+            }
+            Change::Release(_) => {}
+            Change::Reserve(placement) => {
+                let idle = naive.idle();
+                let fits = idle.iter().any(|period| {
+                    period.server == placement.server
+                        && Interval::new(period.start, period.end).contains(placement.interval)
+                });
+                let result = servers.reserve(*placement);
+                if placement.interval.start.0 < naive.begin {
+                    assert_eq!(result, Err(ServerError::Interval));
+                } else if fits {
+                    assert_eq!(result, Ok(()));
+                    naive.set(*placement, true);
+                    live.push(*placement);
+                } else {
+                    assert_eq!(result, Err(ServerError::NotIdle));
+                }
+            }
+            Change::Forget(before) => {
+                servers.forget(Time(*before));
+                naive.begin = naive.begin.max(*before);
+            }
+        }
+        naive.drop_ended();
+        same(&servers, &naive, checked);
+    }
+}
+
+/// The idle periods are the complement of what is allocated, for the servers and inside the search.
+fn same<S: Search>(servers: &Servers<S>, naive: &PerSecond, checked: fn(&S) -> Option<Vec<Vec<IdlePeriod>>>) {
+    let mut expected = naive.idle();
+    let mut found = Vec::new();
+    for server in 0..naive.busy.len() as u32 {
+        found.extend(servers.idle(server).map(|interval| IdlePeriod {
+            start: interval.start,
+            end: interval.end,
+            server,
+        }));
+    }
+    assert_eq!(found, expected, "the idle periods of the servers");
+    if let Some(classes) = checked(servers.search()) {
+        expected.sort_by_key(|period| (servers.rate(period.server), period.key()));
+        assert_eq!(classes.concat(), expected, "the idle periods in the search");
+    }
+}
+
+fn allocate<S: Search>(
+    servers: &mut Servers<S>,
+    naive: &PerSecond,
+    asked: Job,
+    expected: Expected,
+) -> Option<Placement> {
+    let job = Job {
+        ready: asked.ready.max(Time(naive.begin)),
+        ..asked
+    };
+    let mut feasible = Vec::new();
+    for period in naive.idle() {
+        let rate = servers.rate(period.server).unwrap();
+        let p = rate.duration(job.size);
+        // Every second is tried, so that no formula is shared with what is tested.
+        let fits = |s: &i64| s + p <= job.deadline.0 && period.start.0 <= *s && s + p <= period.end.0;
+        if let Some(start) = (job.ready.0..=job.deadline.0).find(fits) {
+            feasible.push((rate, period, Time(start)));
+        }
+    }
+    feasible.sort_by_key(|(_, period, _)| period.key());
+    let placement = servers.allocate(&asked);
+    assert_eq!(
+        placement.is_some(),
+        !feasible.is_empty(),
+        "finds one if and only if one exists"
+    );
+    let placement = placement?;
+    let (rate, period, start) = *feasible
+        .iter()
+        .find(|(_, p, _)| {
+            p.server == placement.server
+                && p.start <= placement.interval.start
+                && placement.interval.start < p.end
+        })
+        .expect("it chose a feasible idle period");
+    assert_eq!(placement.interval, Interval::of(start, rate.duration(job.size)));
+    assert!(
+        expected(&feasible, &job).contains(&period),
+        "chose {period:?} of {feasible:?} for {job:?}"
+    );
+    Some(placement)
+}
+
+/// The feasible periods of the slowest class that has any.
+fn slowest(feasible: &[(Rate, IdlePeriod, Time)]) -> Vec<(IdlePeriod, Time)> {
+    let rate = feasible.iter().map(|(rate, _, _)| *rate).min();
+    let of_rate = feasible.iter().filter(|(r, _, _)| Some(*r) == rate);
+    of_rate.map(|(_, period, start)| (*period, *start)).collect()
+}
+
+/// The first of the slowest class by `rank`.
+fn first_by<R: Ord>(
+    feasible: &[(Rate, IdlePeriod, Time)],
+    rank: impl Fn(&IdlePeriod, Time) -> R,
+) -> Vec<IdlePeriod> {
+    let first = slowest(feasible)
+        .into_iter()
+        .min_by_key(|(period, start)| rank(period, *start));
+    first.into_iter().map(|(period, _)| period).collect()
+}
+
+/// Orders those that cover the ready time by least lead.
+fn lead(period: &IdlePeriod) -> (i64, i64) {
+    (-period.start.0, -i64::from(period.server))
+}
+
+fn play_all(case: &Case) {
+    let first: Expected = |feasible, _| vec![feasible[0].1];
+    play(case, FirstFitUnaware::new(), first, |_| None);
+    let slowest_first: Expected = |feasible, _| first_by(feasible, |period, _| period.key());
+    play(case, FirstFitAware::new(), slowest_first, |_| None);
+
+    // Its choice depends on the shape of its tree: any of the slowest class is right.
+    let any_of_class: Expected =
+        |feasible, _| slowest(feasible).into_iter().map(|(period, _)| period).collect();
+    play(case, TwoDimensional::new(), any_of_class, |search| {
+        Some(search.checked())
+    });
+
+    let single_tree = |search: &SingleTree| Some(search.checked());
+    let earliest: Expected = |feasible, job| {
+        first_by(feasible, |period, start| {
+            let following = period.start > job.ready;
+            (start, following.then(|| period.key()), lead(period))
+        })
+    };
+    play(
+        case,
+        SingleTree::new(Choice::EarliestStart),
+        earliest,
+        single_tree,
+    );
+    let no_lead: Expected = |feasible, job| {
+        first_by(feasible, |period, _| {
+            let covers = period.start <= job.ready;
+            (covers, (!covers).then(|| period.key()), lead(period))
+        })
+    };
+    play(case, SingleTree::new(Choice::NoLead), no_lead, single_tree);
+    let latest: Expected = |feasible, _| first_by(feasible, |period, _| lead(period));
+    play(case, SingleTree::new(Choice::LatestPeriod), latest, single_tree);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 10_000,
+        rng_seed: RngSeed::Fixed(3),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn each_search_finds_a_period_if_and_only_if_one_exists(case in case(3, 36, 8, 7)) {
+        play_all(&case);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        rng_seed: RngSeed::Fixed(4),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn deep_trees_stay_in_order(case in case(6, 600, 150, 80)) {
+        play_all(&case);
+    }
+}
+
+#[test]
+fn a_job_that_would_miss_its_deadline_from_its_ready_time_is_infeasible() {
+    let planned = Interval::new(Time(0), Time(100));
+    let mut servers = Servers::new(TwoDimensional::new(), &[Rate::REFERENCE], planned);
+    // st = 0 ≤ d − l/μ = 5, so the paper's expression (3) holds; but from 10 on it lasts beyond 15.
+    let job = Job {
+        ready: Time(10),
+        size: 10,
+        deadline: Time(15),
+    };
+    assert_eq!(servers.allocate(&job), None);
+}
+
+#[test]
+fn what_was_not_taken_cannot_be_given_back() {
+    let planned = Interval::new(Time(0), Time(100));
+    let mut servers = Servers::new(FirstFitAware::new(), &[Rate::REFERENCE], planned);
+    let taken = Placement {
+        server: 0,
+        interval: Interval::new(Time(10), Time(20)),
+    };
+    let wider = Placement {
+        server: 0,
+        interval: Interval::new(Time(9), Time(20)),
+    };
+    let unknown = Placement { server: 1, ..taken };
+    assert_eq!(servers.reserve(taken), Ok(()));
+    assert_eq!(servers.reserve(wider), Err(ServerError::NotIdle));
+    assert_eq!(servers.release(wider), Err(ServerError::NotAllocated));
+    assert_eq!(servers.reserve(unknown), Err(ServerError::Unknown));
+    assert_eq!(servers.release(taken), Ok(()));
+    assert_eq!(servers.release(taken), Err(ServerError::NotAllocated));
+    assert_eq!(servers.idle(0).collect::<Vec<_>>(), [planned]);
+}
