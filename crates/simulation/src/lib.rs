@@ -9,7 +9,13 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
+pub mod experiment;
+pub mod figure;
 pub mod lublin;
+pub mod parallel;
 pub mod random;
+pub mod replay;
+pub mod request_list;
+pub mod statistics;
 pub mod swf;
 pub mod workload;

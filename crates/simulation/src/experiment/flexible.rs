@@ -1,0 +1,187 @@
+//! Papers 000 and 001: advance reservations that may start anywhere inside a window.
+//!
+//! Each job becomes a request for exactly its run time and size. Its deadline is its submission plus p times its run time, p
+//! a Poisson number of mean 5; rigid, it must start one run time before. Half of the jobs are flexible: their interval is
+//! longer than their run time by X percent, X a Poisson number, and extends towards earlier starts, not before submission.
+
+use scheduler::{Fraction, Interval, Order, Request, Seconds, Time};
+
+use crate::random::Random;
+use crate::replay::{Alternatives, Ask, Outcome, Policy, replay};
+use crate::workload::{WINDOW_SECONDS, Window};
+
+/// Loads in percent: submissions so much more frequent than in the workload.
+pub const LOADS: [u32; 3] = [100, 125, 150];
+
+/// Mean interval sizes, and thresholds of alternatives, in percent of the run time.
+pub const PHIS: [u32; 3] = [25, 50, 100];
+
+/// The stream of draws of these experiments.
+const STREAM: u64 = 0x0F1E;
+
+/// What is drawn once for a job and holds in all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draws {
+    /// p: run times from submission to deadline.
+    pub deadline_factor: u32,
+    /// Whether it is in the flexible half.
+    pub flexible: bool,
+    /// X for each of [`PHIS`].
+    pub extension_percent: [u32; 3],
+    /// Part of its run time that it really takes where users overestimate.
+    pub run_percent: u32,
+}
+
+/// What the jobs of a window ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intervals {
+    /// Everybody's interval is as long as his run time.
+    Rigid,
+    /// The flexible half has longer ones, of this index in [`PHIS`].
+    Flexible(usize),
+}
+
+/// Who takes alternatives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takers {
+    /// Nobody.
+    Nobody,
+    /// The half that is flexible in other runs.
+    Half,
+    /// Everybody.
+    All,
+}
+
+/// One run of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Load in percent.
+    pub load: u32,
+    /// Intervals.
+    pub intervals: Intervals,
+    /// Order of the waiting requests.
+    pub order: Order,
+    /// Percent of the wait after which a flexible request is fixed.
+    pub fixing_percent: Option<u32>,
+    /// Whether jobs end before their time.
+    pub overestimated: bool,
+    /// Who takes alternatives.
+    pub takers: Takers,
+    /// Which alternatives there are.
+    pub alternatives: Option<Alternatives>,
+}
+
+impl Run {
+    /// Rigid requests, first come first served.
+    pub fn rigid(load: u32) -> Self {
+        Self {
+            load,
+            intervals: Intervals::Rigid,
+            order: Order::Fifo,
+            fixing_percent: None,
+            overestimated: false,
+            takers: Takers::Nobody,
+            alternatives: None,
+        }
+    }
+
+    /// Flexible requests in an order; `phi` indexes [`PHIS`].
+    pub fn flexible(load: u32, phi: usize, order: Order) -> Self {
+        Self {
+            intervals: Intervals::Flexible(phi),
+            order,
+            ..Self::rigid(load)
+        }
+    }
+
+    /// Rigid requests, in order of deadlines, with alternatives up to `phi` of [`PHIS`].
+    pub fn with_alternatives(load: u32, phi: usize, takers: Takers, earlier_only: bool) -> Self {
+        Self {
+            order: Order::Edf,
+            takers,
+            alternatives: Some(Alternatives {
+                phi_max: Fraction::percent(PHIS[phi]),
+                earlier_only,
+            }),
+            ..Self::rigid(load)
+        }
+    }
+}
+
+/// The draws of the jobs of a window.
+pub fn draws(seed: u64, window: &Window) -> Vec<Draws> {
+    (0..window.jobs.len() as u64)
+        .map(|job| {
+            let mut random = Random::new(seed, &[STREAM, window.index as u64, job]);
+            Draws {
+                deadline_factor: random.poisson(5.0).max(1),
+                flexible: random.chance(0.5),
+                extension_percent: PHIS.map(|phi| random.poisson(f64::from(phi))),
+                run_percent: random.poisson(80.0).min(100),
+            }
+        })
+        .collect()
+}
+
+/// What the jobs of a window ask for in a run.
+pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
+    let jobs = window.jobs.iter().zip(draws).zip(0..);
+    jobs.map(|((job, draws), id)| {
+        let submit = at_load(job.submit, run.load);
+        let duration = job.run;
+        let deadline = submit + duration * Seconds::from(draws.deadline_factor);
+        let latest = deadline - duration;
+        let ready = match run.intervals {
+            Intervals::Flexible(phi) if draws.flexible => {
+                // Windows round inward.
+                let longer = duration * Seconds::from(draws.extension_percent[phi]) / 100;
+                submit.max(latest - longer)
+            }
+            _ => latest,
+        };
+        let real = if run.overestimated {
+            (duration * Seconds::from(draws.run_percent) / 100).max(1)
+        } else {
+            duration
+        };
+        Ask {
+            request: Request {
+                id,
+                submitted: Time(submit),
+                ready: Time(ready),
+                deadline: Time(deadline),
+                duration,
+                nodes: job.nodes,
+                revenue: 0,
+            },
+            run: real,
+            takes_alternatives: match run.takers {
+                Takers::Nobody => false,
+                Takers::Half => draws.flexible,
+                Takers::All => true,
+            },
+        }
+    })
+    .collect()
+}
+
+/// Plays a run of a window.
+pub fn play(capacity: u32, window: &Window, draws: &[Draws], run: &Run) -> Outcome {
+    let policy = Policy {
+        order: run.order,
+        fixing: run.fixing_percent.map(Fraction::percent),
+        alternatives: run.alternatives,
+    };
+    replay(capacity, policy, &asks(window, draws, run))
+}
+
+/// Utilisation in percent of the part of time that the submissions of a window take at a load.
+pub fn utilisation_percent(capacity: u32, outcome: &Outcome, load: u32) -> f64 {
+    let span = Interval::new(Time(0), Time(at_load(WINDOW_SECONDS, load)));
+    100.0 * outcome.utilisation(capacity, span)
+}
+
+/// A time of the workload when submissions come `load` percent as fast.
+fn at_load(seconds: Seconds, load: u32) -> Seconds {
+    seconds * 100 / Seconds::from(load)
+}

@@ -1,0 +1,3 @@
+//! The papers' experiments, by name.
+
+pub mod flexible;

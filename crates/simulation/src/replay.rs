@@ -1,0 +1,217 @@
+//! Requests played on the scheduler core in order of submission, and what became of each.
+
+use std::collections::BTreeMap;
+
+use scheduler::alternatives::{Limits, Side};
+use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, Seconds, Time};
+
+/// What a requester asks for, and what he will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// The request. Its id is unique in a replay.
+    pub request: Request,
+    /// How long it really runs: at most its duration, at least 1. What is left over is given back at its end.
+    pub run: Seconds,
+    /// Whether the requester takes the nearest alternative after a refusal.
+    pub takes_alternatives: bool,
+}
+
+impl Ask {
+    /// A request that runs for its whole duration and takes nothing else.
+    pub fn plain(request: Request) -> Self {
+        Self {
+            request,
+            run: request.duration,
+            takes_alternatives: false,
+        }
+    }
+}
+
+/// Which alternatives the provider makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alternatives {
+    /// Largest deviation φ.
+    pub phi_max: Fraction,
+    /// Only those that start before the ready time (paper 001).
+    pub earlier_only: bool,
+}
+
+/// How a provider plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Order of the waiting requests.
+    pub order: Order,
+    /// After which part of the wait a flexible request is fixed; `None` for never.
+    pub fixing: Option<Fraction>,
+    /// Alternatives after a refusal, if any.
+    pub alternatives: Option<Alternatives>,
+}
+
+impl Policy {
+    /// Only an order: nothing is fixed, and a refusal is the end of it.
+    pub fn of(order: Order) -> Self {
+        Self {
+            order,
+            fixing: None,
+            alternatives: None,
+        }
+    }
+}
+
+/// An alternative that a requester took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Seconds beyond the asked window.
+    pub deviation: Seconds,
+    /// The request's duration.
+    pub duration: Seconds,
+    /// On which side of the window.
+    pub side: Side,
+}
+
+impl Taken {
+    /// φ in percent of the duration.
+    pub fn phi_percent(&self) -> f64 {
+        100.0 * self.deviation as f64 / self.duration as f64
+    }
+}
+
+/// What became of the requests.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Where each accepted request ran, by id.
+    pub ran: BTreeMap<u64, (Interval, u32)>,
+    /// How many were refused.
+    pub refused: usize,
+    /// The alternatives that were taken, by the request's id.
+    pub taken: BTreeMap<u64, Taken>,
+    /// How often an accepted request was moved.
+    pub moves: usize,
+}
+
+impl Outcome {
+    /// Node-seconds used inside `span` as a part of those that `capacity` nodes have there.
+    pub fn utilisation(&self, capacity: u32, span: Interval) -> f64 {
+        let used: i64 = self
+            .ran
+            .values()
+            .map(|(slot, nodes)| {
+                let inside = Interval::new(slot.start.max(span.start), slot.end.min(span.end));
+                inside.duration() * i64::from(*nodes)
+            })
+            .sum();
+        used as f64 / (f64::from(capacity) * span.duration() as f64)
+    }
+}
+
+/// Plays requests, which are in order of submission, on a resource of `capacity` nodes.
+pub fn replay(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
+    let mut player = Player {
+        schedule: Schedule::new(capacity, policy.order).fixing(policy.fixing),
+        starts: BTreeMap::new(),
+        asks: asks.iter().map(|ask| (ask.request.id, *ask)).collect(),
+        ends_early: asks.iter().any(|ask| ask.run < ask.request.duration),
+        outcome: Outcome::default(),
+    };
+    for ask in asks {
+        player.end_what_ends_early(ask.request.submitted);
+        player.ask(ask, policy.alternatives);
+    }
+    player.end_what_ends_early(Time::MAX);
+    player.finish()
+}
+
+struct Player {
+    schedule: Schedule,
+    /// Where each accepted request starts, as far as known.
+    starts: BTreeMap<u64, Time>,
+    asks: BTreeMap<u64, Ask>,
+    ends_early: bool,
+    outcome: Outcome,
+}
+
+impl Player {
+    fn ask(&mut self, ask: &Ask, alternatives: Option<Alternatives>) {
+        if self.submit(&ask.request) {
+            return;
+        }
+        let taken = alternatives
+            .filter(|_| ask.takes_alternatives)
+            .and_then(|alternatives| self.nearest(&ask.request, alternatives));
+        match taken {
+            Some((start, taken)) if self.submit(&ask.request.fixed_to(start)) => {
+                self.outcome.taken.insert(ask.request.id, taken);
+            }
+            _ => self.outcome.refused += 1,
+        }
+    }
+
+    fn submit(&mut self, request: &Request) -> bool {
+        match self.schedule.submit(request.submitted, request) {
+            Decision::Accepted { placement, moved } => {
+                self.starts.insert(placement.id, placement.slot.start);
+                self.note(&moved);
+                true
+            }
+            Decision::Refused { .. } => false,
+        }
+    }
+
+    fn nearest(&mut self, request: &Request, alternatives: Alternatives) -> Option<(Time, Taken)> {
+        let limits = Limits {
+            phi_max: alternatives.phi_max,
+            count_max: if alternatives.earlier_only { usize::MAX } else { 1 },
+        };
+        self.schedule
+            .alternatives(request.submitted, request, limits)
+            .into_iter()
+            .find(|alternative| !alternatives.earlier_only || alternative.side == Side::Before)
+            .map(|alternative| {
+                let taken = Taken {
+                    deviation: alternative.deviation,
+                    duration: request.duration,
+                    side: alternative.side,
+                };
+                (alternative.start, taken)
+            })
+    }
+
+    /// Ends, one after the other, what really ends before its slot does, up to `now`: each end may move others up, and so
+    /// bring forward the next.
+    fn end_what_ends_early(&mut self, now: Time) {
+        while self.ends_early {
+            let next = self
+                .schedule
+                .placements()
+                .filter_map(|placement| {
+                    let run = self.asks.get(&placement.id)?.run;
+                    (run < placement.slot.duration()).then(|| (placement.slot.start + run, placement.id))
+                })
+                .min();
+            match next {
+                Some((end, id)) if end <= now => {
+                    let moved = self.schedule.end(end, id).unwrap_or_default();
+                    self.note(&moved);
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn note(&mut self, moved: &[Move]) {
+        self.outcome.moves += moved.len();
+        for change in moved {
+            self.starts.insert(change.id, change.to);
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        for (id, start) in self.starts {
+            if let Some(ask) = self.asks.get(&id) {
+                let slot = Interval::of(start, ask.run);
+                self.outcome.ran.insert(id, (slot, ask.request.nodes));
+            }
+        }
+        self.outcome
+    }
+}
