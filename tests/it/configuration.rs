@@ -4,7 +4,9 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::output_of;
+use crate::support::offers::file;
+use crate::support::server::Server;
+use crate::support::{output_of, run};
 
 /// A service that has not refused its configuration by then has taken it.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -66,6 +68,32 @@ fn a_wrong_option_is_refused_with_its_name() {
         assert_eq!(code, Some(2), "{arguments:?}: {errors}");
         assert!(errors.contains(named), "{arguments:?}: {errors}");
     }
+}
+
+#[test]
+fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
+    run(async {
+        let example = file("bespeak.example.toml");
+        let optional = example
+            .replace("# public_address", "public_address")
+            .replace("# version", "version")
+            .replace("# [[template]]", "[[template]]")
+            .replace("# file", "file")
+            .replace(
+                "templates/my-template.xml",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages/m01-template.xml"),
+            );
+        assert_ne!(example, optional, "the example has lost its optional keys");
+        let server = Server::configured(None, &example);
+        server
+            .client()
+            .post("/agreements", file("examples/sleep.xml"))
+            .await
+            .created();
+        let server = Server::configured(None, &optional);
+        let templates = server.client().get("/templates").await;
+        assert!(templates.body.contains("wsag:TemplateId=\"1\""), "{templates:?}");
+    });
 }
 
 /// Runs `serve` where it must end by itself; its exit status and what it says.
