@@ -32,8 +32,11 @@ impl Check {
 
     /// Adds a violation of structure, unless something was said about this very element already.
     pub(crate) fn structure(&mut self, node: Node<'_>, message: impl Into<String>) {
+        if self.violations.len() >= VIOLATIONS_MAX {
+            return;
+        }
         let path = node.path();
-        if self.violations.len() < VIOLATIONS_MAX && self.violations.iter().all(|other| other.path != path) {
+        if self.violations.iter().all(|other| other.path != path) {
             self.violations.push(Violation {
                 path,
                 kind: ViolationKind::Structure,

@@ -196,3 +196,68 @@ fn a_template_with_a_costly_location_refuses_instead_of_waiting() {
         "{found:?}"
     );
 }
+
+/// An offer with many foreign elements and attributes, which a constraint may select.
+fn wide_offer() -> String {
+    let attributes: String = (0..60)
+        .map(|i| format!(" a{i}='aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'"))
+        .collect();
+    let wide = format!("<x:e{attributes}/>").repeat(70);
+    let deep = format!("{}x{}", "<x:d>".repeat(25), "</x:d>".repeat(25)).repeat(60);
+    let extension = format!("<x:w xmlns:x='urn:x'>{wide}{deep}</x:w></wsag:Context>");
+    text("o01-offer-sleep.xml").replace("</wsag:Context>", &extension)
+}
+
+#[test]
+fn constraints_made_to_take_long_are_refused_in_time() {
+    let offer = wide_offer();
+    let document = Document::parse(offer.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    read(&document).unwrap_or_else(|violations| panic!("{violations}"));
+    let facet = "<xs:minLength value='1'/>".to_owned();
+    let nested_choice = format!(
+        "{}<xs:any/>{}",
+        "<xs:sequence minOccurs='0' maxOccurs='unbounded'>".repeat(12),
+        "</xs:sequence>".repeat(12)
+    );
+    let many = format!(
+        "<xs:choice maxOccurs='unbounded'>{}</xs:choice>",
+        "<xs:element name='q'/><xs:any/>".repeat(300)
+    );
+    for (location, constraint) in [
+        (vec!["//@*"; 32].join(" | "), facet.clone()),
+        (format!("{}/@*", "//*".repeat(30)), facet.clone()),
+        (format!("//*{}", "[d='x']".repeat(200)), facet.clone()),
+        (format!("//*{}", "[1]".repeat(500)), facet.clone()),
+        ("//@*".to_owned(), "<xs:pattern value='(a*)*b'/>".to_owned()),
+        ("//@*".to_owned(), "<xs:pattern value='((a|aa)+)+c'/>".repeat(50)),
+        (
+            "//*".to_owned(),
+            "<xs:pattern value='(x{1,1000}){1,1000}'/>".to_owned(),
+        ),
+        ("//*".to_owned(), nested_choice),
+        ("//*".to_owned(), many),
+        (
+            "//*".to_owned(),
+            "<xs:sequence><xs:any minOccurs='999999999' maxOccurs='unbounded'/></xs:sequence>".to_owned(),
+        ),
+        (
+            "//@*".to_owned(),
+            format!("<xs:enumeration value='{}'/>", "a".repeat(1_000)).repeat(50),
+        ),
+    ] {
+        let item = format!(
+            "<wsag:Item wsag:Name='i'><wsag:Location>{location}</wsag:Location>\
+             <wsag:ItemConstraint>{constraint}</wsag:ItemConstraint></wsag:Item>"
+        );
+        let template = ADVANCE_RESERVATION.replace(
+            "<wsag:Constraint>",
+            &format!("{}<wsag:Constraint>", item.repeat(3)),
+        );
+        let start = Instant::now();
+        let template = CompiledTemplate::compile(&support::template(&template));
+        template.check(&document);
+        let took = start.elapsed();
+        println!("{took:?} for {location:.40} {constraint:.60}");
+        assert!(took < TIME_MAX, "{took:?} for {location} {constraint:.200}");
+    }
+}

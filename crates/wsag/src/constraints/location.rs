@@ -92,7 +92,7 @@ impl Location {
     /// Why it cannot be evaluated here.
     pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
         let general = match self {
-            Location::Simple(paths) => return Ok(paths.select(view)),
+            Location::Simple(paths) => return paths.select(view),
             Location::General(general) => general,
         };
         let tree = view.offer().tree();

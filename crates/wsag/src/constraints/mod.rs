@@ -297,12 +297,19 @@ struct Report<'f> {
 }
 
 impl Report<'_> {
+    fn is_full(&self) -> bool {
+        self.found.len() >= VIOLATIONS_MAX
+    }
+
+    /// Paths cost a walk each, so none is made for what is left out.
     fn add(&mut self, node: Node<'_>, kind: ViolationKind, message: String) {
-        self.add_path(&node.path(), kind, message);
+        if !self.is_full() {
+            self.add_path(&node.path(), kind, message);
+        }
     }
 
     fn add_path(&mut self, path: &str, kind: ViolationKind, message: String) {
-        if self.found.len() >= VIOLATIONS_MAX {
+        if self.is_full() {
             return;
         }
         let below = path
@@ -333,60 +340,80 @@ impl Item {
         })
     }
 
+    /// Checks whatever the item selects. An evaluation that takes too long is a violation like another.
     fn check(&self, view: &View<'_>, report: &mut Report<'_>) {
-        let selected = match self.location.select(view) {
-            Ok(selected) => selected,
-            Err(message) => {
-                let message = format!("item {:?}: {message}", self.name);
-                return report.add(view.offer(), ViolationKind::NotEvaluable, message);
-            }
-        };
+        if let Err(message) = self.check_all(view, report) {
+            let message = format!("item {:?}: {message}", self.name);
+            report.add(view.offer(), ViolationKind::NotEvaluable, message);
+        }
+    }
+
+    fn check_all(&self, view: &View<'_>, report: &mut Report<'_>) -> Result<(), String> {
+        let selected = self.location.select(view)?;
         if let Rule::Content(particle) = &self.rule
             && selected.is_empty()
             && !particle.is_emptiable()
         {
             let message = format!("at least one {} is expected (item {:?})", self.text, self.name);
-            return report.add(view.offer(), ViolationKind::Constraint, message);
+            report.add(view.offer(), ViolationKind::Constraint, message);
         }
         for selected in selected {
             match selected {
-                Selected::Element(node) => self.check_element(node, report),
-                Selected::Attribute(owner, namespace, name, value) => self.check_value(value, report, || {
-                    format!("{}/@{}", owner.path(), crate::reader::qualified(namespace, name))
-                }),
-                Selected::Text(owner, value) => self.check_value(value, report, || owner.path()),
-            }
-        }
-    }
-
-    fn check_element(&self, node: Node<'_>, report: &mut Report<'_>) {
-        match &self.rule {
-            Rule::Nothing => {}
-            Rule::Value(wanted) => {
-                if let Err(message) = wanted.check(&node.deep_text()) {
-                    report.add(node, ViolationKind::Constraint, self.message(&message));
+                Selected::Element(node) => self.check_element(node, view, report)?,
+                Selected::Attribute(owner, namespace, name, value) => {
+                    let name = || format!("/@{}", crate::reader::qualified(namespace, name));
+                    self.check_value((owner, value), view, report, name)?;
+                }
+                Selected::Text(owner, value) => {
+                    self.check_value((owner, value), view, report, String::new)?;
                 }
             }
-            Rule::Content(particle) => {
-                particle.check(node, &mut |node, message| {
+        }
+        Ok(())
+    }
+
+    fn check_element(&self, node: Node<'_>, view: &View<'_>, report: &mut Report<'_>) -> Result<(), String> {
+        match &self.rule {
+            Rule::Nothing => Ok(()),
+            Rule::Value(wanted) => {
+                let value = node.deep_text();
+                view.charge(wanted.cost(&value))?;
+                if let Err(message) = wanted.check(&value) {
                     report.add(node, ViolationKind::Constraint, self.message(&message));
-                });
+                }
+                Ok(())
             }
+            Rule::Content(particle) => particle.check(node, view, &mut |node, message| {
+                report.add(node, ViolationKind::Constraint, self.message(&message));
+            }),
         }
     }
 
-    /// An attribute or a text that was selected.
-    fn check_value(&self, value: &str, report: &mut Report<'_>, path: impl Fn() -> String) {
+    /// An attribute or a text that was selected, with its owner.
+    fn check_value(
+        &self,
+        (owner, value): (Node<'_>, &str),
+        view: &View<'_>,
+        report: &mut Report<'_>,
+        below: impl Fn() -> String,
+    ) -> Result<(), String> {
         let checked = match &self.rule {
             Rule::Nothing => Ok(()),
-            Rule::Value(wanted) => wanted.check(value),
+            Rule::Value(wanted) => {
+                view.charge(wanted.cost(value))?;
+                wanted.check(value)
+            }
             Rule::Content(_) => {
                 Err("an element is expected, because the template demands children".to_owned())
             }
         };
-        if let Err(message) = checked {
-            report.add_path(&path(), ViolationKind::Constraint, self.message(&message));
+        if let Err(message) = checked
+            && !report.is_full()
+        {
+            let path = format!("{}{}", owner.path(), below());
+            report.add_path(&path, ViolationKind::Constraint, self.message(&message));
         }
+        Ok(())
     }
 
     fn message(&self, message: &str) -> String {

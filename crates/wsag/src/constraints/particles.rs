@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
 use crate::document::Node;
 use crate::ns::{self, XS};
@@ -20,6 +21,8 @@ pub(crate) struct Particle {
     least: usize,
     most: Option<usize>,
     term: Term,
+    /// How many particles there are in it, itself counted.
+    size: usize,
 }
 
 enum Term {
@@ -84,7 +87,18 @@ impl Particle {
         {
             return Err("xs:all may only have elements that occur at most once".to_owned());
         }
-        Ok(Particle { least, most, term })
+        let size = match &term {
+            Term::Element(_) | Term::Any => 1,
+            Term::Sequence(members) | Term::Choice(members) | Term::All(members) => {
+                1 + members.iter().map(|member| member.size).sum::<usize>()
+            }
+        };
+        Ok(Particle {
+            least,
+            most,
+            term,
+            size,
+        })
     }
 
     /// Whether no child at all is enough.
@@ -98,7 +112,15 @@ impl Particle {
     }
 
     /// Checks the children of an element and reports each violation with the element at which it shows.
-    pub(crate) fn check<'d>(&self, node: Node<'d>, report: &mut impl FnMut(Node<'d>, String)) {
+    ///
+    /// # Errors
+    /// Once it takes too long.
+    pub(crate) fn check<'d>(
+        &self,
+        node: Node<'d>,
+        view: &View<'_>,
+        report: &mut impl FnMut(Node<'d>, String),
+    ) -> Result<(), String> {
         let children: Vec<Node<'d>> = node.children().collect();
         let mut run = Run {
             children: &children,
@@ -107,24 +129,28 @@ impl Particle {
             steps: 0,
         };
         let ends = run.repeat(self, &BTreeSet::from([0]));
+        view.charge(run.steps + children.len() * self.size)?;
         if run.steps > STEPS_MAX {
-            return report(
+            report(
                 node,
-                "its content takes too long to compare with the template".to_owned(),
+                "its content takes too long to compare with the constraint".to_owned(),
             );
+            return Ok(());
         }
         if !ends.contains(&children.len()) {
             let place = children.get(run.furthest).copied().unwrap_or(node);
-            return report(
+            report(
                 place,
                 format!("{} is expected in {}", self.describe(), node.name()),
             );
+            return Ok(());
         }
         for child in children {
             if let Some(element) = self.find(child, node.namespace()) {
-                element.check(child, report);
+                element.check(child, view, report)?;
             }
         }
+        Ok(())
     }
 
     /// The declaration of a child.
@@ -221,18 +247,26 @@ impl Element {
         node.local() == self.local && node.namespace() == self.namespace.as_deref().unwrap_or(namespace)
     }
 
-    fn check<'d>(&self, node: Node<'d>, report: &mut impl FnMut(Node<'d>, String)) {
+    fn check<'d>(
+        &self,
+        node: Node<'d>,
+        view: &View<'_>,
+        report: &mut impl FnMut(Node<'d>, String),
+    ) -> Result<(), String> {
         match &self.content {
             Content::Anything => {}
             Content::Simple(simple) => {
+                let text = node.text();
+                view.charge(simple.cost(&text))?;
                 if let Some(child) = node.first_child() {
                     report(child, format!("{} may hold only a value", node.name()));
-                } else if let Err(message) = simple.check(&node.text()) {
+                } else if let Err(message) = simple.check(&text) {
                     report(node, message);
                 }
             }
-            Content::Children(particle) => particle.check(node, report),
+            Content::Children(particle) => particle.check(node, view, report)?,
         }
+        Ok(())
     }
 }
 

@@ -5,6 +5,11 @@
 //! It also evaluates an offer where it stands, inside another message. Templates may go beyond it and then pay for
 //! a general engine.
 
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use uppsala::NodeId;
+
 use crate::document::Node;
 use crate::guard::{is_name_char, is_name_start};
 use crate::ns::WSAG;
@@ -32,11 +37,17 @@ enum Predicate {
     Child((String, String), String),
 }
 
+/// Most units of work of one check of an offer, of some tens of nanoseconds each: an ordinary offer needs some thousand
+/// for an ordinary template. Constraints may come from a stranger as much as the offer, and one may be made for the
+/// other; what needs more is refused instead of being waited for.
+const WORK_MAX: usize = 500_000;
+
 /// An offer as constraints see it: the root of a document of its own, whatever it is called and wherever it stands.
 pub(crate) struct View<'d> {
     offer: Node<'d>,
     /// The offer and all below it that is its own, in document order.
     all: Vec<Node<'d>>,
+    work: Cell<usize>,
 }
 
 /// Something that a path selects.
@@ -56,7 +67,11 @@ impl<'d> View<'d> {
         let all = std::iter::once(offer)
             .chain(content.flat_map(Node::descendants))
             .collect();
-        View { offer, all }
+        View {
+            offer,
+            all,
+            work: Cell::new(0),
+        }
     }
 
     /// The offer.
@@ -69,6 +84,18 @@ impl<'d> View<'d> {
         self.all.iter().copied().find(|node| node.is(namespace, local))
     }
 
+    /// Spends work.
+    ///
+    /// # Errors
+    /// Once there is too much of it.
+    pub(crate) fn charge(&self, units: usize) -> Result<(), String> {
+        self.work.set(self.work.get().saturating_add(units));
+        if self.work.get() <= WORK_MAX {
+            return Ok(());
+        }
+        Err("the constraints take too long to compare with this offer".to_owned())
+    }
+
     fn children(&self, node: Node<'d>) -> impl Iterator<Item = Node<'d>> {
         let at_root = node.id() == self.offer.id();
         node.children()
@@ -76,13 +103,11 @@ impl<'d> View<'d> {
     }
 
     fn matches(&self, node: Node<'d>, test: &(Option<String>, Option<String>)) -> bool {
-        let (namespace, local) = if node.id() == self.offer.id() {
-            (WSAG, "AgreementOffer")
-        } else {
-            (node.namespace(), node.local())
-        };
-        test.1.as_deref().is_none_or(|wanted| wanted == local)
-            && test.0.as_deref().is_none_or(|wanted| wanted == namespace)
+        let at_root = node.id() == self.offer.id();
+        let is_local = |wanted: &str| wanted == if at_root { "AgreementOffer" } else { node.local() };
+        let is_namespace = |wanted: &str| wanted == if at_root { WSAG } else { node.namespace() };
+        // The local name first: it is short and decides nearly always.
+        test.1.as_deref().is_none_or(is_local) && test.0.as_deref().is_none_or(is_namespace)
     }
 }
 
@@ -108,95 +133,114 @@ impl Paths {
         }
     }
 
-    /// What the paths select, in document order for each path; the guard's limits bound the work.
-    pub(crate) fn select<'d>(&self, view: &View<'d>) -> Vec<Selected<'d>> {
-        match &self.0[..] {
-            [path] => select(path, view),
-            paths => {
-                let mut found: Vec<Selected<'d>> = Vec::new();
-                for path in paths {
-                    for selected in select(path, view) {
-                        if !found.iter().any(|other| other.is_same(&selected)) {
-                            found.push(selected);
-                        }
-                    }
-                }
-                found
-            }
+    /// What the paths select, each once.
+    ///
+    /// # Errors
+    /// Once it takes too long.
+    pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
+        let mut found: Vec<Selected<'d>> = Vec::new();
+        for path in &self.0 {
+            found.extend(select(path, view)?);
+        }
+        if self.0.len() > 1 {
+            let mut seen = HashSet::new();
+            found.retain(|selected| seen.insert(selected.identity()));
+        }
+        Ok(found)
+    }
+}
+
+impl<'d> Selected<'d> {
+    /// What makes it the same as another.
+    fn identity(&self) -> (NodeId, Option<(&'d str, &'d str)>) {
+        match self {
+            Selected::Element(node) | Selected::Text(node, _) => (node.id(), None),
+            Selected::Attribute(owner, namespace, name, _) => (owner.id(), Some((namespace, name))),
         }
     }
 }
 
-impl Selected<'_> {
-    fn is_same(&self, other: &Selected<'_>) -> bool {
-        match (self, other) {
-            (Selected::Element(one), Selected::Element(two)) => one.id() == two.id(),
-            (
-                Selected::Attribute(one, namespace, name, _),
-                Selected::Attribute(two, other_namespace, other_name, _),
-            ) => one.id() == two.id() && namespace == other_namespace && name == other_name,
-            _ => false,
-        }
-    }
-}
-
-fn select<'d>(path: &[Step], view: &View<'d>) -> Vec<Selected<'d>> {
+fn select<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
     // None is the document above the root.
     let mut contexts: Vec<Option<Node<'d>>> = vec![None];
-    for (index, step) in path.iter().enumerate() {
-        if let ([None], true, false) = (&contexts[..], step.deep, step.attribute)
-            && step.predicates.iter().all(Predicate::is_positionless)
+    for step in path {
+        let from_root = matches!(contexts[..], [None]);
+        if from_root && step.deep && !step.attribute && step.predicates.iter().all(Predicate::is_positionless)
         {
-            // Whatever the parent, an element is found by itself.
-            let fits = |node: &Node<'d>| {
-                view.matches(*node, &step.test) && step.predicates.iter().all(|p| p.holds(*node, 0))
-            };
-            contexts = view.all.iter().copied().filter(fits).map(Some).collect();
+            contexts = step.anywhere(view)?;
             continue;
         }
         let parents = if step.deep {
-            Step::parents(&contexts, view)
+            Step::parents(&contexts, view)?
         } else {
             contexts
         };
         if step.attribute {
             // The parser lets attributes stand only at the end.
-            debug_assert!(index + 1 == path.len());
-            return parents
-                .into_iter()
-                .flatten()
-                .flat_map(|node| step.attributes(node))
-                .collect();
+            return step.attributes(&parents, view);
         }
         contexts = Vec::new();
         for parent in parents {
-            step.elements(parent, view, &mut contexts);
+            step.elements(parent, view, &mut contexts)?;
         }
     }
-    contexts.into_iter().flatten().map(Selected::Element).collect()
+    Ok(contexts.into_iter().flatten().map(Selected::Element).collect())
 }
 
 impl Step {
-    /// The contexts and all below them, each once, in document order.
-    fn parents<'d>(contexts: &[Option<Node<'d>>], view: &View<'d>) -> Vec<Option<Node<'d>>> {
-        if let [None] = contexts {
-            return std::iter::once(None)
-                .chain(view.all.iter().copied().map(Some))
-                .collect();
-        }
-        let mut found: Vec<Node<'d>> = contexts
+    /// The elements that pass test and predicates wherever they stand.
+    fn anywhere<'d>(&self, view: &View<'d>) -> Result<Vec<Option<Node<'d>>>, String> {
+        view.charge(view.all.len())?;
+        let mut found = Vec::new();
+        for node in view
+            .all
             .iter()
-            .flatten()
-            .flat_map(|node| below(*node, view))
-            .collect();
-        // Nested contexts reach the same elements.
-        let mut seen = std::collections::HashSet::new();
-        found.retain(|node| seen.insert(node.id()));
-        found.into_iter().map(Some).collect()
+            .copied()
+            .filter(|node| view.matches(*node, &self.test))
+        {
+            let mut holds = true;
+            for predicate in &self.predicates {
+                holds = holds && predicate.holds(node, 0, view)?;
+            }
+            if holds {
+                found.push(Some(node));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The contexts and all below them, each once.
+    fn parents<'d>(contexts: &[Option<Node<'d>>], view: &View<'d>) -> Result<Vec<Option<Node<'d>>>, String> {
+        view.charge(view.all.len())?;
+        if let [None] = contexts {
+            return Ok(std::iter::once(None)
+                .chain(view.all.iter().copied().map(Some))
+                .collect());
+        }
+        // A context inside an earlier one is covered by it; an outer one always comes first.
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        for context in contexts.iter().flatten().copied() {
+            if seen.contains(&context.id()) {
+                continue;
+            }
+            let below = if context.id() == view.offer.id() {
+                view.all.clone()
+            } else {
+                context.descendants()
+            };
+            found.extend(below.into_iter().filter(|node| seen.insert(node.id())).map(Some));
+        }
+        Ok(found)
     }
 
     /// The children of one parent that pass the test and then the predicates in turn.
-    fn elements<'d>(&self, parent: Option<Node<'d>>, view: &View<'d>, into: &mut Vec<Option<Node<'d>>>) {
+    fn elements<'d>(
+        &self,
+        parent: Option<Node<'d>>,
+        view: &View<'d>,
+        into: &mut Vec<Option<Node<'d>>>,
+    ) -> Result<(), String> {
         let start = into.len();
         match parent {
             None => into.extend(
@@ -205,45 +249,41 @@ impl Step {
                     .map(Some),
             ),
             Some(parent) => {
-                into.extend(
-                    view.children(parent)
-                        .filter(|node| view.matches(*node, &self.test))
-                        .map(Some),
-                );
+                for child in view.children(parent) {
+                    view.charge(1)?;
+                    into.extend(view.matches(child, &self.test).then_some(Some(child)));
+                }
             }
         }
         for predicate in &self.predicates {
             let mut kept = start;
             for (position, index) in (1..).zip(start..into.len()) {
-                if into[index].is_some_and(|node| predicate.holds(node, position)) {
+                let Some(node) = into[index] else { continue };
+                if predicate.holds(node, position, view)? {
                     into.swap(kept, index);
                     kept += 1;
                 }
             }
             into.truncate(kept);
         }
+        Ok(())
     }
 
-    fn attributes<'d>(&self, node: Node<'d>) -> Vec<Selected<'d>> {
-        let wanted = |namespace: &str, local: &str| {
-            self.test.1.as_deref().is_none_or(|wanted| wanted == local)
-                && self.test.0.as_deref().is_none_or(|wanted| wanted == namespace)
-        };
-        let attributes = node
-            .attributes()
-            .filter(|(namespace, local, _)| wanted(namespace, local));
-        attributes
-            .map(|(namespace, local, value)| Selected::Attribute(node, namespace, local, value))
-            .collect()
-    }
-}
-
-/// An element and all below it that is the offer's own.
-fn below<'d>(node: Node<'d>, view: &View<'d>) -> Vec<Node<'d>> {
-    if node.id() == view.offer.id() {
-        view.all.clone()
-    } else {
-        node.descendants()
+    fn attributes<'d>(
+        &self,
+        owners: &[Option<Node<'d>>],
+        view: &View<'d>,
+    ) -> Result<Vec<Selected<'d>>, String> {
+        let mut found = Vec::new();
+        for owner in owners.iter().flatten().copied() {
+            for (namespace, local, value) in owner.attributes() {
+                view.charge(1)?;
+                let wanted = self.test.1.as_deref().is_none_or(|wanted| wanted == local)
+                    && self.test.0.as_deref().is_none_or(|wanted| wanted == namespace);
+                found.extend(wanted.then_some(Selected::Attribute(owner, namespace, local, value)));
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -252,15 +292,33 @@ impl Predicate {
         !matches!(self, Predicate::Position(_))
     }
 
-    fn holds(&self, node: Node<'_>, position: usize) -> bool {
+    fn holds<'d>(&self, node: Node<'d>, position: usize, view: &View<'d>) -> Result<bool, String> {
+        view.charge(1)?;
         match self {
-            Predicate::Position(wanted) => position == *wanted,
-            Predicate::Attribute((namespace, local), value) => node
+            Predicate::Position(wanted) => Ok(position == *wanted),
+            Predicate::Attribute((namespace, local), value) => Ok(node
                 .attribute(namespace, local)
-                .is_some_and(|found| found == value),
-            Predicate::Child((namespace, local), value) => node
-                .children()
-                .any(|child| child.is(namespace, local) && child.deep_text() == *value),
+                .is_some_and(|found| found == value)),
+            Predicate::Child((namespace, local), value) => {
+                for child in node.children() {
+                    view.charge(1)?;
+                    if !child.is(namespace, local) {
+                        continue;
+                    }
+                    let text = child.deep_text();
+                    // Longer texts cost more, and so do texts of many pieces.
+                    let pieces = if child.first_child().is_some() {
+                        child.descendants().len()
+                    } else {
+                        0
+                    };
+                    view.charge(pieces + text.len() / 64)?;
+                    if text == *value {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
         }
     }
 }

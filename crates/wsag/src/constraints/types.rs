@@ -11,7 +11,9 @@ use crate::reader::collapse;
 use crate::time::{DateTime, Duration};
 
 /// Most steps of one pattern match; a value that needs more does not match.
-const PATTERN_STEPS_MAX: usize = 100_000;
+const PATTERN_STEPS_MAX: usize = 5_000;
+/// What a pattern match is charged, since nobody counts its steps.
+const PATTERN_COST: usize = 2_000;
 
 /// A simple type.
 pub(crate) enum Type {
@@ -215,6 +217,20 @@ impl Type {
             Type::Builtin(builtin) => builtin.preserves,
             Type::Restriction(base, _) => base.preserves_space(),
             _ => false,
+        }
+    }
+
+    /// What a check of this value may cost at most, in units of [`crate::constraints::steps::View::charge`].
+    pub(crate) fn cost(&self, value: &str) -> usize {
+        match self {
+            Type::Untyped | Type::Builtin(_) => 1 + value.len() / 16,
+            Type::Restriction(base, facets) => {
+                base.cost(value)
+                    + (1 + facets.enumeration.len() + facets.bounds.len()) * (1 + value.len() / 64)
+                    + PATTERN_COST * facets.patterns.len()
+            }
+            Type::List(item) => (1 + value.split_ascii_whitespace().count()) * item.cost(""),
+            Type::Union(members) => members.iter().map(|member| member.cost(value)).sum(),
         }
     }
 
