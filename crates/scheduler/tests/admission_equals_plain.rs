@@ -1,6 +1,8 @@
 //! The fast admission decides as the plain algorithm does, and what it keeps is always a plan: over random workloads with
 //! every order, fixing, alternatives, early completion and cancellation.
 
+#[path = "plain/later.rs"]
+mod later;
 mod plain;
 
 use plain::Plain;

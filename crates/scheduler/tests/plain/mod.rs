@@ -1,29 +1,28 @@
 //! Algorithms 1 and 2 as they stand in the specification: sort everything, lift everything behind the newcomer, place it
 //! all again, on a copy of the plan. The oracle of the fast one, and what it is measured against.
 
-use scheduler::alternatives::{Limits, Side};
 use scheduler::queue::Key;
-use scheduler::{Alternative, Decision, Fraction, Move, Order, Placement, Reason, Request, SlotTree, Time};
+use scheduler::{Decision, Fraction, Move, Order, Placement, Reason, Request, SlotTree, Time};
 
 #[derive(Clone, Copy)]
-struct Placed {
-    request: Request,
-    start: Time,
+pub(crate) struct Placed {
+    pub(crate) request: Request,
+    pub(crate) start: Time,
 }
 
 pub(crate) struct Plain {
-    tree: SlotTree,
+    pub(crate) tree: SlotTree,
     order: Order,
     fixing: Option<Fraction>,
-    now: Time,
-    waiting: Vec<Placed>,
-    running: Vec<Placed>,
+    pub(crate) now: Time,
+    pub(crate) waiting: Vec<Placed>,
+    pub(crate) running: Vec<Placed>,
 }
 
 /// A queue in order, the newcomer at `k` where there is one, placed on a plan of its own.
-struct Candidate {
-    queue: Vec<Placed>,
-    tree: SlotTree,
+pub(crate) struct Candidate {
+    pub(crate) queue: Vec<Placed>,
+    pub(crate) tree: SlotTree,
 }
 
 impl Plain {
@@ -57,95 +56,6 @@ impl Plain {
         }
     }
 
-    pub(crate) fn alternatives(&mut self, now: Time, request: &Request, limits: Limits) -> Vec<Alternative> {
-        self.begin(now);
-        if request.impossible(self.tree.capacity(), now).is_some() {
-            return Vec::new();
-        }
-        let Err(before) = self.admit(request) else {
-            return Vec::new();
-        };
-        let mut options = Vec::new();
-        for placed in self.running.iter().chain(&before) {
-            let slot = placed.request.slot(placed.start);
-            if !slot.meets(request.window()) {
-                continue;
-            }
-            let start = slot.start - request.duration;
-            if start >= now && start < request.ready {
-                options.push((request.ready - start, start, Side::Before));
-            }
-            let deviation = slot.end + request.duration - request.deadline;
-            if deviation > 0 {
-                options.push((deviation, slot.end, Side::After));
-            }
-        }
-        let phi = limits.phi_max;
-        options.retain(|o| o.0 * i64::from(phi.denominator) <= i64::from(phi.numerator) * request.duration);
-        options.sort_unstable();
-        options.dedup();
-        let valid = options
-            .into_iter()
-            .filter(|(_, start, _)| self.admit(&request.fixed_to(*start)).is_ok());
-        valid
-            .take(limits.count_max)
-            .map(|(deviation, start, side)| Alternative {
-                start,
-                deviation,
-                side,
-            })
-            .collect()
-    }
-
-    pub(crate) fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
-        self.advance(now);
-        let freed = if let Some(i) = self.waiting.iter().position(|w| w.request.id == id) {
-            let placed = self.waiting.remove(i);
-            self.tree
-                .release(placed.request.slot(placed.start), placed.request.nodes)
-                .expect("the plan holds the placements");
-            true
-        } else {
-            let i = self.running.iter().position(|r| r.request.id == id)?;
-            let placed = self.running.remove(i);
-            let mut rest = placed.request.slot(placed.start);
-            rest.start = now;
-            if !rest.is_empty() {
-                self.tree
-                    .release(rest, placed.request.nodes)
-                    .expect("the plan holds the placements");
-            }
-            !rest.is_empty()
-        };
-        if !freed {
-            return Some(Vec::new());
-        }
-        let queue = self.sorted(None);
-        if let Ok(candidate) = self.place(&queue, 0) {
-            return Some(self.commit(candidate));
-        }
-        let mut candidate = Candidate {
-            queue,
-            tree: self.tree.clone(),
-        };
-        for placed in &mut candidate.queue {
-            let request = placed.request;
-            candidate
-                .tree
-                .release(request.slot(placed.start), request.nodes)
-                .expect("the plan holds the placements");
-            let start = candidate
-                .tree
-                .earliest_fit(request.nodes, request.duration, request.window_at(now));
-            placed.start = placed.start.min(start.expect("its own slot is free"));
-            candidate
-                .tree
-                .reserve(request.slot(placed.start), request.nodes)
-                .expect("the plan holds the placements");
-        }
-        Some(self.commit(candidate))
-    }
-
     pub(crate) fn placements(&self) -> Vec<Placement> {
         let all = self.running.iter().chain(&self.waiting);
         let mut placements: Vec<Placement> = all
@@ -159,11 +69,7 @@ impl Plain {
         placements
     }
 
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Request> {
-        self.waiting.iter().map(|p| &p.request)
-    }
-
-    fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         self.now = now;
         let (started, waiting) = self.waiting.iter().partition(|p| p.start <= now);
         self.waiting = waiting;
@@ -172,7 +78,7 @@ impl Plain {
         self.tree.forget(now);
     }
 
-    fn begin(&mut self, now: Time) {
+    pub(crate) fn begin(&mut self, now: Time) {
         self.advance(now);
         let Some(Fraction {
             numerator,
@@ -193,7 +99,7 @@ impl Plain {
         self.order.key(request, self.now)
     }
 
-    fn sorted(&self, newcomer: Option<&Request>) -> Vec<Placed> {
+    pub(crate) fn sorted(&self, newcomer: Option<&Request>) -> Vec<Placed> {
         let newcomer = newcomer.map(|request| Placed {
             request: *request,
             start: Time::MAX,
@@ -204,7 +110,7 @@ impl Plain {
     }
 
     /// Algorithm 1 without step 5: the new plan, or what stood before the newcomer when it found no place.
-    fn admit(&self, request: &Request) -> Result<Candidate, Vec<Placed>> {
+    pub(crate) fn admit(&self, request: &Request) -> Result<Candidate, Vec<Placed>> {
         let mut queue = self.sorted(Some(request));
         let mut k = queue
             .iter()
@@ -224,7 +130,7 @@ impl Plain {
     }
 
     /// Places everything from index `k` on again; the index of the first that finds no place.
-    fn place(&self, queue: &[Placed], k: usize) -> Result<Candidate, usize> {
+    pub(crate) fn place(&self, queue: &[Placed], k: usize) -> Result<Candidate, usize> {
         let mut candidate = Candidate {
             queue: queue.to_vec(),
             tree: self.tree.clone(),
@@ -250,7 +156,7 @@ impl Plain {
         Ok(candidate)
     }
 
-    fn commit(&mut self, candidate: Candidate) -> Vec<Move> {
+    pub(crate) fn commit(&mut self, candidate: Candidate) -> Vec<Move> {
         let mut moved = Vec::new();
         for old in &self.waiting {
             let id = old.request.id;

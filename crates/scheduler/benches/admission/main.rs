@@ -1,0 +1,138 @@
+//! Admission with rescheduling beside the plain algorithm: the same decisions, and how much sooner.
+//!
+//! `cargo bench -p scheduler --bench admission -- [WAITING [DECISIONS [SLACK]]]` fills one resource of 128 nodes to 70 %
+//! with so many waiting requests (default 10,000), and then lets both decide about more (default 200). Windows are longer
+//! than the duration by up to so many durations (default 20).
+
+#[path = "../../tests/plain/mod.rs"]
+mod plain;
+
+use plain::{Placed, Plain};
+use rustix::time::{ClockId, clock_gettime};
+use scheduler::{Decision, Order, Request, Schedule, Time};
+
+const CAPACITY: u32 = 128;
+const LOAD_PERCENT: i64 = 70;
+
+/// CPU nanoseconds of this thread.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
+}
+
+/// Well-mixed numbers below a bound (splitmix64).
+struct Mix(u64);
+
+impl Mix {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^= z >> 31;
+        (((z >> 32) * u64::from(bound)) >> 32) as u32
+    }
+
+    /// Up to 64 nodes for up to 18 hours, ready within `horizon`, with up to `slack` times its duration of slack.
+    fn request(&mut self, id: u64, now: Time, horizon: u32, slack: u32) -> Request {
+        let duration = i64::from(self.below(64_741)) + 60;
+        let ready = now + i64::from(self.below(horizon));
+        let slack = duration * i64::from(self.below(slack * 100)) / 100;
+        Request {
+            id,
+            submitted: now,
+            ready,
+            deadline: ready + duration + slack,
+            duration,
+            nodes: self.below(64) + 1,
+            revenue: 0,
+        }
+    }
+}
+
+fn timed<T>(times: &mut Vec<u64>, work: impl FnOnce() -> T) -> T {
+    let start = cpu_ns();
+    let result = work();
+    times.push(cpu_ns() - start);
+    result
+}
+
+fn percentile(times: &[u64], p: usize) -> u64 {
+    times[(times.len() * p / 100).min(times.len() - 1)]
+}
+
+/// The plan of a schedule that never fixes, to go on from there.
+fn adopt(schedule: &Schedule, order: Order) -> Plain {
+    let mut plain = Plain::new(schedule.tree().capacity(), order, None);
+    plain.tree = schedule.tree().clone();
+    plain.now = schedule.now();
+    let start = |id| schedule.placement(id).expect("it waits").slot.start;
+    plain.waiting = schedule
+        .waiting()
+        .map(|r| Placed {
+            request: *r,
+            start: start(r.id),
+        })
+        .collect();
+    plain
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
+#[expect(clippy::cast_precision_loss, reason = "times are shown to three digits")]
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
+    let waiting: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(10_000);
+    let decisions: usize = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(200);
+    // A request takes 32,400 s on 32.5 nodes on average.
+    let slack: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(20);
+    let horizon = i64::from(waiting) * 32_400 * 325 / 10 * 100 / (i64::from(CAPACITY) * LOAD_PERCENT);
+    let horizon = u32::try_from(horizon).unwrap_or(u32::MAX);
+    println!(
+        "{:5} {:>9} {:>6} {:>27} {:>27} {:>15}",
+        "order", "accepted", "moved", "fast p50/p99 us", "plain p50/p99 us", "ratio p50/p99"
+    );
+    for (name, order) in [
+        ("EDF", Order::Edf),
+        ("FIFO", Order::Fifo),
+        ("LFF", Order::Lff),
+        ("BJF", Order::Bjf),
+        ("MDF", Order::Mdf),
+    ] {
+        let mut mix = Mix(1);
+        let mut now = Time(0);
+        let mut fast = Schedule::new(CAPACITY, order);
+        let (mut id, mut accepted) = (0, 0);
+        while accepted < waiting {
+            let decision = fast.submit(now, &mix.request(id, now, horizon, slack));
+            accepted += u32::from(matches!(decision, Decision::Accepted { .. }));
+            id += 1;
+        }
+        let mut plain = adopt(&fast, order);
+        let (mut quick, mut slow) = (Vec::new(), Vec::new());
+        let (mut accepted, mut moves) = (0, 0);
+        for _ in 0..decisions {
+            now = now + 60;
+            let request = mix.request(id, now, horizon, slack);
+            id += 1;
+            let decision = timed(&mut quick, || fast.submit(now, &request));
+            assert_eq!(
+                decision,
+                timed(&mut slow, || plain.submit(now, &request)),
+                "{name} decides otherwise"
+            );
+            if let Decision::Accepted { moved, .. } = decision {
+                accepted += 1;
+                moves += moved.len();
+            }
+        }
+        quick.sort_unstable();
+        slow.sort_unstable();
+        let [a, b, c, d] = [(&quick, 50), (&quick, 99), (&slow, 50), (&slow, 99)]
+            .map(|(t, p)| percentile(t, p) as f64 / 1e3);
+        println!(
+            "{name:5} {accepted:>9} {moves:>6} {a:>13.1}/{b:>13.1} {c:>13.0}/{d:>13.0} {:>7.0}/{:>7.0}",
+            c / a,
+            d / b
+        );
+    }
+}
