@@ -198,9 +198,9 @@ fn read_preference(check: &mut Check, node: Node<'_>) -> Preference {
 
 /// A whole number from 1 to `u32::MAX`.
 pub(crate) fn count(text: &str) -> Result<u32, String> {
-    let value = datatypes::integer(text)
-        .and_then(|value| u32::try_from(value).ok())
-        .filter(|value| *value > 0);
+    // The unsigned types of XML Schema take no sign, not even a plus.
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let value = text.parse().ok().filter(|value| digits && *value > 0);
     value.ok_or_else(|| "a whole number from 1 to 4294967295 is expected".to_owned())
 }
 

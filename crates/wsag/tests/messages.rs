@@ -189,3 +189,137 @@ fn the_offer_inside_an_input_is_checked_at_its_own_path() {
     let id = "/wsag:CreateAgreementInput/wsag:AgreementOffer/wsag:Context/wsag:TemplateId";
     assert!(found.iter().any(|violation| violation.path == id), "{found:?}");
 }
+
+/// The violations of the first sample offer with one piece of it replaced.
+fn with(piece: &str, replacement: &str) -> Vec<Violation> {
+    let offer = text("o01-offer-sleep.xml");
+    assert!(offer.contains(piece), "{piece}");
+    let changed = offer.replace(piece, replacement);
+    let document = Document::parse(changed.as_bytes()).expect("the guard lets it through");
+    read(&document).expect_err("it is not valid").0
+}
+
+#[test]
+fn sloppy_values_are_refused_at_their_element() {
+    for (piece, replacement, end, said) in [
+        (
+            "2026-01-10T08:00:00Z",
+            "2026-01-10T08:00:00+0100",
+            "/arp:StartTime",
+            "a dateTime such as",
+        ),
+        (
+            "2026-01-10T20:00:00Z",
+            "2026-01-10T20:00:00",
+            "/arp:EndTime",
+            "no time zone",
+        ),
+        (
+            "2026-01-10T20:00:00Z",
+            "2026-02-30T20:00:00Z",
+            "/arp:EndTime",
+            "the day is out of range",
+        ),
+        (">30<", ">PT30S<", "/arp:Duration", "a whole number of seconds"),
+        (
+            ">1</jsdl:Exact>",
+            ">one</jsdl:Exact>",
+            "/jsdl:Exact",
+            "a number is expected",
+        ),
+        (
+            "wsag:Obligated=\"ServiceProvider\"",
+            "",
+            "/wsag:GuaranteeTerm",
+            "wsag:Obligated is required",
+        ),
+        (
+            ">AgreementResponder<",
+            ">Provider<",
+            "/wsag:ServiceProvider",
+            "AgreementInitiator or",
+        ),
+        (
+            "<jsdl:Resources>",
+            "<jsdl:Resources>16 nodes",
+            "/jsdl:Resources",
+            "text is not allowed here",
+        ),
+    ] {
+        let found = with(piece, replacement);
+        assert_eq!(found.len(), 1, "{replacement}: {found:?}");
+        assert!(found[0].path.ends_with(end), "{replacement}: {found:?}");
+        assert!(found[0].message.contains(said), "{replacement}: {found:?}");
+    }
+}
+
+#[test]
+fn what_jsdl_can_ask_and_nobody_honours_is_refused() {
+    let found = with(
+        "<jsdl-posix:Argument>",
+        "<jsdl-posix:Executable>/bin/rm</jsdl-posix:Executable><jsdl-posix:Argument>",
+    );
+    assert_eq!((found.len(), found[0].kind), (1, ViolationKind::NotSupported));
+    assert!(
+        found[0]
+            .path
+            .ends_with("/jsdl-posix:POSIXApplication/jsdl-posix:Executable"),
+        "{found:?}"
+    );
+    assert!(
+        found[0].message.contains("name one in ApplicationName"),
+        "{found:?}"
+    );
+    let found = with(
+        "<jsdl:Resources>",
+        "<jsdl:Resources><jsdl:Colour>red</jsdl:Colour>",
+    );
+    assert!(
+        found[0].path.ends_with("/jsdl:Resources/jsdl:Colour"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let mut offer = text("o01-offer-sleep.xml");
+    for (piece, replacement) in [
+        ("T08:00:00Z", "T08:00:00"),
+        (">30<", ">x<"),
+        (">1</jsdl:Exact>", ">y</jsdl:Exact>"),
+    ] {
+        offer = offer.replace(piece, replacement);
+    }
+    let document = Document::parse(offer.as_bytes()).expect("the guard lets it through");
+    let found = read(&document).expect_err("it is not valid").0;
+    let ends = ["/jsdl:Exact", "/arp:StartTime", "/arp:Duration"];
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(
+        found
+            .iter()
+            .zip(ends)
+            .all(|(violation, end)| violation.path.ends_with(end)),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn an_unknown_critical_extension_is_refused_and_a_noncritical_one_is_not() {
+    let input = text("m03-create-agreement-input.xml");
+    let critical = input.replace(
+        "</wsag:CreateAgreementInput>",
+        "<x:must xmlns:x=\"urn:x\"/></wsag:CreateAgreementInput>",
+    );
+    let document = Document::parse(critical.as_bytes()).expect("the guard lets it through");
+    let found = read(&document).expect_err("it is not valid").0;
+    assert_eq!((found.len(), found[0].kind), (1, ViolationKind::UnknownExtension));
+    assert_eq!(found[0].path, "/wsag:CreateAgreementInput/x:must");
+    let wsag::Message::CreateAgreementInput(input) = message(&input) else {
+        panic!("{input}")
+    };
+    assert_eq!(input.noncritical.len(), 1);
+    let negotiation = input
+        .negotiation
+        .expect("the sample is made from a counter offer");
+    assert_eq!(negotiation.context.counter_offer_to, "o-1");
+}
