@@ -1,13 +1,17 @@
 //! Bodies: read whole, within a bound of size and time.
 
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 
 use super::{Api, Error};
 
 /// The largest body, in bytes: section 7 of the protocol.
 const BODY_MAX: usize = 256 * 1_024;
+
+/// How much of a body that is too large is read before the connection is given up, in bytes.
+const READ_MAX: usize = 4 * BODY_MAX;
 
 /// The body of a request that carries an XML document.
 ///
@@ -37,13 +41,29 @@ pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
 
 /// The body of a request.
 pub(crate) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    let read = Limited::new(request.into_body(), BODY_MAX).collect();
-    match tokio::time::timeout(api.body_timeout, read).await {
+    match tokio::time::timeout(api.body_timeout, read(request.into_body())).await {
         Err(_) => Err(Error::BodyTimeout),
-        Ok(Err(why)) if why.downcast_ref::<LengthLimitError>().is_some() => {
-            Err(Error::BodyTooLarge(BODY_MAX))
+        Ok(read) => read,
+    }
+}
+
+/// Reads a body to its end. One that is too large is read on for a while, into nothing: a client that is still sending
+/// does not look at the answer yet, and would see a broken connection in its place.
+async fn read(mut body: Body) -> Result<Vec<u8>, Error> {
+    let (mut kept, mut length) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|why| Error::BodyBroken(why.to_string()))?;
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length <= BODY_MAX {
+            kept.extend_from_slice(&data);
+        } else if length > READ_MAX {
+            break;
         }
-        Ok(Err(why)) => Err(Error::BodyBroken(why.to_string())),
-        Ok(Ok(body)) => Ok(body.to_bytes().into()),
+    }
+    if length > BODY_MAX {
+        Err(Error::BodyTooLarge(BODY_MAX))
+    } else {
+        Ok(kept)
     }
 }

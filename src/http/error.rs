@@ -105,6 +105,14 @@ impl Error {
         }
     }
 
+    /// Whether a part of the body may be left that is not worth reading, so that the connection is to be closed.
+    pub(crate) fn leaves_body(&self) -> bool {
+        matches!(
+            self,
+            Self::BodyTimeout | Self::BodyTooLarge(_) | Self::BodyBroken(_)
+        )
+    }
+
     /// What the caller may see, a sentence each.
     pub(crate) fn descriptions(&self) -> Vec<String> {
         match self {
@@ -181,11 +189,7 @@ pub(super) async fn rendered(State(api): State<Api>, request: Request, next: Nex
     if status == StatusCode::SERVICE_UNAVAILABLE {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
-    if matches!(
-        *error,
-        Error::BodyTimeout | Error::BodyTooLarge(_) | Error::BodyBroken(_)
-    ) {
-        // What is left of the body is not worth reading.
+    if error.leaves_body() {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if let Some(allow) = response.headers_mut().remove(header::ALLOW) {

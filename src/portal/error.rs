@@ -63,6 +63,7 @@ impl From<access::Error> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
+        let leaves_body = matches!(&self, Self::Request(error) if error.leaves_body());
         let (status, heading, sentences) = match self {
             Self::SignedOut(back) => return SignIn::asked(back),
             Self::Forged => (
@@ -98,6 +99,11 @@ impl IntoResponse for Failure {
             |body| Html(body).into_response(),
         );
         let mut response = (status, body).into_response();
+        if leaves_body {
+            response
+                .headers_mut()
+                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response
                 .headers_mut()
