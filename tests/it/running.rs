@@ -34,7 +34,7 @@ on_both_engines!(
 async fn a_job_goes_through_its_states_and_fulfils_its_guarantee(url: String) {
     let server = Server::start(&url);
     let client = server.client();
-    let start = now() + 2;
+    let start = now() + 3;
     let id = client
         .post("/agreements", Offer::sleep(1, 20).within(start, start + 60).xml())
         .await

@@ -23,7 +23,7 @@ async fn a_running_job_is_followed_on_over_a_restart(url: String) {
     let mut server = Server::start(&url);
     let id = server
         .client()
-        .post("/agreements", Offer::sleep(8, 60).xml())
+        .post("/agreements", Offer::sleep(10, 60).xml())
         .await
         .created();
     let path = format!("/agreements/{id}");

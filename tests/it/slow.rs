@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use reqwest::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -10,7 +11,7 @@ use tokio::time::{interval, timeout};
 
 use crate::support::offers::Offer;
 use crate::support::server::Server;
-use crate::support::{run, size};
+use crate::support::{eventually, run, size};
 
 /// A service that waits no longer than a second for anything.
 const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\n";
@@ -43,6 +44,64 @@ fn clients_that_dribble_bodies_are_cut_off() {
         },
         "<wsag:AgreementOffer xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">",
     );
+}
+
+#[test]
+fn a_connection_without_requests_is_closed() {
+    run(async {
+        let server = Server::configured(None, IMPATIENT);
+        let answer = timeout(CUT_OFF, async {
+            let mut stream = TcpStream::connect(server.address())
+                .await
+                .expect("the service takes connections");
+            stream
+                .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                .await
+                .expect("it is taken");
+            let mut answer = Vec::new();
+            stream
+                .read_to_end(&mut answer)
+                .await
+                .expect("the service closes the connection");
+            answer
+        });
+        let answer = answer.await.expect("the connection is closed");
+        assert!(
+            answer.starts_with(b"HTTP/1.1 200"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    });
+}
+
+#[test]
+fn requests_beyond_the_bound_are_turned_away_at_once_and_served_later() {
+    run(async {
+        let server = Server::configured(None, "[limits]\nrequests = 1\nbody_seconds = 600\n");
+        let client = server.client();
+        // A request that is at work until its body has come.
+        let mut slow = TcpStream::connect(server.address())
+            .await
+            .expect("the service takes connections");
+        let head = format!(
+            "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 10\r\n\r\n",
+            server.key()
+        );
+        slow.write_all(head.as_bytes())
+            .await
+            .expect("the head is taken at once");
+        let turned_away = eventually("a full service", CUT_OFF, async || {
+            let answer = client.get("/templates").await;
+            (answer.status == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
+        })
+        .await;
+        assert!(turned_away.headers.contains_key("retry-after"), "{turned_away:?}");
+        drop(slow);
+        eventually("a place again", CUT_OFF, async || {
+            client.get("/templates").await.status.is_success().then_some(())
+        })
+        .await;
+    });
 }
 
 /// Lets clients send `head` of a key at once and `slowly` byte by byte, while a good client is served.
