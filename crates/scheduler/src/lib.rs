@@ -1,11 +1,13 @@
 //! Planning in advance.
 
+pub mod adaptive;
 pub mod admission;
 pub mod alternatives;
 pub mod heterogeneous;
 pub mod measure;
 pub mod moldable;
 pub mod preemptive;
+pub mod pricing;
 pub mod queue;
 pub mod rate;
 pub mod refusal;

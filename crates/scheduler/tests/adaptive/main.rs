@@ -2,4 +2,6 @@
 
 mod moldable;
 mod plain;
+mod plan;
 mod preemptive;
+mod pricing;

@@ -1,0 +1,416 @@
+//! Planning of adaptive requests on one resource: requests with shapes to choose from that may run in pieces.
+//!
+//! Two policies are published (adaptive requests, section 3.3), both with conservative backfilling. First in, first out
+//! places a request once. Missing deadline first places everything that waits anew at each submission, nearest to
+//! missing its deadline first; pieces that have started stay. Placing anew may choose other sizes and other cuts, and so
+//! may leave an accepted request without a place. Then the old plan stands and the newcomer is tried in what is left of
+//! it: an accepted request is never lost.
+
+use crate::moldable::{Shapes, WHOLE_PPM};
+use crate::preemptive::{Piece, Preemption};
+use crate::refusal::Reason;
+use crate::slot_tree::{SlotError, SlotTree};
+use crate::time::{Interval, Time};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The most searches of the plan to place one request once. At about a microsecond each this bounds what one requester
+/// can make everybody wait.
+pub const SEARCHES_MAX: u64 = 100_000;
+
+/// A request with its shapes, its cuts and its window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    id: u64,
+    window: Interval,
+    shapes: Shapes,
+    preemption: Preemption,
+}
+
+/// Sizes and cuts together allow so much that placing the request could take more than [`SEARCHES_MAX`] searches: one of
+/// them should be coarser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManySearches;
+
+impl fmt::Display for TooManySearches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sizes and cuts allow more than {SEARCHES_MAX} searches")
+    }
+}
+
+impl std::error::Error for TooManySearches {}
+
+impl Request {
+    /// Number `id` of the submissions, for a place inside `window` (from the ready time T^r up to the deadline D).
+    ///
+    /// # Errors
+    /// [`TooManySearches`].
+    pub fn new(
+        id: u64,
+        window: Interval,
+        shapes: Shapes,
+        preemption: Preemption,
+    ) -> Result<Self, TooManySearches> {
+        if preemption.searches_max(shapes.len()) > SEARCHES_MAX {
+            return Err(TooManySearches);
+        }
+        Ok(Self {
+            id,
+            window,
+            shapes,
+            preemption,
+        })
+    }
+
+    /// Number of the submission.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// From the ready time T^r up to the deadline D.
+    pub fn window(&self) -> Interval {
+        self.window
+    }
+
+    /// The sizes with their durations.
+    pub fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
+    /// The cuts.
+    pub fn preemption(&self) -> &Preemption {
+        &self.preemption
+    }
+
+    fn place(&self, slots: &SlotTree, now: Time, started: &[Piece]) -> Option<Vec<Piece>> {
+        let window = Interval::new(self.window.start.max(now), self.window.end);
+        self.preemption.place(slots, &self.shapes, started, window)
+    }
+
+    /// The place in the queue of missing deadline first: D − CT less the usage time at R^max that the work after the
+    /// `started` pieces needs, then the number of the submission. CT is the same for all and left out; in millionths of a
+    /// second, so exact.
+    fn urgency(&self, started: &[Piece]) -> (i128, u64) {
+        let done_ppm: u32 = started.iter().map(|piece| piece.work_ppm).sum();
+        let (_, usage) = self.shapes.largest();
+        let remaining = i128::from(usage) * i128::from(WHOLE_PPM.saturating_sub(done_ppm));
+        let deadline = i128::from(self.window.end.0) * i128::from(WHOLE_PPM);
+        (deadline - remaining, self.id)
+    }
+
+    /// Why not even an empty resource of `capacity` nodes can hold it, if so.
+    fn impossible(&self, capacity: u32, now: Time) -> Option<Reason> {
+        let empty = SlotTree::new(capacity);
+        if self.place(&empty, now, &[]).is_some() {
+            None
+        } else if self.shapes.smallest().0 > capacity {
+            Some(Reason::SizeExceedsCapacity)
+        } else if self.place(&empty, self.window.start, &[]).is_some() {
+            Some(Reason::WindowInThePast)
+        } else {
+            Some(Reason::WindowContradictory)
+        }
+    }
+}
+
+/// What happens to the waiting requests when another comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// First in, first out: they stay where they are.
+    Fifo,
+    /// Missing deadline first: they are all placed anew, in that order.
+    MissingDeadlineFirst,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It has a place.
+    Accepted {
+        /// Where, in order of time.
+        pieces: Vec<Piece>,
+        /// The other requests whose pieces to come have changed, by id.
+        moved: Vec<u64>,
+    },
+    /// It has none; nothing was changed.
+    Refused {
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// An accepted request and its pieces in order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Booking {
+    /// As submitted.
+    pub request: Request,
+    /// The pieces, those already started first.
+    pub pieces: Vec<Piece>,
+}
+
+impl Booking {
+    /// How many pieces have started by `now`; they no longer move.
+    fn started(&self, now: Time) -> usize {
+        self.pieces.partition_point(|piece| piece.interval.start <= now)
+    }
+}
+
+/// A waiting request, taken out of the plan: its place in the queue, the number of its started pieces and where the
+/// others were.
+struct Lifted {
+    urgency: (i128, u64),
+    started: usize,
+    pieces: Vec<Piece>,
+}
+
+/// The accepted adaptive requests of one resource.
+///
+/// Time is an argument of every call and never goes back: an earlier one counts as the latest told.
+///
+/// ```
+/// use scheduler::adaptive::{Decision, Plan, Policy, Request};
+/// use scheduler::moldable::Shapes;
+/// use scheduler::preemptive::Preemption;
+/// use scheduler::{Interval, Time};
+/// let mut plan = Plan::new(4, Policy::MissingDeadlineFirst);
+/// let submit = |plan: &mut Plan, id, nodes, seconds, deadline| {
+///     let window = Interval::new(Time(0), Time(deadline));
+///     let shapes = Shapes::rigid(nodes, seconds).expect("a possible shape");
+///     let request = Request::new(id, window, shapes, Preemption::NONE).expect("one search");
+///     plan.submit(Time(0), request)
+/// };
+/// submit(&mut plan, 0, 4, 100, 1_000);
+/// submit(&mut plan, 1, 4, 100, 1_000);
+/// // The second one has not started, so it makes way for a request with less time left.
+/// let decision = submit(&mut plan, 2, 4, 100, 200);
+/// assert!(matches!(decision, Decision::Accepted { moved, .. } if moved == [1]));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Plan {
+    slots: SlotTree,
+    policy: Policy,
+    now: Time,
+    bookings: BTreeMap<u64, Booking>,
+}
+
+impl Plan {
+    /// A resource of `capacity` nodes with nothing accepted.
+    ///
+    /// # Panics
+    /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
+    pub fn new(capacity: u32, policy: Policy) -> Self {
+        Self {
+            slots: SlotTree::new(capacity),
+            policy,
+            now: Time::MIN + 1,
+            bookings: BTreeMap::new(),
+        }
+    }
+
+    /// Decides about `request` at `now`. One placement per waiting request with missing deadline first, a single one with
+    /// first in, first out; each up to [`Preemption::searches_max`] searches.
+    ///
+    /// # Panics
+    /// If a request of this id waits or runs.
+    pub fn submit(&mut self, now: Time, request: Request) -> Decision {
+        self.advance(now);
+        let id = request.id;
+        assert!(!self.bookings.contains_key(&id), "request {id} is in the plan");
+        if let Some(reason) = request.impossible(self.slots.capacity(), self.now) {
+            return Decision::Refused { reason };
+        }
+        let pieces = Vec::new();
+        self.bookings.insert(id, Booking { request, pieces });
+        let moved = match self.policy {
+            Policy::Fifo => None,
+            Policy::MissingDeadlineFirst => self.place_anew(),
+        };
+        let Some(moved) = moved.or_else(|| self.place_in_what_is_left(id)) else {
+            self.bookings.remove(&id);
+            let reason = Reason::NoCapacityInWindow;
+            return Decision::Refused { reason };
+        };
+        let pieces = self.pieces(id).to_vec();
+        Decision::Accepted { pieces, moved }
+    }
+
+    /// Takes in a request with the pieces it already has, as after a restart; they are not checked against its shapes.
+    ///
+    /// # Errors
+    /// The slot tree's, where a piece does not fit or lies in the past altogether, or there is none; then nothing is
+    /// changed.
+    ///
+    /// # Panics
+    /// If a request of this id waits or runs.
+    pub fn restore(&mut self, request: Request, mut pieces: Vec<Piece>) -> Result<(), SlotError> {
+        let id = request.id;
+        assert!(!self.bookings.contains_key(&id), "request {id} is in the plan");
+        if pieces.is_empty() {
+            return Err(SlotError::Interval);
+        }
+        pieces.sort_by_key(|piece| piece.interval);
+        for (count, piece) in pieces.iter().enumerate() {
+            if let Err(error) = self.slots.reserve(piece.interval, piece.nodes) {
+                free(&mut self.slots, &pieces[..count]);
+                return Err(error);
+            }
+        }
+        self.bookings.insert(id, Booking { request, pieces });
+        Ok(())
+    }
+
+    /// Frees from `now` on what a request has, because it is cancelled or complete before its time, and with missing
+    /// deadline first lets the waiting ones move up: placed anew, or, where one would then have no place, each in order
+    /// by itself wherever that completes it earlier. The ids of those whose pieces changed; `None` if no such request
+    /// waits or runs.
+    pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<u64>> {
+        self.advance(now);
+        let mut pieces = self.bookings.remove(&id)?.pieces;
+        pieces.retain_mut(|piece| {
+            piece.interval.start = piece.interval.start.max(self.now);
+            !piece.interval.is_empty()
+        });
+        free(&mut self.slots, &pieces);
+        Some(match self.policy {
+            Policy::Fifo => Vec::new(),
+            Policy::MissingDeadlineFirst => self.place_anew().unwrap_or_else(|| self.move_up_one_by_one()),
+        })
+    }
+
+    /// Lets time pass: pieces whose start has come no longer move, and what has completed is forgotten.
+    pub fn advance(&mut self, now: Time) {
+        if now <= self.now {
+            return;
+        }
+        self.now = now;
+        self.slots.forget(now);
+        self.bookings
+            .retain(|_, booking| booking.pieces.last().is_some_and(|last| last.interval.end > now));
+    }
+
+    /// The accepted requests that have not completed, by id.
+    pub fn bookings(&self) -> impl Iterator<Item = &Booking> + '_ {
+        self.bookings.values()
+    }
+
+    /// The pieces of a request in order of time; none once it has completed.
+    pub fn pieces(&self, id: u64) -> &[Piece] {
+        self.bookings.get(&id).map_or(&[], |booking| &booking.pieces)
+    }
+
+    /// The free nodes over time.
+    pub fn slots(&self) -> &SlotTree {
+        &self.slots
+    }
+
+    /// The latest time that it was told.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    fn place_in_what_is_left(&mut self, id: u64) -> Option<Vec<u64>> {
+        let booking = self.bookings.get_mut(&id)?;
+        booking.pieces = booking.request.place(&self.slots, self.now, &[])?;
+        occupy(&mut self.slots, &booking.pieces);
+        Some(Vec::new())
+    }
+
+    /// Places all that waits from nothing, nearest to missing its deadline first. The ids whose places changed; `None`
+    /// where one finds no place, and then nothing is changed.
+    fn place_anew(&mut self) -> Option<Vec<u64>> {
+        let mut queue: Vec<Lifted> = Vec::new();
+        for booking in self.bookings.values_mut() {
+            let started = booking.started(self.now);
+            // A request in the plan without pieces is the newcomer.
+            if started < booking.pieces.len() || started == 0 {
+                let pieces = booking.pieces.split_off(started);
+                free(&mut self.slots, &pieces);
+                queue.push(Lifted {
+                    urgency: booking.request.urgency(&booking.pieces),
+                    started,
+                    pieces,
+                });
+            }
+        }
+        queue.sort_unstable_by_key(|lifted| lifted.urgency);
+        for lifted in &queue {
+            let booking = self.bookings.get_mut(&lifted.urgency.1)?;
+            let Some(pieces) = booking.request.place(&self.slots, self.now, &booking.pieces) else {
+                self.put_back(queue);
+                return None;
+            };
+            occupy(&mut self.slots, &pieces);
+            booking.pieces.extend(pieces);
+        }
+        let mut moved: Vec<u64> = queue
+            .iter()
+            .filter(|lifted| !lifted.pieces.is_empty())
+            .filter(|lifted| self.pieces(lifted.urgency.1)[lifted.started..] != lifted.pieces)
+            .map(|lifted| lifted.urgency.1)
+            .collect();
+        moved.sort_unstable();
+        Some(moved)
+    }
+
+    /// Undoes the placing of a queue.
+    fn put_back(&mut self, queue: Vec<Lifted>) {
+        for lifted in &queue {
+            if let Some(booking) = self.bookings.get_mut(&lifted.urgency.1) {
+                free(&mut self.slots, &booking.pieces.split_off(lifted.started));
+            }
+        }
+        for lifted in queue {
+            if let Some(booking) = self.bookings.get_mut(&lifted.urgency.1) {
+                occupy(&mut self.slots, &lifted.pieces);
+                booking.pieces.extend(lifted.pieces);
+            }
+        }
+    }
+
+    fn move_up_one_by_one(&mut self) -> Vec<u64> {
+        let now = self.now;
+        let mut queue: Vec<(i128, u64)> = self
+            .bookings
+            .values()
+            .filter(|booking| booking.started(now) < booking.pieces.len())
+            .map(|booking| booking.request.urgency(&booking.pieces[..booking.started(now)]))
+            .collect();
+        queue.sort_unstable();
+        let mut moved = Vec::new();
+        for (_, id) in queue {
+            let Some(booking) = self.bookings.get_mut(&id) else {
+                continue;
+            };
+            let old = booking.pieces.split_off(booking.started(now));
+            free(&mut self.slots, &old);
+            let new = booking.request.place(&self.slots, now, &booking.pieces);
+            let earlier = new.filter(|new| completion(new) < completion(&old));
+            moved.extend(earlier.is_some().then_some(id));
+            let pieces = earlier.unwrap_or(old);
+            occupy(&mut self.slots, &pieces);
+            booking.pieces.extend(pieces);
+        }
+        moved.sort_unstable();
+        moved
+    }
+}
+
+fn completion(pieces: &[Piece]) -> Option<Time> {
+    pieces.last().map(|piece| piece.interval.end)
+}
+
+/// Takes nodes that are known to be free.
+fn occupy(slots: &mut SlotTree, pieces: &[Piece]) {
+    for piece in pieces {
+        let done = slots.reserve(piece.interval, piece.nodes);
+        debug_assert_eq!(done, Ok(()), "a piece is placed where it fits");
+    }
+}
+
+/// Gives back nodes that are known to be in use.
+fn free(slots: &mut SlotTree, pieces: &[Piece]) {
+    for piece in pieces {
+        let done = slots.release(piece.interval, piece.nodes);
+        debug_assert_eq!(done, Ok(()), "a piece gives back what it took");
+    }
+}

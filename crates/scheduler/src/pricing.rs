@@ -1,0 +1,224 @@
+//! What a placement costs.
+//!
+//! A provider who wants freedom to plan pays for it: the price falls with the wait until completion, with the shapes that
+//! a request allows and with the slack that may still be used (ω of adaptive requests, section 3.2 and algorithm 2). A
+//! provider has one [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in
+//! an agreement and in a ledger.
+
+use crate::adaptive::Request;
+use crate::admission::Fraction;
+use crate::preemptive::{Piece, Preemption};
+use crate::time::{Seconds, Time};
+use std::iter::Sum;
+use std::ops::{Add, Sub};
+
+/// Seconds in the hour that rates are given for.
+const HOUR: i128 = 3_600;
+/// Millionths of the currency in its unit.
+const MICROS: i128 = 1_000_000;
+
+/// An exact amount of money. Its unit is what one node costs in a second at a millionth of the currency per hour: 1 / 3.6·10⁹
+/// of the currency, so that no usage needs rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Price(i128);
+
+impl Price {
+    /// Price units in one unit of the currency.
+    pub const WHOLE: i128 = HOUR * MICROS;
+
+    /// So many price units, of which [`Price::WHOLE`] are one of the currency.
+    pub const fn from_units(units: i128) -> Self {
+        Self(units)
+    }
+
+    /// Its price units, of which [`Price::WHOLE`] are one of the currency.
+    pub const fn units(self) -> i128 {
+        self.0
+    }
+
+    /// In millionths of the currency, to the nearest, halves up.
+    pub const fn micros(self) -> i128 {
+        self.0.div_euclid(HOUR) + (self.0.rem_euclid(HOUR) * 2 / HOUR)
+    }
+
+    /// What a flexible reservation costs whose price without flexibility is this one: × `load`, the factor for how busy
+    /// the resource is, × (1 − `d_max`·w/(w + w50)), where w is the slack in seconds that the provider may still use.
+    /// `None` beyond what an amount can hold. The change of flexibility during an agreement costs the difference of two.
+    #[must_use]
+    pub fn flexible(self, load: Fraction, discount: Discount, slack: Seconds) -> Option<Self> {
+        let slack = u64::try_from(slack).unwrap_or(0);
+        discount.apply(self.times(load)?, slack)
+    }
+
+    /// Rounded down to a price unit.
+    fn times(self, factor: Fraction) -> Option<Self> {
+        self.scaled(factor.numerator.into(), factor.denominator.into())
+    }
+
+    /// × numerator / denominator, rounded down to a price unit.
+    fn scaled(self, numerator: i128, denominator: i128) -> Option<Self> {
+        self.0
+            .checked_mul(numerator)?
+            .checked_div_euclid(denominator)
+            .map(Self)
+    }
+}
+
+impl Add for Price {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Price {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sum for Price {
+    fn sum<I: Iterator<Item = Self>>(prices: I) -> Self {
+        prices.fold(Self::default(), Add::add)
+    }
+}
+
+/// A discount that grows with some x and levels off: `most`·x/(x + `half`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discount {
+    /// What it never quite reaches (`d_max`), at most the whole.
+    pub most: Fraction,
+    /// The x at which it is half of that.
+    pub half: u64,
+}
+
+impl Discount {
+    /// Never any.
+    pub const NONE: Self = Self {
+        most: Fraction::percent(0),
+        half: 1,
+    };
+
+    fn apply(self, price: Price, x: u64) -> Option<Price> {
+        if x == 0 {
+            return Some(price);
+        }
+        let (x, half) = (i128::from(x), i128::from(self.half));
+        let whole = i128::from(self.most.denominator).checked_mul(x + half)?;
+        let off = i128::from(self.most.numerator).checked_mul(x)?;
+        price.scaled((whole - off).max(0), whole)
+    }
+}
+
+/// What is charged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Area Σ R·T of the pieces.
+    pub node_seconds: u128,
+    /// Completion T^c, in seconds from the submission.
+    pub completion: Seconds,
+    /// Duration T^min on R^max nodes, in seconds.
+    pub fastest: Seconds,
+    /// Deadline D, in seconds from the submission.
+    pub deadline: Seconds,
+    /// Whether the request allows cuts.
+    pub preemptive: bool,
+    /// The number of shapes that the request allows, see [`flexibility_factor`].
+    pub shapes: u64,
+}
+
+impl Usage {
+    /// That of `request`, submitted at `submitted`, in `pieces`.
+    pub fn of(request: &Request, submitted: Time, pieces: &[Piece]) -> Self {
+        let area =
+            |piece: &Piece| u128::from(piece.nodes) * u128::from(piece.interval.duration().unsigned_abs());
+        let completion = pieces.last().map_or(submitted, |piece| piece.interval.end);
+        let preemption = request.preemption();
+        Self {
+            node_seconds: pieces.iter().map(area).sum(),
+            completion: completion - submitted,
+            fastest: request.shapes().largest().1,
+            deadline: request.window().end - submitted,
+            preemptive: preemption.pieces_max() > 1,
+            shapes: flexibility_factor(request.shapes().len(), preemption),
+        }
+    }
+}
+
+/// The pricing function of one user profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tariff {
+    /// Millionths of the currency for a node and an hour.
+    pub micros_per_node_hour: u32,
+    /// The part of the price that a completion at the deadline saves; 60 % in the paper.
+    pub late: Fraction,
+    /// The factor of the profile (price profile): 3 for those who pay three times as much.
+    pub profile: Fraction,
+    /// Off for a request that allows cuts (the incentive), at most the whole.
+    pub incentive: Fraction,
+    /// Off for the flexibility factor: x is the number of shapes beyond the first.
+    pub flexibility: Discount,
+}
+
+impl Tariff {
+    /// The tariff of the paper's evaluation: one per node and hour, 60 % less at the deadline, no incentive, no discount.
+    pub const PUBLISHED: Self = Self {
+        micros_per_node_hour: 1_000_000,
+        late: Fraction::percent(60),
+        profile: Fraction::percent(100),
+        incentive: Fraction::percent(0),
+        flexibility: Discount::NONE,
+    };
+
+    /// The price ω of `usage` (algorithm 2), then less the discount for its flexibility factor. `None` beyond what an
+    /// amount can hold, or where a fraction has no denominator.
+    ///
+    /// What a late completion saves is in whole units of the currency, rounded down, before the profile's factor. A request
+    /// whose rounded pieces complete before T^min saves less than nothing, so it pays a unit more, as published.
+    pub fn price(&self, usage: &Usage) -> Option<Price> {
+        let area = i128::try_from(usage.node_seconds).ok()?;
+        let full = Price(area.checked_mul(self.micros_per_node_hour.into())?);
+        let saved = Price(self.saved(full, usage)?.checked_mul(Price::WHOLE)?);
+        let price = (full - saved).times(self.profile)?;
+        let price = if usage.preemptive {
+            price - price.times(self.incentive)?
+        } else {
+            price
+        };
+        self.flexibility.apply(price, usage.shapes.saturating_sub(1))
+    }
+
+    /// Whole units of the currency off the full price for completing late: ⌊late·P·(T^c − T^min)/(D − T^min)⌋.
+    fn saved(&self, full: Price, usage: &Usage) -> Option<i128> {
+        let width = i128::from(usage.deadline) - i128::from(usage.fastest);
+        if width <= 0 {
+            // A window with room for the fastest run only: nothing can be late.
+            return Some(0);
+        }
+        let late = i128::from(usage.completion) - i128::from(usage.fastest);
+        let numerator = late.checked_mul(self.late.numerator.into())?;
+        let denominator = width
+            .checked_mul(self.late.denominator.into())?
+            .checked_mul(Price::WHOLE)?;
+        Some(full.scaled(numerator, denominator)?.0)
+    }
+}
+
+/// The flexibility factor (section 3.2): the number of shapes that a request of so many sizes allows, counting every way
+/// to cut it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
+pub fn flexibility_factor(sizes: usize, preemption: &Preemption) -> u64 {
+    let sizes = sizes as u128;
+    let cuts = u128::from(preemption.parts() - 1);
+    let mut shapes: u128 = 0;
+    // Ways to make `made` cuts, and sizes of that many pieces and one.
+    let (mut ways, mut choices) = (1_u128, sizes);
+    for made in 0..u128::from(preemption.pieces_max()) {
+        shapes = shapes.saturating_add(ways.saturating_mul(choices));
+        ways = ways.saturating_mul(cuts - made) / (made + 1);
+        if preemption.independent() {
+            choices = choices.saturating_mul(sizes);
+        }
+    }
+    u64::try_from(shapes).unwrap_or(u64::MAX)
+}
