@@ -1,5 +1,9 @@
 //! Why a request cannot be placed, from a closed list, so that every refusal can be told apart by a program.
 
+mod relaxations;
+
+pub use relaxations::{Bounds, Relaxation, relaxations};
+
 /// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
