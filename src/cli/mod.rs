@@ -9,6 +9,7 @@ mod offer;
 mod output;
 mod serve;
 mod show;
+mod simulate;
 mod templates;
 mod terminate;
 mod verify;
@@ -61,6 +62,8 @@ enum Command {
     Output(output::Options),
     /// Measure a part of Bespeak by itself.
     Bench(bench::Options),
+    /// Run the experiments of the papers on a trace or a generated workload, and report.
+    Simulate(simulate::Options),
     /// Make, list and revoke API keys, in the store itself.
     Key(key::Options),
     /// Check from the database alone that what is stored can be.
@@ -162,6 +165,7 @@ pub fn run() -> ExitCode {
         Command::Supervise { job } => return crate::execution::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::launch::run(&job),
         Command::Bench(options) => return exit(bench::run(options)),
+        Command::Simulate(options) => return exit(simulate::run(&options)),
         command => command,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -183,7 +187,9 @@ pub fn run() -> ExitCode {
             Command::Output(options) => output::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
-            Command::Supervise { .. } | Command::Launch { .. } | Command::Bench(_) => Ok(()),
+            Command::Supervise { .. } | Command::Launch { .. } | Command::Bench(_) | Command::Simulate(_) => {
+                Ok(())
+            }
         }
     });
     exit(result)

@@ -8,7 +8,7 @@ use crate::swf::Trace;
 pub const WINDOW_SECONDS: Seconds = 15 * 86_400;
 
 /// How many windows the papers had.
-pub const WINDOWS: usize = 48;
+pub const WINDOWS: u32 = 48;
 
 /// Nodes of a workload whose header does not say.
 const NODES_DEFAULT: u32 = 128;

@@ -1,0 +1,105 @@
+//! The experiments find on all forty-eight windows what they are expected to find, and find it again byte for byte.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use simulation::experiment::{Setup, named};
+use simulation::lublin;
+use simulation::parallel::Workers;
+use simulation::report::{Report, Verdict};
+use simulation::swf::Trace;
+use simulation::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
+
+const SEED: u64 = 1;
+
+fn generated() -> &'static Workload {
+    static WORKLOAD: OnceLock<Workload> = OnceLock::new();
+    WORKLOAD.get_or_init(|| lublin::generate(SEED, WINDOW_SECONDS * i64::from(WINDOWS)))
+}
+
+/// The trace of the papers, if `BESPEAK_REFERENCE_DATA` names the folder where it lies.
+fn trace() -> Option<Workload> {
+    let Some(folder) = std::env::var_os("BESPEAK_REFERENCE_DATA") else {
+        println!("SKIPPED: BESPEAK_REFERENCE_DATA names no folder with SDSC-SP2-1998-4.2-cln.swf.gz");
+        return None;
+    };
+    let path = PathBuf::from(folder).join("SDSC-SP2-1998-4.2-cln.swf.gz");
+    let trace = Trace::open(&path).expect("the trace can be read");
+    Some(Workload::from_trace("SDSC-SP2", &trace))
+}
+
+fn run(name: &str, workload: &Workload, windows: usize, threads: usize) -> Report {
+    let windows = workload.windows(Filter::F1h, windows);
+    let setup = Setup {
+        workload,
+        windows: &windows,
+        seed: SEED,
+        workers: Workers {
+            threads,
+            progress: &|_, _| {},
+        },
+    };
+    let [experiment] = named(name)[..] else {
+        panic!("{name} is one experiment");
+    };
+    experiment.run(&setup)
+}
+
+/// Runs an experiment on all windows and compares its verdicts.
+fn check(name: &str, workload: &Workload, verdicts: &[Verdict]) {
+    let report = run(name, workload, WINDOWS as usize, 2);
+    let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
+    assert_eq!(
+        seen, verdicts,
+        "{name} on {}: {:#?}",
+        workload.name, report.findings
+    );
+}
+
+use Verdict::{Measured, NotReproduced, Reproduced};
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    for name in ["000-fig1", "000-fig3", "000-fig6"] {
+        let one = run(name, generated(), 3, 1);
+        let four = run(name, generated(), 3, 4);
+        assert_eq!(one.markdown(), four.markdown());
+        assert_eq!(one.table.csv(), four.table.csv());
+        for (a, b) in one.figures.iter().zip(&four.figures) {
+            assert_eq!(a.svg(), b.svg());
+        }
+    }
+}
+
+#[test]
+fn rigid_requests_use_what_the_papers_say_on_their_trace() {
+    let Some(workload) = trace() else { return };
+    check("000-fifo", &workload, &[Reproduced, Measured]);
+}
+
+#[test]
+fn the_order_of_figure_1_holds_in_all_nine_cells_of_the_trace() {
+    let Some(workload) = trace() else { return };
+    check("000-fig1", &workload, &[Reproduced, Reproduced]);
+}
+
+#[test]
+fn utilisation_grows_with_the_intervals_and_with_the_time_that_requests_stay_flexible() {
+    for workload in [Some(generated().clone()), trace()].iter().flatten() {
+        check("000-fig2", workload, &[Reproduced]);
+        check("000-fig4", workload, &[Reproduced]);
+    }
+}
+
+#[test]
+fn alternatives_raise_utilisation_less_than_flexibility_unless_everybody_takes_them() {
+    let Some(workload) = trace() else { return };
+    check("000-fig5", &workload, &[Reproduced, Reproduced, NotReproduced]);
+    check("001-fig6", &workload, &[Reproduced, Reproduced, Reproduced]);
+}
+
+#[test]
+fn accepted_alternatives_lie_at_about_half_the_threshold() {
+    let Some(workload) = trace() else { return };
+    check("000-fig6", &workload, &[NotReproduced]);
+}

@@ -1,0 +1,163 @@
+//! `bespeak simulate`: the papers' experiments on a trace or a generated workload.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use clap::{Args, ValueEnum};
+use simulation::experiment::{Setup, named, names};
+use simulation::lublin;
+use simulation::parallel::Workers;
+use simulation::run::run as run_all;
+use simulation::swf::Trace;
+use simulation::workload::{self, WINDOW_SECONDS, WINDOWS, Workload};
+
+use super::Failure;
+
+/// The most windows of a run: forty years.
+const WINDOWS_MAX: i64 = 1_000;
+
+/// Lines of a trace that are reported one by one.
+const MALFORMED_SHOWN: usize = 10;
+
+/// Options of `simulate`.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The experiment, or `all`.
+    #[arg(value_name = "NAME|all")]
+    name: String,
+    /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Folder for the report, tables and figures.
+    #[arg(long, value_name = "DIR", default_value = "bespeak-evaluation")]
+    out: PathBuf,
+    /// Seed of everything random: the same seed gives the same report.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many windows of 15 days.
+    #[arg(long, value_name = "N", default_value_t = WINDOWS, value_parser = clap::value_parser!(u32).range(1..=WINDOWS_MAX))]
+    windows: u32,
+    /// Which jobs of the workload.
+    #[arg(long, value_enum, default_value_t = Filter::F1h)]
+    filter: Filter,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Filter {
+    /// A minute or more.
+    F60,
+    /// An hour or more on two nodes or more.
+    F1h,
+}
+
+impl From<Filter> for workload::Filter {
+    fn from(filter: Filter) -> Self {
+        match filter {
+            Filter::F60 => Self::F60,
+            Filter::F1h => Self::F1h,
+        }
+    }
+}
+
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let experiments = named(&options.name);
+    if experiments.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no experiment is called {:?}; there are all, {}",
+            options.name,
+            names().join(", ")
+        )));
+    }
+    let workload = workload(options)?;
+    let filter = options.filter.into();
+    let windows = workload.windows(filter, options.windows as usize);
+    if windows.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{}: no job passes the filter",
+            workload.name
+        )));
+    }
+    let line = ProgressLine::default();
+    let setup = Setup {
+        workload: &workload,
+        windows: &windows,
+        seed: options.seed,
+        workers: Workers {
+            threads: thread::available_parallelism().map_or(1, NonZero::get),
+            progress: &|done, total| line.show(done, total),
+        },
+    };
+    let starts = |name: &str| line.starts(name);
+    let reports = run_all(&experiments, &setup, filter, &options.out, &starts)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    line.clear();
+    for report in &reports {
+        for finding in &report.findings {
+            println!(
+                "{}  {}: {}: {}",
+                report.name, finding.verdict, finding.what, finding.seen
+            );
+        }
+    }
+    println!("{}", options.out.join("report.md").display());
+    Ok(())
+}
+
+fn workload(options: &Options) -> Result<Workload, Failure> {
+    let Some(path) = &options.trace else {
+        return Ok(lublin::generate(
+            options.seed,
+            WINDOW_SECONDS * i64::from(options.windows),
+        ));
+    };
+    let trace = Trace::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
+    for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
+        eprintln!(
+            "bespeak: {}:{}: {}",
+            path.display(),
+            malformed.line,
+            malformed.reason
+        );
+    }
+    if trace.malformed.len() > MALFORMED_SHOWN {
+        let more = trace.malformed.len() - MALFORMED_SHOWN;
+        eprintln!("bespeak: {}: {more} more lines are no jobs", path.display());
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    Ok(Workload::from_trace(&name, &trace))
+}
+
+/// One line on the standard error stream that says how far an experiment is, where a person may be looking.
+#[derive(Default)]
+struct ProgressLine {
+    experiment: Mutex<String>,
+}
+
+impl ProgressLine {
+    fn starts(&self, name: &str) {
+        if let Ok(mut experiment) = self.experiment.lock() {
+            name.clone_into(&mut experiment);
+        }
+    }
+
+    fn show(&self, done: usize, total: usize) {
+        const WIDTH: usize = 30;
+        if let Ok(experiment) = self.experiment.lock()
+            && stderr().is_terminal()
+        {
+            let full = WIDTH * done / total.max(1);
+            let bar = "#".repeat(full) + &".".repeat(WIDTH - full);
+            // A progress bar that cannot be shown is not missed.
+            let _ = write!(stderr(), "\r\x1b[K{experiment}  [{bar}] {done}/{total}");
+        }
+    }
+
+    fn clear(&self) {
+        if stderr().is_terminal() {
+            let _ = write!(stderr(), "\r\x1b[K");
+        }
+    }
+}
