@@ -16,7 +16,8 @@ use crate::support::{eventually, run, size};
 /// A service that waits no longer than a second for anything.
 const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\n";
 
-/// Slow clients at the same time; `BESPEAK_TEST_SLOW_CLIENTS` asks for more.
+/// Slow clients at the same time; `BESPEAK_TEST_SLOW_HEADERS` and `BESPEAK_TEST_SLOW_BODIES` ask for more. As many bodies
+/// as requests are worked on (`limits.requests`) would leave no place for anybody else until they are cut off.
 const CLIENTS: usize = 100;
 
 /// A byte is sent so often: each one far within every time-out.
@@ -28,6 +29,7 @@ const CUT_OFF: Duration = Duration::from_secs(20);
 #[test]
 fn clients_that_dribble_headers_are_cut_off() {
     are_cut_off(
+        "BESPEAK_TEST_SLOW_HEADERS",
         |_| String::new(),
         "GET /templates HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
     );
@@ -36,6 +38,7 @@ fn clients_that_dribble_headers_are_cut_off() {
 #[test]
 fn clients_that_dribble_bodies_are_cut_off() {
     are_cut_off(
+        "BESPEAK_TEST_SLOW_BODIES",
         |key| {
             format!(
                 "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
@@ -105,11 +108,11 @@ fn requests_beyond_the_bound_are_turned_away_at_once_and_served_later() {
 }
 
 /// Lets clients send `head` of a key at once and `slowly` byte by byte, while a good client is served.
-fn are_cut_off(head: impl Fn(&str) -> String, slowly: &'static str) {
+fn are_cut_off(variable: &str, head: impl Fn(&str) -> String, slowly: &'static str) {
     run(async {
         let server = Server::configured(None, IMPATIENT);
         let mut slow = JoinSet::new();
-        for _ in 0..size("BESPEAK_TEST_SLOW_CLIENTS", CLIENTS) {
+        for _ in 0..size(variable, CLIENTS) {
             slow.spawn(dribble(server.address(), head(server.key()), slowly));
         }
         server
