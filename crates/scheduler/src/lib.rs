@@ -3,6 +3,7 @@
 pub mod adaptive;
 pub mod admission;
 pub mod alternatives;
+pub mod domain;
 pub mod heterogeneous;
 pub mod measure;
 pub mod moldable;

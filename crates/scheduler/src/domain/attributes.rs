@@ -1,0 +1,90 @@
+//! What can be asked of a resource, and which ones have it.
+
+use super::{Resource, bits};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attribute {
+    /// A word, which is equal or not.
+    Word(String),
+    /// A number in whatever unit the attribute has.
+    Number(i64),
+}
+
+/// What a task requires of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    /// The named attribute has this value.
+    Is(String, Attribute),
+    /// The named attribute is a number of at least so much.
+    AtLeast(String, i64),
+}
+
+impl Requirement {
+    /// Whether a resource with these attributes will do.
+    pub fn holds(&self, attributes: &BTreeMap<String, Attribute>) -> bool {
+        match self {
+            Self::Is(name, value) => attributes.get(name) == Some(value),
+            Self::AtLeast(name, least) => {
+                matches!(attributes.get(name), Some(Attribute::Number(number)) if number >= least)
+            }
+        }
+    }
+}
+
+/// For each value of each attribute, the resources that have it.
+#[derive(Debug, Clone)]
+pub(super) struct Catalogue {
+    resources: usize,
+    having: BTreeMap<String, BTreeMap<Attribute, Vec<u64>>>,
+}
+
+impl Catalogue {
+    pub(super) fn new(resources: &[Resource]) -> Self {
+        let mut having: BTreeMap<String, BTreeMap<Attribute, Vec<u64>>> = BTreeMap::new();
+        for (number, resource) in resources.iter().enumerate() {
+            for (name, value) in &resource.attributes {
+                let values = having.entry(name.clone()).or_default();
+                let set = values
+                    .entry(value.clone())
+                    .or_insert_with(|| vec![0; bits::words(resources.len())]);
+                bits::put(set, number, true);
+            }
+        }
+        Self {
+            resources: resources.len(),
+            having,
+        }
+    }
+
+    /// The resources that meet all of `requires`.
+    pub(super) fn matching(&self, requires: &[Requirement]) -> Vec<u64> {
+        let mut matching = vec![u64::MAX; bits::words(self.resources)];
+        if let (Some(last), tail @ 1..) = (matching.last_mut(), self.resources % 64) {
+            *last = (1 << tail) - 1;
+        }
+        for requirement in requires {
+            let mut meeting = vec![0; matching.len()];
+            let mut add = |set: &Vec<u64>| meeting.iter_mut().zip(set).for_each(|(m, s)| *m |= s);
+            match requirement {
+                Requirement::Is(name, value) => {
+                    if let Some(set) = self.having.get(name).and_then(|values| values.get(value)) {
+                        add(set);
+                    }
+                }
+                Requirement::AtLeast(name, least) => {
+                    let from = Bound::Included(Attribute::Number(*least));
+                    // Numbers order after words, so that the rest of the map is all numbers of at least so much.
+                    let values = self.having.get(name).into_iter();
+                    values
+                        .flat_map(|values| values.range((from.clone(), Bound::Unbounded)))
+                        .for_each(|(_, set)| add(set));
+                }
+            }
+            matching.iter_mut().zip(&meeting).for_each(|(m, s)| *m &= s);
+        }
+        matching
+    }
+}

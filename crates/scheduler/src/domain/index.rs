@@ -1,0 +1,231 @@
+//! In which stretches of time a resource could start something of about that size and duration.
+//!
+//! Time is cut into equal stretches. For each stretch, duration class and size class there is a set of the resources that
+//! have a start in the stretch for so many nodes and so many seconds. Classes round down, so a resource that is missing from
+//! the set can certainly not start the request in that stretch, and one that is there probably can. A set of 10,000
+//! resources is 157 words, so passing over those that cannot costs next to nothing.
+//!
+//! A change of a plan touches only the stretches from which a start could reach it, and in each the size class moves by a
+//! step or two: that is what a level per resource is kept for.
+
+use super::{Planned, bits};
+use crate::slot_tree::SlotTree;
+use crate::time::{Interval, Seconds, Time};
+use std::collections::VecDeque;
+
+/// Stretches of the planned time: at a horizon of three months each is a few hours, about as long as a job.
+const STRETCHES: usize = 256;
+/// The durations of the classes, in seconds, least first. The first is the shortest there is, so that each request has a class.
+const DURATIONS: [Seconds; 4] = [1, 3_600, 4 * 3_600, 12 * 3_600];
+
+/// The class of a duration of at least 1 s: the longest that is not longer.
+fn duration_class(duration: Seconds) -> usize {
+    DURATIONS.partition_point(|d| *d <= duration).saturating_sub(1)
+}
+
+/// Nodes of a size class: 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on.
+fn size(class: usize) -> u32 {
+    match class {
+        0 => 1,
+        _ if class % 2 == 1 => 2 << (class / 2),
+        _ => 3 << (class / 2 - 1),
+    }
+}
+
+/// The class of so many nodes, at least 1: the largest that is not larger.
+fn size_class(nodes: u32) -> usize {
+    let log = nodes.ilog2() as usize;
+    let half = usize::from(log > 0 && nodes >= 3 << (log - 1));
+    (2 * log + half).saturating_sub(1)
+}
+
+/// One stretch of time.
+#[derive(Debug, Clone)]
+struct Stretch {
+    /// A set of resources for each duration and size class, one after the other.
+    sets: Vec<u64>,
+    /// For each duration class and resource, the number of size classes that it can start.
+    levels: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Index {
+    /// First second of the first stretch.
+    begin: Time,
+    /// No start is possible before.
+    now: Time,
+    /// Seconds of a stretch.
+    width: Seconds,
+    resources: usize,
+    /// Size classes, enough for the largest resource.
+    sizes: usize,
+    stretches: VecDeque<Stretch>,
+}
+
+impl Index {
+    pub(super) fn new<P: Planned>(planned: Interval, plans: &[P]) -> Self {
+        let capacity = plans.iter().map(|p| p.plan().capacity()).max().unwrap_or(0);
+        let stretches = i64::try_from(STRETCHES).unwrap_or(i64::MAX);
+        let mut index = Self {
+            begin: planned.start,
+            now: planned.start,
+            width: planned.duration().div_euclid(stretches) + 1,
+            resources: plans.len(),
+            sizes: size_class(capacity.max(1)) + 1,
+            stretches: VecDeque::new(),
+        };
+        index.fill(plans);
+        index
+    }
+
+    /// The earliest start of any decision.
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The stretch that holds `t`, or the nearest; the number of stretches for all that lies beyond the last.
+    pub(super) fn stretch(&self, t: Time) -> usize {
+        let stretch = (t - self.begin).div_euclid(self.width).max(0);
+        usize::try_from(stretch).map_or(self.stretches.len(), |s| s.min(self.stretches.len()))
+    }
+
+    /// The seconds of a stretch; after the last one comes a stretch without end.
+    pub(super) fn seconds(&self, stretch: usize) -> Interval {
+        // There are few stretches.
+        let start = self.begin
+            + self
+                .width
+                .saturating_mul(i64::try_from(stretch).unwrap_or(i64::MAX));
+        if stretch < self.stretches.len() {
+            Interval::of(start, self.width)
+        } else {
+            Interval::new(start, Time::MAX)
+        }
+    }
+
+    /// The set of resources that may start `nodes` for `duration` in a stretch; `None` where there is no telling.
+    pub(super) fn set(&self, stretch: usize, nodes: u32, duration: Seconds) -> Option<&[u64]> {
+        let size = size_class(nodes);
+        if size >= self.sizes {
+            return None;
+        }
+        let stretch = self.stretches.get(stretch)?;
+        let words = bits::words(self.resources);
+        let at = (duration_class(duration) * self.sizes + size) * words;
+        Some(&stretch.sets[at..at + words])
+    }
+
+    /// Takes note that the free nodes of a resource may be others in `changed`.
+    pub(super) fn refresh(&mut self, number: usize, plan: &SlotTree, changed: Interval) {
+        if changed.is_empty() || changed.end <= self.begin {
+            return;
+        }
+        for (class, duration) in DURATIONS.into_iter().enumerate() {
+            // A start before the change reaches it if it lasts into it.
+            let first = self.stretch(changed.start - (duration - 1));
+            let last = self.stretch(changed.end - 1);
+            for stretch in first..(last + 1).min(self.stretches.len()) {
+                let hint = self.level(stretch, class, number);
+                self.settle(stretch, class, number, plan, hint);
+            }
+        }
+    }
+
+    /// Begins at the stretch of `now`, and adds as many stretches at the end as go.
+    pub(super) fn advance<P: Planned>(&mut self, now: Time, plans: &[P]) {
+        self.now = self.now.max(now);
+        while self.begin + self.width <= self.now && !self.stretches.is_empty() {
+            self.stretches.pop_front();
+            self.begin = self.begin + self.width;
+        }
+        if self.stretches.is_empty() {
+            self.begin = self.now;
+        }
+        self.fill(plans);
+    }
+
+    fn fill<P: Planned>(&mut self, plans: &[P]) {
+        while self.stretches.len() < STRETCHES {
+            self.stretches.push_back(Stretch {
+                sets: vec![0; DURATIONS.len() * self.sizes * bits::words(self.resources)],
+                levels: vec![0; DURATIONS.len() * self.resources],
+            });
+            let stretch = self.stretches.len() - 1;
+            for class in 0..DURATIONS.len() {
+                for (number, plan) in plans.iter().enumerate() {
+                    // Most often the resource is as free as in the stretch before.
+                    let hint = self.level(stretch.saturating_sub(1), class, number);
+                    self.settle(stretch, class, number, plan.plan(), hint);
+                }
+            }
+        }
+    }
+
+    /// Finds the level of a resource in a stretch; the search for it begins at `hint`.
+    fn settle(&mut self, stretch: usize, class: usize, number: usize, plan: &SlotTree, hint: usize) {
+        let seconds = self.seconds(stretch);
+        let window = Interval::new(seconds.start, seconds.end + (DURATIONS[class] - 1));
+        let starts = |level: usize| plan.earliest_fit(size(level), DURATIONS[class], window).is_some();
+        let old = self.level(stretch, class, number);
+        let mut level = hint;
+        while level < self.sizes && starts(level) {
+            level += 1;
+        }
+        if level == hint {
+            while level > 0 && !starts(level - 1) {
+                level -= 1;
+            }
+        }
+        let words = bits::words(self.resources);
+        let Stretch { sets, levels } = &mut self.stretches[stretch];
+        // There are at most 57 size classes below 2²⁹ nodes.
+        levels[class * self.resources + number] = u8::try_from(level).unwrap_or(u8::MAX);
+        for size in level.min(old)..level.max(old) {
+            let from = (class * self.sizes + size) * words;
+            bits::put(&mut sets[from..from + words], number, level > old);
+        }
+    }
+
+    fn level(&self, stretch: usize, class: usize, number: usize) -> usize {
+        usize::from(self.stretches[stretch].levels[class * self.resources + number])
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let of = |s: &Stretch| s.sets.capacity() * 8 + s.levels.capacity();
+        self.stretches.iter().map(of).sum()
+    }
+
+    /// Whether it is what a new one would be.
+    #[cfg(test)]
+    pub(super) fn check<P: Planned>(&self, plans: &[P]) {
+        let mut fresh = Self {
+            stretches: VecDeque::new(),
+            ..self.clone()
+        };
+        fresh.fill(plans);
+        for (stretch, (kept, fresh)) in self.stretches.iter().zip(&fresh.stretches).enumerate() {
+            assert_eq!(kept.levels, fresh.levels, "stale levels in stretch {stretch}");
+            assert_eq!(kept.sets, fresh.sets, "stale sets in stretch {stretch}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DURATIONS, duration_class, size, size_class};
+
+    #[test]
+    fn classes_round_down() {
+        for nodes in 1..10_000 {
+            let class = size_class(nodes);
+            assert!(
+                size(class) <= nodes && nodes < size(class + 1),
+                "{nodes} nodes in {class}"
+            );
+        }
+        for (class, duration) in DURATIONS.into_iter().enumerate() {
+            assert_eq!(duration_class(duration), class);
+            assert_eq!(duration_class(duration + 1), class);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Many resources: which of them takes a request, and when.
+//!
+//! Each resource has a plan of its own. A decision must find the best placement of all matching resources without asking
+//! every plan, since ten thousand of them stay interactive only if most are never looked at. Three things keep it short:
+//! * *matching* is an intersection of bit sets, one for each value of an attribute;
+//! * *bounds before searches*: resources of the same rate and price form a kind, kinds are tried in the order of what they
+//!   could offer at best, and it ends as soon as none can beat what was found;
+//! * an *index* over time ([`index`]) knows in which stretches of time a resource could start a request of about that size
+//!   and duration, so that those that could not are passed over 64 at a time.
+//!
+//! The answer is the one that a scan of all resources would give; ties go to the lower id. Durations are estimated only where
+//! there is a gap (paper 004).
+
+mod attributes;
+mod bits;
+mod index;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use attributes::{Attribute, Requirement};
+
+use crate::admission::Schedule;
+use crate::rate::Rate;
+use crate::slot_tree::{SlotError, SlotTree};
+use crate::time::{Interval, Seconds, Time};
+use attributes::Catalogue;
+use index::Index;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What a domain knows about a resource, apart from its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Distinct in its domain; the lower one wins a tie.
+    pub id: u64,
+    /// How fast its nodes work.
+    pub rate: Rate,
+    /// What a node costs for a second, in any unit that all resources share.
+    pub price: u32,
+    /// What can be asked of it.
+    pub attributes: BTreeMap<String, Attribute>,
+}
+
+/// Something with a plan: the bare tree, or one with its queue.
+pub trait Planned {
+    /// The free nodes over time.
+    fn plan(&self) -> &SlotTree;
+}
+
+impl Planned for SlotTree {
+    fn plan(&self) -> &SlotTree {
+        self
+    }
+}
+
+impl Planned for Schedule {
+    fn plan(&self) -> &SlotTree {
+        self.tree()
+    }
+}
+
+/// What is asked of a domain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Nodes, at least 1.
+    pub nodes: u32,
+    /// Seconds of work of each node at the reference rate, at least 1. An estimate may say that it takes longer, never that
+    /// it takes less.
+    pub work: Seconds,
+    /// From the ready time to the deadline.
+    pub window: Interval,
+    /// All of them must hold.
+    pub requires: Vec<Requirement>,
+    /// Resources that are out of the question, such as the one that it was displaced from.
+    pub except: Vec<u64>,
+}
+
+/// What makes one placement better than another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Objective {
+    /// The earliest completion.
+    #[default]
+    EarliestCompletion,
+    /// The lowest cost: price · nodes · seconds.
+    Cheapest,
+    /// The latest start.
+    LatestStart,
+}
+
+/// The order of candidates under one objective: the least is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Completion in seconds, cost, or start in seconds negated, by the objective.
+    pub objective: i128,
+    /// Then the earlier completion.
+    pub completion: Time,
+    /// Then the lower id of the resource.
+    pub resource: u64,
+}
+
+/// A placement that is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// The resource's id.
+    pub resource: u64,
+    /// When it would work.
+    pub slot: Interval,
+    /// Price · nodes · seconds.
+    pub cost: u128,
+    /// How good it is.
+    pub rank: Rank,
+}
+
+/// Resources that are alike in rate and price, and lie side by side.
+#[derive(Debug, Clone)]
+struct Kind {
+    rate: Rate,
+    price: u32,
+    members: Range<usize>,
+}
+
+/// Why a resource's plan could not be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DomainError {
+    /// There is no such resource.
+    Unknown,
+    /// Its plan refused; see there.
+    Slot(SlotError),
+}
+
+impl std::fmt::Display for DomainError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("there is no such resource"),
+            Self::Slot(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DomainError {}
+
+/// Resources with their plans, and what it takes to choose among them.
+///
+/// ```
+/// use scheduler::domain::{Domain, Objective, Resource, Task};
+/// use scheduler::{Interval, Rate, SlotTree, Time};
+/// let fast = Rate::from_millionths(2_000_000).ok_or("zero")?;
+/// let resource = |id, rate, price| Resource { id, rate, price, attributes: Default::default() };
+/// let planned = Interval::new(Time(0), Time(86_400));
+/// let mut domain = Domain::new(
+///     planned,
+///     vec![(resource(1, Rate::REFERENCE, 1), SlotTree::new(8)), (resource(2, fast, 5), SlotTree::new(8))],
+/// );
+/// let task = Task { nodes: 4, work: 600, window: planned, requires: vec![], except: vec![] };
+/// let best = domain.decide(&task, Objective::EarliestCompletion).map_err(|reason| reason.word())?;
+/// assert_eq!((best.resource, best.slot.end, best.cost), (2, Time(300), 6_000));
+/// let best = domain.decide(&task, Objective::Cheapest).map_err(|reason| reason.word())?;
+/// assert_eq!((best.resource, best.slot.end, best.cost), (1, Time(600), 2_400));
+/// domain.reserve(best.resource, best.slot, task.nodes).map_err(|_| "taken")?;
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Domain<P> {
+    /// By rate (fastest first), price and id, so that kinds are contiguous.
+    resources: Vec<Resource>,
+    plans: Vec<P>,
+    numbers: BTreeMap<u64, usize>,
+    kinds: Vec<Kind>,
+    /// Indices of kinds, by cost of work.
+    cheapest: Vec<usize>,
+    catalogue: Catalogue,
+    index: Index,
+}
+
+impl<P: Planned> Domain<P> {
+    /// A domain of `resources`, whose starts are indexed over `planned`; later starts are found too, only not as fast, and
+    /// nothing starts before. O(r log n) for r resources of n reservations, some hundred searches of each plan.
+    ///
+    /// # Panics
+    /// If two resources have the same id.
+    pub fn new(planned: Interval, mut resources: Vec<(Resource, P)>) -> Self {
+        resources.sort_by_key(|(r, _)| (std::cmp::Reverse(r.rate), r.price, r.id));
+        let (resources, plans): (Vec<_>, Vec<_>) = resources.into_iter().unzip();
+        let numbers: BTreeMap<_, _> = resources.iter().enumerate().map(|(n, r)| (r.id, n)).collect();
+        assert_eq!(
+            numbers.len(),
+            resources.len(),
+            "resources of a domain have distinct ids"
+        );
+        let mut kinds = Vec::new();
+        let mut first = 0;
+        for alike in resources.chunk_by(|a, b| (a.rate, a.price) == (b.rate, b.price)) {
+            kinds.push(Kind {
+                rate: alike[0].rate,
+                price: alike[0].price,
+                members: first..first + alike.len(),
+            });
+            first += alike.len();
+        }
+        let mut cheapest: Vec<usize> = (0..kinds.len()).collect();
+        cheapest.sort_by(|a, b| {
+            let (a, b) = (&kinds[*a], &kinds[*b]);
+            // Price over rate, compared across without division.
+            let cost = |k: &Kind, other: &Kind| u64::from(k.price) * u64::from(other.rate.millionths());
+            cost(a, b).cmp(&cost(b, a))
+        });
+        Self {
+            catalogue: Catalogue::new(&resources),
+            index: Index::new(planned, &plans),
+            resources,
+            plans,
+            numbers,
+            kinds,
+            cheapest,
+        }
+    }
+
+    /// A resource and its plan.
+    pub fn get(&self, resource: u64) -> Option<(&Resource, &P)> {
+        let number = *self.numbers.get(&resource)?;
+        Some((&self.resources[number], &self.plans[number]))
+    }
+
+    /// All resources and their plans, fastest first.
+    pub fn iter(&self) -> impl Iterator<Item = (&Resource, &P)> {
+        self.resources.iter().zip(&self.plans)
+    }
+
+    /// Changes one plan. `change` also returns the intervals in which the number of free nodes may now be another: where
+    /// it leaves one out, later decisions may overlook what became free there. O((b + 1) log n) for b stretches of the index
+    /// touched. `None` for an unknown resource.
+    pub fn change<R>(
+        &mut self,
+        resource: u64,
+        change: impl FnOnce(&mut P) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        let number = *self.numbers.get(&resource)?;
+        let (result, touched) = change(&mut self.plans[number]);
+        for interval in touched {
+            self.index.refresh(number, self.plans[number].plan(), interval);
+        }
+        Some(result)
+    }
+
+    /// Moves the planned time on so that it begins about `now`: no decision starts before, and the index reaches as far beyond
+    /// the old end. Costs nothing until a stretch of the index has passed, then some searches of each plan.
+    pub fn advance(&mut self, now: Time) {
+        self.index.advance(now, &self.plans);
+    }
+
+    /// The bytes that the index has allocated, plans apart.
+    pub fn index_bytes(&self) -> usize {
+        self.index.memory_bytes()
+    }
+}
+
+impl Domain<SlotTree> {
+    /// Takes nodes of a resource; see [`SlotTree::reserve`] and [`Domain::change`].
+    ///
+    /// # Errors
+    /// If the resource is unknown, or its plan refuses; nothing was changed then.
+    pub fn reserve(&mut self, resource: u64, slot: Interval, nodes: u32) -> Result<(), DomainError> {
+        self.change(resource, |plan| (plan.reserve(slot, nodes), vec![slot]))
+            .ok_or(DomainError::Unknown)?
+            .map_err(DomainError::Slot)
+    }
+
+    /// Gives nodes of a resource back; see [`SlotTree::release`] and [`Domain::change`].
+    ///
+    /// # Errors
+    /// If the resource is unknown, or its plan refuses; nothing was changed then.
+    pub fn release(&mut self, resource: u64, slot: Interval, nodes: u32) -> Result<(), DomainError> {
+        self.change(resource, |plan| (plan.release(slot, nodes), vec![slot]))
+            .ok_or(DomainError::Unknown)?
+            .map_err(DomainError::Slot)
+    }
+}

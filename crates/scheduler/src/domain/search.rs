@@ -1,0 +1,286 @@
+//! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
+
+use super::{Candidate, Domain, Kind, Objective, Planned, Rank, Resource, Task, bits};
+use crate::rate::Rate;
+use crate::refusal::Reason;
+use crate::time::{Interval, Seconds};
+use std::ops::RangeInclusive;
+
+/// A decision on its way.
+struct Decision<'a, E> {
+    task: &'a Task,
+    objective: Objective,
+    estimate: E,
+    /// Where it may lie: the task's window, not before now.
+    window: Interval,
+    /// Resources that match and were not asked yet.
+    open: Vec<u64>,
+    best: Option<Candidate>,
+}
+
+impl<P: Planned> Domain<P> {
+    /// The best placement of all that are free, by rate alone.
+    ///
+    /// # Errors
+    /// As [`Domain::decide_with`].
+    pub fn decide(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
+        self.decide_with(task, objective, |_| Some(0))
+    }
+
+    /// The best placement of all that are free. `estimate` tells how many seconds the task takes on a resource, if it may run
+    /// there at all; it is asked only about resources that have a gap, and less than the rate allows counts as what the rate
+    /// allows. The answer is that of a scan of all resources; ties go to the lower id.
+    ///
+    /// O((v + s) log n) for v plans searched, of which there is little more than one where much is free, plus a pass over the bits
+    /// of the s stretches of the index that the window meets up to the answer.
+    ///
+    /// # Errors
+    /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
+    /// too short for all that match, else `NoCapacityInWindow`.
+    pub fn decide_with(
+        &self,
+        task: &Task,
+        objective: Objective,
+        estimate: impl FnMut(&Resource) -> Option<Seconds>,
+    ) -> Result<Candidate, Reason> {
+        let mut open = self.catalogue.matching(&task.requires);
+        for id in &task.except {
+            if let Some(number) = self.numbers.get(id) {
+                bits::put(&mut open, *number, false);
+            }
+        }
+        let mut decision = Decision {
+            task,
+            objective,
+            estimate,
+            window: Interval::new(task.window.start.max(self.index.now()), task.window.end),
+            open,
+            best: None,
+        };
+        if let Some(reason) = self.impossible(&decision) {
+            return Err(reason);
+        }
+        let first = self.index.stretch(decision.window.start);
+        let last = self.index.stretch(decision.window.end - 1);
+        match objective {
+            Objective::EarliestCompletion => {
+                (first..=last).all(|stretch| self.pass(&mut decision, stretch));
+            }
+            Objective::LatestStart => {
+                (first..=last)
+                    .rev()
+                    .all(|stretch| self.pass(&mut decision, stretch));
+            }
+            Objective::Cheapest => self.by_cost(&mut decision, first..=last),
+        }
+        decision.best.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// What makes the task impossible whatever is planned. A look at each matching resource until one could take it.
+    fn impossible<E>(&self, decision: &Decision<'_, E>) -> Option<Reason> {
+        let task = decision.task;
+        if task.nodes < 1 || task.work < 1 || task.window.is_empty() {
+            return Some(Reason::WindowContradictory);
+        }
+        let mut reason = Reason::ResourceNotOffered;
+        for kind in &self.kinds {
+            let duration = kind.rate.duration(task.work);
+            let mut next = kind.members.start;
+            while let Some(number) = bits::first(next..kind.members.end, |w| decision.open[w]) {
+                next = number + 1;
+                if self.plans[number].plan().capacity() < task.nodes {
+                    if reason == Reason::ResourceNotOffered {
+                        reason = Reason::SizeExceedsCapacity;
+                    }
+                } else if decision.window.duration() >= duration {
+                    return None;
+                } else if task.window.duration() >= duration {
+                    reason = Reason::WindowInThePast;
+                } else if reason != Reason::WindowInThePast {
+                    reason = Reason::WindowContradictory;
+                }
+            }
+        }
+        Some(reason)
+    }
+
+    /// Asks those that may start in a stretch, fastest first, which is the order of what they could offer there at best.
+    /// Whether a stretch further on may still offer something better.
+    fn pass<E>(&self, decision: &mut Decision<'_, E>, stretch: usize) -> bool
+    where
+        E: FnMut(&Resource) -> Option<Seconds>,
+    {
+        let mut hopeful = decision.best.is_none();
+        for kind in &self.kinds {
+            let Some(bound) = decision.bound(kind, self.index.seconds(stretch)) else {
+                continue;
+            };
+            if decision.hopeless(bound) {
+                break;
+            }
+            hopeful = true;
+            self.ask(decision, kind, bound, stretch);
+        }
+        hopeful
+    }
+
+    /// Asks the kinds in the order of their cost of work, each from the first stretch on.
+    fn by_cost<E>(&self, decision: &mut Decision<'_, E>, stretches: RangeInclusive<usize>)
+    where
+        E: FnMut(&Resource) -> Option<Seconds>,
+    {
+        for kind in self.cheapest.iter().map(|kind| &self.kinds[*kind]) {
+            let least = decision.least_cost(kind);
+            if decision.best.is_some_and(|best| best.rank.objective < least) {
+                return;
+            }
+            for stretch in stretches.clone() {
+                let Some(bound) = decision.bound(kind, self.index.seconds(stretch)) else {
+                    continue;
+                };
+                if decision.hopeless(bound) {
+                    break;
+                }
+                self.ask(decision, kind, bound, stretch);
+            }
+        }
+    }
+
+    /// Asks the members of one kind that may start in a stretch, in order of their ids.
+    fn ask<E>(&self, decision: &mut Decision<'_, E>, kind: &Kind, bound: Rank, stretch: usize)
+    where
+        E: FnMut(&Resource) -> Option<Seconds>,
+    {
+        let duration = kind.rate.duration(decision.task.work);
+        let set = self.index.set(stretch, decision.task.nodes, duration);
+        let mut next = kind.members.start;
+        while let Some(number) = bits::first(next..kind.members.end, |word| {
+            decision.open[word] & set.map_or(u64::MAX, |set| set[word])
+        }) {
+            next = number + 1;
+            let bound = Rank {
+                resource: self.resources[number].id,
+                ..bound
+            };
+            if decision.best.is_some_and(|best| bound >= best.rank) {
+                return;
+            }
+            bits::put(&mut decision.open, number, false);
+            self.search(decision, number, duration);
+        }
+    }
+
+    /// Searches one plan for something better than the best so far.
+    fn search<E>(&self, decision: &mut Decision<'_, E>, number: usize, least: Seconds)
+    where
+        E: FnMut(&Resource) -> Option<Seconds>,
+    {
+        let (resource, plan) = (&self.resources[number], self.plans[number].plan());
+        let window = decision.better(resource, least);
+        let fit = |duration| match decision.objective {
+            Objective::LatestStart => plan.latest_fit(decision.task.nodes, duration, window),
+            _ => plan.earliest_fit(decision.task.nodes, duration, window),
+        };
+        let Some(start) = fit(least) else { return };
+        let Some(estimate) = (decision.estimate)(resource) else {
+            return;
+        };
+        let (start, duration) = if estimate <= least {
+            (Some(start), least)
+        } else {
+            (fit(estimate), estimate)
+        };
+        let Some(start) = start else { return };
+        let candidate = candidate(
+            decision.objective,
+            decision.task,
+            resource,
+            Interval::of(start, duration),
+        );
+        if decision.best.is_none_or(|best| candidate.rank < best.rank) {
+            decision.best = Some(candidate);
+        }
+    }
+}
+
+/// A placement with its rank.
+pub(super) fn candidate(objective: Objective, task: &Task, resource: &Resource, slot: Interval) -> Candidate {
+    let cost = cost(resource.price, task.nodes, slot.duration());
+    let objective = match objective {
+        Objective::EarliestCompletion => i128::from(slot.end.seconds()),
+        Objective::Cheapest => cost,
+        Objective::LatestStart => -i128::from(slot.start.seconds()),
+    };
+    Candidate {
+        resource: resource.id,
+        slot,
+        cost: cost.unsigned_abs(),
+        rank: Rank {
+            objective,
+            completion: slot.end,
+            resource: resource.id,
+        },
+    }
+}
+
+/// 32 + 32 + 63 bits at most.
+fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
+    i128::from(price) * i128::from(nodes) * i128::from(duration)
+}
+
+impl<E> Decision<'_, E> {
+    /// The best rank that a member of `kind` could have if it starts in `starts`, whatever its id; `None` if it cannot.
+    fn bound(&self, kind: &Kind, starts: Interval) -> Option<Rank> {
+        let duration = kind.rate.duration(self.task.work);
+        let earliest = starts.start.max(self.window.start);
+        let latest = (starts.end - 1).min(self.window.end - duration);
+        if earliest > latest {
+            return None;
+        }
+        let completion = match self.objective {
+            Objective::LatestStart => latest + duration,
+            _ => earliest + duration,
+        };
+        let objective = match self.objective {
+            Objective::EarliestCompletion => i128::from(completion.seconds()),
+            Objective::Cheapest => cost(kind.price, self.task.nodes, duration),
+            Objective::LatestStart => -i128::from(latest.seconds()),
+        };
+        Some(Rank {
+            objective,
+            completion,
+            resource: 0,
+        })
+    }
+
+    /// Whether nothing within `bound` can beat the best so far, even with the lowest id.
+    fn hopeless(&self, bound: Rank) -> bool {
+        self.best.is_some_and(|best| {
+            (bound.objective, bound.completion) > (best.rank.objective, best.rank.completion)
+        })
+    }
+
+    /// What the work costs on `kind` before its duration is rounded up to whole seconds, which could change the order.
+    fn least_cost(&self, kind: &Kind) -> i128 {
+        let work = cost(kind.price, self.task.nodes, self.task.work);
+        let rate = i128::from(kind.rate.millionths());
+        let reference = i128::from(Rate::REFERENCE.millionths());
+        let whole = (work / rate).saturating_mul(reference);
+        whole.saturating_add(work % rate * reference / rate)
+    }
+
+    /// The part of the window in which a placement on `resource` could beat the best so far.
+    fn better(&self, resource: &Resource, least: Seconds) -> Interval {
+        let Interval { start, end } = self.window;
+        let Some(best) = self.best else {
+            return self.window;
+        };
+        let sooner = end.min(best.slot.end - i64::from(resource.id > best.resource));
+        let cheaper = cost(resource.price, self.task.nodes, least) < best.rank.objective;
+        match self.objective {
+            Objective::LatestStart => Interval::new(start.max(best.slot.start), end),
+            Objective::Cheapest if cheaper => self.window,
+            Objective::Cheapest | Objective::EarliestCompletion => Interval::new(start, sooner),
+        }
+    }
+}

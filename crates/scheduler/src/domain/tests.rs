@@ -1,0 +1,299 @@
+//! Facts about decisions, against a scan of all resources.
+
+use super::search::candidate;
+use super::{Attribute, Candidate, Domain, DomainError, Objective, Planned, Requirement, Resource, Task};
+use crate::rate::Rate;
+use crate::refusal::Reason;
+use crate::slot_tree::SlotTree;
+use crate::time::{Interval, Seconds, Time};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::collections::BTreeMap;
+
+const OBJECTIVES: [Objective; 3] = [
+    Objective::EarliestCompletion,
+    Objective::Cheapest,
+    Objective::LatestStart,
+];
+
+impl<P: Planned> Domain<P> {
+    /// The plain scan: each matching resource is searched over the whole window.
+    fn scan(
+        &self,
+        task: &Task,
+        objective: Objective,
+        now: Time,
+        estimate: impl Fn(&Resource) -> Option<Seconds>,
+    ) -> Option<Candidate> {
+        let window = Interval::new(task.window.start.max(now), task.window.end);
+        let of = |(resource, plan): (&Resource, &P)| {
+            let matching = task.requires.iter().all(|r| r.holds(&resource.attributes));
+            if !matching || task.except.contains(&resource.id) {
+                return None;
+            }
+            let duration = resource.rate.duration(task.work).max(estimate(resource)?);
+            let start = match objective {
+                Objective::LatestStart => plan.plan().latest_fit(task.nodes, duration, window)?,
+                _ => plan.plan().earliest_fit(task.nodes, duration, window)?,
+            };
+            Some(candidate(
+                objective,
+                task,
+                resource,
+                Interval::of(start, duration),
+            ))
+        };
+        self.iter().filter_map(of).min_by_key(|c| c.rank)
+    }
+
+    fn check(&self) {
+        self.index.check(&self.plans);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Take the best for an objective, as it is decided.
+    Place(Task, usize),
+    Release(usize),
+    /// Take something somewhere, if it is free.
+    Reserve(u64, Interval, u32),
+    Advance(i64),
+}
+
+fn resource(id: u64) -> impl Strategy<Value = (Resource, u32)> {
+    let rate = prop_oneof![Just(500_000), Just(1_000_000), Just(1_000_001), Just(2_000_000)];
+    (rate, 1..4_u32, 1..20_u32, 0..3_i64, any::<bool>()).prop_map(
+        move |(rate, price, capacity, memory, gpu)| {
+            let mut attributes = BTreeMap::from([("memory".into(), Attribute::Number(memory))]);
+            if gpu {
+                attributes.insert("gpu".into(), Attribute::Word("big".into()));
+            }
+            let rate = Rate::from_millionths(rate).expect("not zero");
+            let resource = Resource {
+                id,
+                rate,
+                price,
+                attributes,
+            };
+            (resource, capacity)
+        },
+    )
+}
+
+fn interval(horizon: i64, longest: i64) -> impl Strategy<Value = Interval> {
+    (0..horizon, 1..longest).prop_map(|(start, duration)| Interval::of(Time(start), duration))
+}
+
+fn task(horizon: i64) -> impl Strategy<Value = Task> {
+    let requires = prop_oneof![
+        2 => Just(vec![]),
+        1 => Just(vec![Requirement::Is("gpu".into(), Attribute::Word("big".into()))]),
+        1 => Just(vec![Requirement::AtLeast("memory".into(), 1)]),
+    ];
+    let work = prop_oneof![3 => 1..horizon / 20, 1 => 1..horizon / 4];
+    let except = proptest::collection::vec(1_000..1_100_u64, 0..3);
+    (1..20_u32, work, interval(horizon, horizon / 2), requires, except).prop_map(
+        |(nodes, work, window, requires, except)| Task {
+            nodes,
+            work,
+            window,
+            requires,
+            except,
+        },
+    )
+}
+
+fn steps(resources: u64, horizon: i64, most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (task(horizon), 0..3_usize).prop_map(|(task, objective)| Step::Place(task, objective)),
+        2 => any::<usize>().prop_map(Step::Release),
+        3 => (1_000..1_000 + resources, interval(horizon, horizon / 5), 1..20_u32)
+            .prop_map(|(id, slot, nodes)| Step::Reserve(id, slot, nodes)),
+        1 => (0..horizon / 10).prop_map(Step::Advance),
+    ];
+    proptest::collection::vec(step, 1..most)
+}
+
+fn case(
+    resources: u64,
+    horizon: i64,
+    most: usize,
+) -> impl Strategy<Value = (Vec<(Resource, u32)>, Vec<Step>)> {
+    let all: Vec<_> = (0..resources)
+        .map(|k| resource(1_000 + (k * 7) % resources))
+        .collect();
+    (all, steps(resources, horizon, most))
+}
+
+/// Seconds that an execution on a resource takes beyond what its rate says, or that it may not run there.
+fn estimate(resource: &Resource) -> Option<Seconds> {
+    (!resource.id.is_multiple_of(5)).then_some(i64::try_from(resource.id % 3).unwrap() * 9)
+}
+
+fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
+    let planned = Interval::new(Time(0), Time(horizon));
+    let plans = resources
+        .into_iter()
+        .map(|(resource, capacity)| (resource, SlotTree::new(capacity)));
+    let mut domain = Domain::new(planned, plans.collect());
+    let mut live = Vec::new();
+    let mut now = Time(0);
+    for step in steps {
+        match step {
+            Step::Place(task, chosen) => {
+                for objective in OBJECTIVES {
+                    let found = domain.decide(&task, objective);
+                    let expected = domain.scan(&task, objective, now, |_| Some(0));
+                    assert_eq!(found.ok(), expected, "{task:?} for {objective:?} at {now}");
+                    let found = domain.decide_with(&task, objective, estimate);
+                    let expected = domain.scan(&task, objective, now, estimate);
+                    assert_eq!(
+                        found.ok(),
+                        expected,
+                        "{task:?} for {objective:?} at {now} by estimate"
+                    );
+                }
+                if let Ok(best) = domain.decide(&task, OBJECTIVES[chosen]) {
+                    assert_eq!(domain.reserve(best.resource, best.slot, task.nodes), Ok(()));
+                    live.push((best.resource, best.slot, task.nodes));
+                }
+            }
+            Step::Release(number) if !live.is_empty() => {
+                let (id, slot, nodes) = live.swap_remove(number % live.len());
+                assert_eq!(domain.release(id, slot, nodes), Ok(()));
+            }
+            Step::Release(_) => {}
+            Step::Reserve(id, slot, nodes) => {
+                if domain.reserve(id, slot, nodes).is_ok() {
+                    live.push((id, slot, nodes));
+                }
+            }
+            Step::Advance(seconds) => {
+                now = now + seconds;
+                domain.advance(now);
+            }
+        }
+    }
+    domain.check();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1_000,
+        rng_seed: RngSeed::Fixed(6),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_decision_is_that_of_a_plain_scan((resources, steps) in case(5, 400, 40)) {
+        play(resources, steps, 400);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 20,
+        rng_seed: RngSeed::Fixed(7),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn and_over_days_among_more_resources((resources, steps) in case(80, 400_000, 250)) {
+        play(resources, steps, 400_000);
+    }
+}
+
+fn plain(id: u64, capacity: u32) -> (Resource, SlotTree) {
+    let resource = Resource {
+        id,
+        rate: Rate::REFERENCE,
+        price: 1,
+        attributes: BTreeMap::from([("arch".into(), Attribute::Word("x86".into()))]),
+    };
+    (resource, SlotTree::new(capacity))
+}
+
+#[test]
+fn a_refusal_says_why() {
+    let planned = Interval::new(Time(0), Time(1_000));
+    let mut domain = Domain::new(planned, vec![plain(3, 4), plain(2, 8)]);
+    domain.advance(Time(100));
+    let task = Task {
+        nodes: 8,
+        work: 50,
+        window: Interval::new(Time(200), Time(260)),
+        requires: vec![],
+        except: vec![],
+    };
+    let decide = |domain: &Domain<SlotTree>, task: &Task| {
+        domain.decide(task, Objective::default()).map(|c| c.resource)
+    };
+    assert_eq!(decide(&domain, &task), Ok(2));
+    let other = Requirement::Is("arch".into(), Attribute::Word("arm".into()));
+    let cases = [
+        (
+            Task {
+                requires: vec![other],
+                ..task.clone()
+            },
+            Reason::ResourceNotOffered,
+        ),
+        (
+            Task {
+                except: vec![2, 3],
+                ..task.clone()
+            },
+            Reason::ResourceNotOffered,
+        ),
+        (
+            Task {
+                nodes: 9,
+                ..task.clone()
+            },
+            Reason::SizeExceedsCapacity,
+        ),
+        (
+            Task {
+                work: 61,
+                ..task.clone()
+            },
+            Reason::WindowContradictory,
+        ),
+        (
+            Task {
+                window: Interval::new(Time(60), Time(149)),
+                ..task.clone()
+            },
+            Reason::WindowInThePast,
+        ),
+    ];
+    for (task, reason) in cases {
+        assert_eq!(decide(&domain, &task), Err(reason), "{task:?}");
+    }
+    assert_eq!(domain.reserve(2, Interval::new(Time(205), Time(255)), 1), Ok(()));
+    assert_eq!(decide(&domain, &task), Err(Reason::NoCapacityInWindow));
+    assert_eq!(domain.reserve(7, planned, 1), Err(DomainError::Unknown));
+}
+
+#[test]
+fn a_tie_goes_to_the_lower_id() {
+    let planned = Interval::new(Time(0), Time(1_000));
+    let domain = Domain::new(planned, vec![plain(9, 4), plain(2, 4), plain(5, 4)]);
+    let task = Task {
+        nodes: 1,
+        work: 10,
+        window: planned,
+        requires: vec![],
+        except: vec![],
+    };
+    for objective in OBJECTIVES {
+        assert_eq!(
+            domain.decide(&task, objective).map(|c| c.resource),
+            Ok(2),
+            "{objective:?}"
+        );
+    }
+}
