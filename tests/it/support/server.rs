@@ -159,8 +159,8 @@ impl Server {
         );
     }
 
+    /// Reads where the service listens from what this start has printed, and asks there until it is ready.
     fn wait_until_ready(&mut self) {
-        // A restarted service writes on in the same log: what it says of itself is the last of its kind there.
         let mut address = None;
         let ready = poll_until(DEADLINE, || {
             address = fs::read_to_string(self.folder.path().join("output"))
