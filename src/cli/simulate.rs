@@ -93,7 +93,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let starts = |name: &str| line.starts(name);
     let reports = run_all(&experiments, &setup, filter, &options.out, &starts)
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    line.clear();
+    ProgressLine::clear();
     for report in &reports {
         for finding in &report.findings {
             println!(
@@ -155,7 +155,7 @@ impl ProgressLine {
         }
     }
 
-    fn clear(&self) {
+    fn clear() {
         if stderr().is_terminal() {
             let _ = write!(stderr(), "\r\x1b[K");
         }
