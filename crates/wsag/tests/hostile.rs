@@ -15,8 +15,8 @@ use wsag::constraints::CompiledTemplate;
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Violation, read, rules};
 
-/// Far above what any document may take, and far below what an attack would.
-const TIME_MAX: Duration = Duration::from_millis(500);
+/// Far above what any document may take on a machine that is busy with other tests, and far below what an attack would.
+const TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Takes a document in as the service does. True where nothing is wrong with it.
 fn take_in(bytes: &[u8], template: &CompiledTemplate) -> bool {
