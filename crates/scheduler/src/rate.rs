@@ -29,6 +29,10 @@ impl Rate {
     /// The whole seconds that `work` (seconds at the reference rate) takes, rounded up: a reservation must hold all of
     /// it. At most `i64::MAX`.
     pub fn duration(self, work: Seconds) -> Seconds {
+        // All but absurd work fits the arithmetic of the machine, which is several times faster.
+        if let Some(millionths) = work.checked_mul(i64::from(Self::REFERENCE.0)) {
+            return -(-millionths).div_euclid(i64::from(self.0));
+        }
         let millionths = i128::from(work) * i128::from(Self::REFERENCE.0);
         let seconds = -(-millionths).div_euclid(i128::from(self.0));
         // Only a product beyond i64 does not fit, and then no window holds it either.
@@ -59,6 +63,7 @@ mod tests {
         assert_eq!(third.duration(333_333), 1_000_000);
         assert_eq!(Rate::from_millionths(2_000_000).unwrap().duration(3), 2);
         assert_eq!(Rate::REFERENCE.duration(7), 7);
+        assert_eq!(Rate::REFERENCE.duration(i64::MAX), i64::MAX);
         assert_eq!(Rate::from_millionths(1).unwrap().duration(i64::MAX), i64::MAX);
         assert_eq!(Rate::from_millionths(0), None);
     }

@@ -18,6 +18,9 @@ const STRETCHES: usize = 256;
 /// The durations of the classes, in seconds, least first. The first is the shortest there is, so that each request has a class.
 const DURATIONS: [Seconds; 4] = [1, 3_600, 4 * 3_600, 12 * 3_600];
 
+/// So many new stretches are cheaper to find in a walk of the whole plan than by searching it for each.
+const SWEEP_FROM: usize = 8;
+
 /// The class of a duration of at least 1 s: the longest that is not longer.
 fn duration_class(duration: Seconds) -> usize {
     DURATIONS.partition_point(|d| *d <= duration).saturating_sub(1)
@@ -144,20 +147,64 @@ impl Index {
         self.fill(plans);
     }
 
+    /// Adds stretches at the end up to the full number.
     fn fill<P: Planned>(&mut self, plans: &[P]) {
-        while self.stretches.len() < STRETCHES {
-            self.stretches.push_back(Stretch {
-                sets: vec![0; DURATIONS.len() * self.sizes * bits::words(self.resources)],
-                levels: vec![0; DURATIONS.len() * self.resources],
-            });
-            let stretch = self.stretches.len() - 1;
-            for class in 0..DURATIONS.len() {
-                for (number, plan) in plans.iter().enumerate() {
+        let old = self.stretches.len();
+        let empty = Stretch {
+            sets: vec![0; DURATIONS.len() * self.sizes * bits::words(self.resources)],
+            levels: vec![0; DURATIONS.len() * self.resources],
+        };
+        self.stretches.resize(STRETCHES, empty);
+        for (number, plan) in plans.iter().map(Planned::plan).enumerate() {
+            if STRETCHES - old > SWEEP_FROM {
+                self.sweep(old, number, plan);
+                continue;
+            }
+            for stretch in old..STRETCHES {
+                for class in 0..DURATIONS.len() {
                     // Most often the resource is as free as in the stretch before.
                     let hint = self.level(stretch.saturating_sub(1), class, number);
-                    self.settle(stretch, class, number, plan.plan(), hint);
+                    self.settle(stretch, class, number, plan, hint);
                 }
             }
+        }
+    }
+
+    /// Finds the levels of a resource in the stretches from `first` on, which are new, in one walk of its plan a size class.
+    fn sweep(&mut self, first: usize, number: usize, plan: &SlotTree) {
+        let steps: Vec<(Time, u32)> = plan.steps().collect();
+        let begin = self.seconds(first).start;
+        for class in 0..self.sizes {
+            let mut ends = steps.iter().map(|(t, _)| *t).skip(1).chain([Time::MAX]);
+            for run in steps.chunk_by(|a, b| (a.1 >= size(class)) == (b.1 >= size(class))) {
+                let end = ends.nth(run.len() - 1).unwrap_or(Time::MAX);
+                let (start, free) = run[0];
+                if free < size(class) {
+                    continue;
+                }
+                for (long, duration) in DURATIONS.into_iter().enumerate() {
+                    let last = end - duration;
+                    if last < start.max(begin) {
+                        break;
+                    }
+                    let touched = self.stretch(start).max(first)..=self.stretch(last).min(STRETCHES - 1);
+                    for stretch in touched {
+                        self.raise(stretch, long, class, number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the next size class to those that a resource can start.
+    fn raise(&mut self, stretch: usize, class: usize, size: usize, number: usize) {
+        let Stretch { sets, levels } = &mut self.stretches[stretch];
+        let level = &mut levels[class * self.resources + number];
+        if usize::from(*level) == size {
+            *level += 1;
+            let words = bits::words(self.resources);
+            let from = (class * self.sizes + size) * words;
+            bits::put(&mut sets[from..from + words], number, true);
         }
     }
 

@@ -5,7 +5,7 @@
 //! * *matching* is an intersection of bit sets, one for each value of an attribute;
 //! * *bounds before searches*: resources of the same rate and price form a kind, kinds are tried in the order of what they
 //!   could offer at best, and it ends as soon as none can beat what was found;
-//! * an *index* over time ([`index`]) knows in which stretches of time a resource could start a request of about that size
+//! * an *index* over time (`index`) knows in which stretches of time a resource could start a request of about that size
 //!   and duration, so that those that could not are passed over 64 at a time.
 //!
 //! The answer is the one that a scan of all resources would give; ties go to the lower id. Durations are estimated only where

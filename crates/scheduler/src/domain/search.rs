@@ -166,20 +166,26 @@ impl<P: Planned> Domain<P> {
                 return;
             }
             bits::put(&mut decision.open, number, false);
-            self.search(decision, number, duration);
+            self.search(decision, number, duration, stretch);
         }
     }
 
-    /// Searches one plan for something better than the best so far.
-    fn search<E>(&self, decision: &mut Decision<'_, E>, number: usize, least: Seconds)
+    /// Searches one plan for something better than the best so far. By the index nothing starts there on the near side of the
+    /// stretch where it is asked.
+    fn search<E>(&self, decision: &mut Decision<'_, E>, number: usize, least: Seconds, stretch: usize)
     where
         E: FnMut(&Resource) -> Option<Seconds>,
     {
         let (resource, plan) = (&self.resources[number], self.plans[number].plan());
-        let window = decision.better(resource, least);
+        let starts = self.index.seconds(stretch);
+        let Interval { start, end } = decision.better(resource, least);
+        let nodes = decision.task.nodes;
         let fit = |duration| match decision.objective {
-            Objective::LatestStart => plan.latest_fit(decision.task.nodes, duration, window),
-            _ => plan.earliest_fit(decision.task.nodes, duration, window),
+            Objective::LatestStart => {
+                let last = starts.end + (duration - 1);
+                plan.latest_fit(nodes, duration, Interval::new(start, end.min(last)))
+            }
+            _ => plan.earliest_fit(nodes, duration, Interval::new(start.max(starts.start), end)),
         };
         let Some(start) = fit(least) else { return };
         let Some(estimate) = (decision.estimate)(resource) else {
