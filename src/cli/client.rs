@@ -19,12 +19,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Server {
     /// Address of the service.
     #[arg(
-        long,
+        long = "server",
         env = "BESPEAK_SERVER",
         default_value = "http://127.0.0.1:8080",
         value_name = "URL"
     )]
-    url: String,
+    address: String,
     /// API key. [default: the local service's, from `DATA_DIR/operator.key`]
     #[arg(long, env = "BESPEAK_KEY", value_name = "KEY", hide_env_values = true)]
     key: Option<String>,
@@ -46,7 +46,7 @@ impl Server {
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
         let bytes = self.send(self.request(Method::GET, path)?).await?;
         serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.url))
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
     }
 
@@ -63,7 +63,7 @@ impl Server {
             .body(document);
         let bytes = self.send(request).await?;
         serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.url))
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
     }
 
@@ -79,7 +79,7 @@ impl Server {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|why| Failure::Unavailable(why.to_string()))?;
-        let url = format!("{}{path}", self.url.trim_end_matches('/'));
+        let url = format!("{}{path}", self.address.trim_end_matches('/'));
         Ok(client
             .request(method, url)
             .bearer_auth(key.trim())
@@ -101,7 +101,7 @@ impl Server {
             let cause = std::error::Error::source(&why).map_or_else(|| why.to_string(), ToString::to_string);
             Failure::Unavailable(format!(
                 "cannot reach {}: {cause}; is the service running?",
-                self.url
+                self.address
             ))
         };
         let response = request.send().await.map_err(unreachable)?;

@@ -66,6 +66,11 @@ fn a_command_that_cannot_be_carried_out_says_why_by_its_exit_status() {
             (2, &["offer", "no-such-file.xml"], "no-such-file.xml"),
             (2, &["show", "no-id"], "no-id"),
             (2, &["no-such-command"], "no-such-command"),
+            (
+                3,
+                &["agreements", "--server", "http://127.0.0.1:1"],
+                "127.0.0.1:1",
+            ),
             (4, &["agreements", "--key", "wrong"], ""),
         ] {
             let (code, errors) = fails(&server.run(arguments));
