@@ -44,12 +44,17 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&all);
         return Ok(());
     }
-    println!(
+    say!(
         "{:<36} {:<12} {:<11} {:>5} {:<20} {:<20} NAME",
-        "ID", "STATE", "SERVICE", "NODES", "START", "END"
+        "ID",
+        "STATE",
+        "SERVICE",
+        "NODES",
+        "START",
+        "END"
     );
     for of in agreements {
-        println!(
+        say!(
             "{:<36} {:<12} {:<11} {:>5} {:<20} {:<20} {}",
             of.id,
             of.state,

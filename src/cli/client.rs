@@ -200,11 +200,11 @@ pub(super) fn print_agreement(view: &AgreementView) {
         lines.push(("guarantee", format!("{} {}", guarantee.name, guarantee.state)));
     }
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
-        println!("{name:<10} {value}");
+        say!("{name:<10} {value}");
     }
 }
 
 /// A value as JSON.
 pub(super) fn print_json(value: &Value) {
-    println!("{value:#}");
+    say!("{value:#}");
 }

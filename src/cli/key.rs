@@ -101,7 +101,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
             if common.json {
                 print_json(&json!({ "id": id, "state": "revoked" }));
             } else {
-                println!("revoked {id}");
+                say!("revoked {id}");
             }
             Ok(())
         }
@@ -139,7 +139,7 @@ async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
         }));
     } else {
         // The key alone on standard output, so that a script can take it.
-        println!("{}", key.secret.expose());
+        say!("{}", key.secret.expose());
         eprintln!(
             "A key of {} as {}, id {}: shown this once.",
             add.party,
@@ -170,12 +170,17 @@ fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
         print_json(&Value::Array(all));
         return;
     }
-    println!(
+    say!(
         "{:<36} {:<16} {:<8} {:<7} {:<20} {:<20} LABEL",
-        "ID", "PARTY", "ROLE", "STATE", "CREATED", "EXPIRES"
+        "ID",
+        "PARTY",
+        "ROLE",
+        "STATE",
+        "CREATED",
+        "EXPIRES"
     );
     for key in keys {
-        println!(
+        say!(
             "{:<36} {:<16} {:<8} {:<7} {:<20} {:<20} {}",
             key.id,
             key.party,

@@ -1,5 +1,10 @@
 //! The command line: one file a subcommand.
 
+/// Writes a line to standard output, and ends the command when nobody reads it any more.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
+}
+
 mod agreements;
 mod bench;
 mod client;
@@ -15,6 +20,8 @@ mod terminate;
 mod verify;
 mod watch;
 
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -193,6 +200,18 @@ pub fn run() -> ExitCode {
         }
     });
     exit(result)
+}
+
+/// The line of `say!`. A reader that has seen enough, as in `bespeak agreements | head -1`, is no failure.
+fn say_line(words: Arguments<'_>) {
+    let Err(why) = writeln!(std::io::stdout(), "{words}") else {
+        return;
+    };
+    if why.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    eprintln!("bespeak: cannot write to standard output: {why}");
+    std::process::exit(3);
 }
 
 fn exit(result: Result<(), Failure>) -> ExitCode {

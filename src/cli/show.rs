@@ -28,9 +28,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         return Ok(());
     }
     print_agreement(&read(agreement)?);
-    println!();
+    say!("");
     for event in read::<TimelineView>(timeline)?.events {
-        println!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
+        say!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         return Ok(());
     }
     for template in read::<Vec<TemplateView>>(answer)? {
-        println!("{:<24} {}", template.id, template.name);
+        say!("{:<24} {}", template.id, template.name);
     }
     Ok(())
 }

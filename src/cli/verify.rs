@@ -38,10 +38,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     if options.json {
         print_json(&serde_json::json!({ "findings": findings }));
     } else if findings.is_empty() {
-        println!("nothing is wrong");
+        say!("nothing is wrong");
     } else {
         for finding in &findings {
-            println!("{finding}");
+            say!("{finding}");
         }
     }
     match findings.len() {

@@ -34,7 +34,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
                 .await?;
             let events = read::<TimelineView>(timeline)?.events;
             for event in events.iter().skip(printed) {
-                println!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
+                say!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
             }
             printed = events.len();
         }
@@ -42,7 +42,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
             if options.server.json {
                 print_json(&answer);
             } else {
-                println!();
+                say!("");
                 print_agreement(&view);
             }
             return if view.state == "Complete" {

@@ -87,6 +87,16 @@ fn a_command_that_cannot_be_carried_out_says_why_by_its_exit_status() {
     });
 }
 
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    run(async {
+        let server = Server::local();
+        let output = server.run_into_nothing(&["agreements"]);
+        assert!(output.status.success(), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+    });
+}
+
 async fn a_revoked_key_lets_nobody_in(url: String) {
     let server = Server::start(&url);
     let key = server.key_for("physics", "consumer");

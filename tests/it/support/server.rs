@@ -134,6 +134,19 @@ impl Server {
         output_of(&mut command, DEADLINE)
     }
 
+    /// The same with nobody reading the standard output any more.
+    pub(crate) fn run_into_nothing(&self, arguments: &[&str]) -> Output {
+        let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+        drop(reader);
+        command(self.folder.path(), self.database_url.as_deref())
+            .env("BESPEAK_SERVER", format!("http://{}", self.address))
+            .args(arguments)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .expect("the executable can be started")
+    }
+
     /// Makes a key for a party.
     pub(crate) fn key_for(&self, party: &str, role: &str) -> String {
         let made = self.run(&["key", "add", "--party", party, "--role", role]);
