@@ -1,13 +1,14 @@
 //! Agreements: made from offers, shown, listed and terminated.
 
 use axum::Extension;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::format::{Format, document};
+use super::path::Path;
 use super::{Api, Error, body, scope};
 use crate::access::Caller;
 use crate::negotiation::{self, AgreementView, Part};

@@ -9,6 +9,7 @@ mod error;
 mod format;
 mod health;
 mod listener;
+mod path;
 mod templates;
 
 use std::sync::Arc;

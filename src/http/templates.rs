@@ -1,9 +1,10 @@
 //! The templates that offers are made from.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 
 use super::format::Format;
+use super::path::Path;
 use super::{Api, Error};
 
 /// GET /templates: AgreementFactoryProperties.

@@ -111,6 +111,11 @@ fn what_cannot_be_served_is_told_by_its_status() {
                 StatusCode::NOT_FOUND,
             ),
             (
+                "no text",
+                client.request(Method::GET, "/agreements/%ff/state"),
+                StatusCode::NOT_FOUND,
+            ),
+            (
                 "not offered",
                 client.request(Method::POST, "/negotiations"),
                 StatusCode::NOT_FOUND,
@@ -140,6 +145,10 @@ fn what_cannot_be_served_is_told_by_its_status() {
         ] {
             let answer = client.send(request).await;
             assert_eq!(answer.status, status, "{what}: {answer:?}");
+            assert!(
+                answer.content_type().starts_with("application/xml"),
+                "{what}: a fault is expected, not {answer:?}"
+            );
         }
         // curl sends this type where none is named: `curl --data-binary @offer.xml` has to work.
         client
