@@ -15,6 +15,9 @@ use super::{Error, Negotiation};
 use crate::agreement::{Guarantee, GuaranteeState, Job};
 use crate::planner::Proposal;
 
+/// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
+const NAME_LENGTH_MAX: usize = 200;
+
 /// An offer that is right: what to plan, and the window as it was asked for.
 pub(super) struct Draft {
     pub(super) proposal: Proposal,
@@ -67,6 +70,7 @@ impl Negotiation {
             now,
             found,
         };
+        check.name();
         check.context();
         let described = check.terms();
         let job = described.job.and_then(|definition| check.job(definition));
@@ -160,6 +164,17 @@ impl<'a> Check<'a> {
             kind: ViolationKind::NotSupported,
             message: message.to_owned(),
         });
+    }
+
+    /// The name stands in lists, pages and on terminals: one line that obeys no terminal, and not endless.
+    fn name(&mut self) {
+        let name = self.offer.name.as_deref().unwrap_or_default();
+        if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
+            let message = format!(
+                "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character"
+            );
+            self.violation(ns::WSAG, "Name", 0, message);
+        }
     }
 
     fn context(&mut self) {
@@ -383,7 +398,8 @@ impl<'a> Check<'a> {
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         let deadline = time.end.map(|end| Time(end.floor()));
-        if deadline.is_some_and(|end| end - duration < self.now) {
+        // A length that is none is a violation already, and says nothing about the window.
+        if duration > 0 && deadline.is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);

@@ -235,3 +235,26 @@ fn every_message_is_in_the_table() {
     let there: BTreeSet<String> = names("").into_iter().chain(names("negative/")).collect();
     assert_eq!(listed, there);
 }
+
+/// A name stands in every list, on every page and on terminals, whoever its agreement belongs to.
+#[test]
+fn a_name_is_one_line_of_a_bounded_length() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let named = |name: &str| file("examples/sleep.xml").replace("two-seconds", name);
+        client
+            .post("/agreements", named(&"é".repeat(200)))
+            .await
+            .created();
+        for name in [
+            "é".repeat(201),
+            "two&#10;lines".to_owned(),
+            "&#x9b;31m".to_owned(),
+        ] {
+            let answer = client.post("/agreements", named(&name)).await;
+            assert_eq!(answer.status.as_u16(), 422, "{name}: {answer:?}");
+            assert!(answer.text("Path").ends_with("/wsag:Name"), "{name}: {answer:?}");
+        }
+    });
+}
