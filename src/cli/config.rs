@@ -201,6 +201,13 @@ impl Config {
         if self.applications.is_empty() {
             return Ok(Catalogue::built_in(find_program));
         }
+        if let Some(missing) = self.applications.iter().find(|of| !of.program.is_file()) {
+            return Err(Failure::Usage(format!(
+                "configuration: application `{}`: program: expected a program of this machine, and {} is no file",
+                missing.name,
+                missing.program.display()
+            )));
+        }
         Catalogue::new(self.applications.clone())
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))
     }

@@ -34,6 +34,10 @@ const WRONG: &[(&str, &[&str])] = &[
         "[[application]]\nname = \"x\"\nprogram = \"relative\"\n",
         &["program", "absolute"],
     ),
+    (
+        "[[application]]\nname = \"x\"\nprogram = \"/no/such/program\"\n",
+        &["`x`", "program", "/no/such/program"],
+    ),
     ("[[application]]\nname = \"x\"\n", &["program"]),
     (
         "[[template]]\nfile = \"nowhere.xml\"\n",
