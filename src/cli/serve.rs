@@ -85,7 +85,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         header_timeout: config.limits.header_timeout(),
         shutdown_timeout: config.limits.shutdown_timeout(),
     };
-    let served = tokio::spawn(http::serve(listener, Arc::clone(&router), bounds, stop.clone()));
+    let mut served = tokio::spawn(http::serve(listener, Arc::clone(&router), bounds, stop.clone()));
 
     let store = Store::open(&options.store.database_url()).await?;
     let lease = store.acquire_lease().await?;
@@ -130,7 +130,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         data_dir.join("files"),
         clock.clone(),
     );
-    let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
+    let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
     let api = Api {
         negotiation: Negotiation::new(planner, store, templates, catalogue, clock, data_dir),
@@ -145,21 +145,26 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     info!(%address, "ready");
 
     let lost = tokio::select! {
-        () = told_to_stop() => false,
-        _ = &mut decided => true,
+        () = told_to_stop() => None,
+        _ = &mut decided => Some("the planner has stopped: another process decides now"),
+        // Neither ends by itself. Without the one nobody is served, without the other no job starts: whoever restarts
+        // services has to know.
+        _ = &mut served => Some("the HTTP server has stopped by itself"),
+        _ = &mut dispatched => Some("the dispatcher has stopped by itself"),
     };
     info!("stopping");
     stop.cancel();
-    let _ = served.await;
-    let _ = dispatched.await;
-    planner_stop.cancel();
-    if lost {
-        return Err(Failure::Unavailable(
-            "the planner has stopped: another process decides now".to_owned(),
-        ));
+    // Each once: a task whose end was seen above is not there to be waited for.
+    for task in [served, dispatched] {
+        if !task.is_finished() {
+            let _ = task.await;
+        }
     }
-    let _ = decided.await;
-    Ok(())
+    planner_stop.cancel();
+    if !decided.is_finished() {
+        let _ = decided.await;
+    }
+    lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
 }
 
 fn start_log(format: LogFormat) {
@@ -208,6 +213,7 @@ async fn told_to_stop() {
 fn announce(address: SocketAddr, key: &crate::access::OperatorKey, options: &StoreOptions) {
     let file = options.data_dir.join("operator.key");
     let file = file.display();
+    let pasted = quoted(&file.to_string());
     let mut text = format!("bespeak is listening on http://{address}\n");
     if key.is_new {
         let secret = key.secret.expose();
@@ -215,7 +221,7 @@ fn announce(address: SocketAddr, key: &crate::access::OperatorKey, options: &Sto
     }
     text += &format!(
         "\nTry:\n\
-         \x20 KEY=$(cat {file})\n\
+         \x20 KEY=$(cat {pasted})\n\
          \x20 curl -H \"Authorization: Bearer $KEY\" http://{address}/templates\n\
          \x20 curl -H \"Authorization: Bearer $KEY\" --data-binary @examples/sleep.xml http://{address}/agreements\n\
          \x20 curl -H \"Authorization: Bearer $KEY\" -H \"Accept: application/json\" http://{address}/agreements\n\
@@ -224,4 +230,26 @@ fn announce(address: SocketAddr, key: &crate::access::OperatorKey, options: &Sto
     // Nobody reading standard output is no reason to stop.
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
+}
+
+/// A word as a shell takes it, in quotes where it has to be.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_pasted_is_quoted_where_a_shell_would_take_it_apart() {
+        assert_eq!(quoted("bespeak-data/operator.key"), "bespeak-data/operator.key");
+        assert_eq!(quoted("a b/operator.key"), "'a b/operator.key'");
+        assert_eq!(quoted("it's; rm"), r"'it'\''s; rm'");
+    }
 }
