@@ -30,6 +30,8 @@ CREATE TABLE agreements (
     deadline_s      BIGINT NOT NULL,
     planned_start_s BIGINT NOT NULL,
     planned_end_s   BIGINT NOT NULL CHECK (planned_end_s >= planned_start_s),
+    -- 1 when the placement moves no more, else 0.
+    fixed           BIGINT NOT NULL CHECK (fixed IN (0, 1)),
     job             TEXT,
     guarantees      TEXT   NOT NULL,
     state           TEXT   NOT NULL,

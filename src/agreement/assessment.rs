@@ -104,6 +104,7 @@ mod tests {
             ready: Time(100),
             deadline: Time(200),
             placement: Interval::of(Time(100), 10),
+            fixed: false,
             job: None,
             guarantees: Vec::new(),
             state: AgreementState::Observed,

@@ -36,6 +36,8 @@ pub struct Agreement {
     pub deadline: Time,
     /// Planned start and completion. What it still occupies once its work has ended is [`Agreement::occupied`].
     pub placement: Interval,
+    /// Whether the placement moves no more inside its window.
+    pub fixed: bool,
     /// What to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
     /// The guarantee terms and their states.
@@ -147,6 +149,10 @@ pub struct Event {
 pub enum EventKind {
     /// The offer was accepted and placed.
     Accepted,
+    /// The placement moved inside its window to let another agreement in, or into time that became free.
+    Moved,
+    /// The placement moves no more: it has waited long enough under the provider's policy.
+    Fixed,
     /// The slot began and, where there is one, the job was handed to the executor.
     Started,
     /// The work ended.
@@ -164,6 +170,8 @@ impl EventKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
+            Self::Moved => "moved",
+            Self::Fixed => "fixed",
             Self::Started => "started",
             Self::Ended => "ended",
             Self::Assessed => "assessed",
@@ -176,6 +184,8 @@ impl EventKind {
     pub fn from_word(word: &str) -> Option<Self> {
         [
             Self::Accepted,
+            Self::Moved,
+            Self::Fixed,
             Self::Started,
             Self::Ended,
             Self::Assessed,

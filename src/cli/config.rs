@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
 use super::Failure;
@@ -12,6 +13,8 @@ use crate::planner;
 
 /// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
 const CAPACITY_MAX: u32 = 1_000_000;
+/// Alternatives further away than this are no alternatives.
+const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
 
@@ -25,6 +28,8 @@ pub(super) struct Config {
     /// The address by which clients know the service.
     #[serde(default)]
     pub(super) public_address: Option<String>,
+    #[serde(default)]
+    scheduling: Scheduling,
     #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default, rename = "resource")]
@@ -51,6 +56,73 @@ struct Resource {
 #[serde(deny_unknown_fields)]
 struct Template {
     file: PathBuf,
+}
+
+/// How offers are placed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Scheduling {
+    /// The order in which waiting agreements are placed when others come.
+    order: OrderName,
+    /// After which percentage of its wait an agreement moves no more; none for never.
+    fix_after_percent: Option<u32>,
+    /// How far outside the window alternatives may lie, in percent of the duration.
+    alternatives_percent: u32,
+    /// Whether idle moments are used to place what waits earlier.
+    improve: bool,
+}
+
+/// The orders that a provider can choose.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OrderName {
+    Fifo,
+    Bjf,
+    Lff,
+    Edf,
+    Mdf,
+    Brf,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self {
+            order: OrderName::Edf,
+            fix_after_percent: None,
+            alternatives_percent: 100,
+            improve: true,
+        }
+    }
+}
+
+impl Scheduling {
+    fn check(&self) -> Result<(), String> {
+        if let Some(percent) = self.fix_after_percent
+            && percent > 100
+        {
+            return Err(format!(
+                "scheduling.fix_after_percent: expected 0 to 100, or none for never, found {percent}"
+            ));
+        }
+        if self.alternatives_percent > ALTERNATIVES_PERCENT_MAX {
+            return Err(format!(
+                "scheduling.alternatives_percent: expected 0 to {ALTERNATIVES_PERCENT_MAX}, found {}",
+                self.alternatives_percent
+            ));
+        }
+        Ok(())
+    }
+
+    fn order(&self) -> Order {
+        match self.order {
+            OrderName::Fifo => Order::Fifo,
+            OrderName::Bjf => Order::Bjf,
+            OrderName::Lff => Order::Lff,
+            OrderName::Edf => Order::Edf,
+            OrderName::Mdf => Order::Mdf,
+            OrderName::Brf => Order::Brf,
+        }
+    }
 }
 
 /// What the service accepts from the network. Every one has a default that suits a service on the open network.
@@ -132,6 +204,7 @@ impl Config {
                 "public_address: expected http://… or https://…, found {address:?}"
             ));
         }
+        self.scheduling.check()?;
         self.limits.check()?;
         for (index, resource) in self.resources.iter().enumerate() {
             let Resource { name, kind, nodes } = resource;
@@ -190,6 +263,10 @@ impl Config {
         planner::Settings {
             resources,
             horizon: i64::from(days) * 86_400,
+            order: self.scheduling.order(),
+            fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
+            alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
+            improve: self.scheduling.improve,
         }
     }
 

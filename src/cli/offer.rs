@@ -36,6 +36,15 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&answer);
         return Ok(());
     }
+    for other in answer["moved"].as_array().into_iter().flatten() {
+        let text = |key: &str| other[key].as_str().unwrap_or_default().to_owned();
+        println!(
+            "{:<10} {} now starts {}",
+            "moved",
+            text("id"),
+            text("plannedStart")
+        );
+    }
     print_agreement(&read(answer)?);
     Ok(())
 }

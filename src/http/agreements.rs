@@ -37,13 +37,17 @@ pub(super) async fn create(
     let key = idempotency_key(request.headers())?;
     let base = base_address(&api, request.headers());
     let offer = body::xml(&api, request).await?;
-    let view = api.negotiation.create(&caller.party, offer, key).await?;
-    let address = view.address(&base);
+    let accepted = api.negotiation.create(&caller.party, offer, key).await?;
     let body = match format {
-        Format::Xml => document(negotiation::created(&address)),
-        _ => axum::Json(&view).into_response(),
+        Format::Xml => document(negotiation::created(&accepted, &base)),
+        _ => axum::Json(&accepted).into_response(),
     };
-    Ok((StatusCode::CREATED, [(header::LOCATION, view.path())], body).into_response())
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, accepted.agreement.path())],
+        body,
+    )
+        .into_response())
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.

@@ -5,7 +5,7 @@ use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message};
 
 use super::offer::Draft;
-use super::{AgreementView, Error, Negotiation, RefusalView, Scope};
+use super::{AcceptedView, Error, Negotiation, RefusalView, Scope};
 use crate::planner;
 use crate::store::{Idempotent, hex};
 
@@ -21,7 +21,7 @@ impl Negotiation {
         party: &str,
         body: Vec<u8>,
         idempotency_key: Option<String>,
-    ) -> Result<AgreementView, Error> {
+    ) -> Result<AcceptedView, Error> {
         let (of, hash) = (party.to_owned(), hex(&Sha256::digest(&body)));
         let Draft { mut proposal, window } = self.reading(move |this| this.read_offer(&body, &of)).await??;
         proposal.idempotency = idempotency_key.map(|key| Idempotent {
@@ -32,11 +32,16 @@ impl Negotiation {
             created: self.clock.micros(),
         });
         match self.planner.place(proposal).await {
-            Ok(agreement) => Ok(AgreementView::of(&agreement)),
+            Ok(accepted) => Ok(AcceptedView::of(&accepted)),
             Err(planner::Error::Refused(refusal)) => Err(Error::Refused(RefusalView::of(&refusal, window))),
             Err(planner::Error::Repeated(earlier)) if earlier.request_hash == hash => {
-                self.visible(&Scope::Party(party.to_owned()), earlier.agreement)
-                    .await
+                let agreement = self
+                    .visible(&Scope::Party(party.to_owned()), earlier.agreement)
+                    .await?;
+                Ok(AcceptedView {
+                    agreement,
+                    moved: Vec::new(),
+                })
             }
             Err(planner::Error::Repeated(_)) => Err(Error::KeyReused),
             Err(why) => Err(why.into()),

@@ -4,14 +4,14 @@ use scheduler::{Reason, Time};
 use wsag::agreements::{AgreementOffer, create_agreement_response, terminate_response};
 use wsag::endpoint::EndpointReference;
 use wsag::listings::{self, AgreementList, ListedAgreement};
-use wsag::placement::Placement;
+use wsag::placement::{Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
 use wsag::time::DateTime;
 use wsag::{Document, Message};
 
 use super::list::{Page, Timeline};
-use super::{Error, Negotiation, Part, RefusalView};
+use super::{AcceptedView, Error, Negotiation, Part, RefusalView};
 use crate::agreement::{Agreement, AgreementState, GuaranteeState, Outcome, ServiceState};
 use crate::clock::Micros;
 
@@ -69,8 +69,7 @@ fn placement(agreement: &Agreement) -> Placement {
         planned_end: date_time(agreement.placement.end),
         nodes: agreement.nodes,
         confidence: None,
-        // Accepted placements do not move in this version.
-        fixed: true,
+        fixed: agreement.fixed || !agreement.is_waiting() || agreement.window() == agreement.placement,
         node_names: Vec::new(),
         started: agreement.started.map(instant),
         ended: agreement.ended.map(instant),
@@ -159,9 +158,18 @@ impl Timeline {
     }
 }
 
-/// The CreateAgreementResponse with an agreement's address.
-pub fn created(address: &str) -> String {
-    create_agreement_response(&EndpointReference::new(address))
+/// The CreateAgreementResponse with an agreement's address and the party's other agreements that moved for it.
+pub fn created(accepted: &AcceptedView, base: &str) -> String {
+    let moved: Vec<_> = accepted
+        .moved
+        .iter()
+        .map(|other| Moved {
+            agreement_id: other.id.to_string(),
+            planned_start: date_time(other.planned_start),
+            planned_end: date_time(other.planned_end),
+        })
+        .collect();
+    create_agreement_response(&EndpointReference::new(accepted.agreement.address(base)), &moved)
 }
 
 /// The TerminateResponse.

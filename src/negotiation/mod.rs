@@ -21,8 +21,8 @@ pub use show::Part;
 pub use templates::Templates;
 pub use terminate::terminate_input;
 pub use views::{
-    AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, RefusalView, TemplateView,
-    TimelineView,
+    AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MovedView,
+    RefusalView, TemplateView, TimelineView,
 };
 
 use crate::catalogue::{Catalogue, is_file_name};

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::planner::Refusal;
+use crate::planner::{Accepted, Refusal};
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -68,6 +68,32 @@ pub struct AgreementView {
     pub created: String,
     /// Counts changes; the entity tag.
     pub version: i64,
+}
+
+/// An offer that was accepted.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedView {
+    /// What it became.
+    #[serde(flatten)]
+    pub agreement: AgreementView,
+    /// The same party's other agreements that moved inside their windows to let it in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedView>,
+}
+
+/// An agreement that moved inside its window.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MovedView {
+    /// Which.
+    pub id: Uuid,
+    /// Its planned start from now on.
+    #[serde(serialize_with = "as_date_time")]
+    pub planned_start: Time,
+    /// Its planned end from now on.
+    #[serde(serialize_with = "as_date_time")]
+    pub planned_end: Time,
 }
 
 /// A guarantee term and its state.
@@ -196,6 +222,20 @@ impl AgreementView {
     }
 }
 
+impl AcceptedView {
+    pub(super) fn of(accepted: &Accepted) -> Self {
+        let moved = accepted.moved.iter().map(|other| MovedView {
+            id: other.id,
+            planned_start: other.placement.start,
+            planned_end: other.placement.end,
+        });
+        Self {
+            agreement: AgreementView::of(&accepted.agreement),
+            moved: moved.collect(),
+        }
+    }
+}
+
 impl EventView {
     pub(super) fn of(event: &Event) -> Self {
         Self {
@@ -209,24 +249,27 @@ impl EventView {
 impl RefusalView {
     /// The view of a refusal of `window`, which tells how far the nearest slots lie outside it.
     pub(super) fn of(refusal: &Refusal, window: Interval) -> Self {
-        let earlier = refusal
-            .earlier
-            .map(|slot| ("earlier", slot, window.start - slot.start));
-        let later = refusal.later.map(|slot| ("later", slot, slot.end - window.end));
-        let mut slots: Vec<_> = earlier.into_iter().chain(later).collect();
-        slots.sort_by_key(|(_, slot, outside)| (*outside, slot.start));
         Self {
             reason: refusal.reason,
             binding_constraint: refusal.binding.clone(),
-            alternatives: slots
-                .into_iter()
-                .map(|(direction, slot, outside)| AlternativeView {
-                    direction,
-                    start: slot.start,
-                    end: slot.end,
-                    deviation: ratio(outside, slot.duration()),
-                })
+            alternatives: refusal
+                .alternatives
+                .iter()
+                .map(|slot| AlternativeView::of(*slot, window))
                 .collect(),
+        }
+    }
+}
+
+impl AlternativeView {
+    /// The view of a slot outside a window, on the side that it reaches further beyond.
+    fn of(slot: Interval, window: Interval) -> Self {
+        let (before, after) = (window.start - slot.start, slot.end - window.end);
+        Self {
+            direction: if before >= after { "earlier" } else { "later" },
+            start: slot.start,
+            end: slot.end,
+            deviation: ratio(before.max(after), slot.duration()),
         }
     }
 }

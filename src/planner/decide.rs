@@ -1,17 +1,22 @@
 //! The decisions: from the plan and a command to the changes that are stored and the answer that is given. Nothing
 //! here waits or stores; the writer does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use scheduler::{Interval, Reason, Time};
+use scheduler::alternatives::Limits;
+use scheduler::{Decision, Interval, Move, Reason, Request, Time};
 use uuid::Uuid;
 
-use super::{Error, JobEnd, Plan, Proposal, Refusal, Settings};
+use super::plan::request_of;
+use super::{Accepted, Error, JobEnd, Plan, Proposal, Refusal, Settings};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, Outcome, ServiceState, assess,
 };
-use crate::clock::{Micros, second_of};
+use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
+
+/// The most alternatives that a refusal names: a list that a person can choose from.
+const ALTERNATIVES_MAX: usize = 6;
 
 /// What the idempotency keys of parties did, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
@@ -26,8 +31,8 @@ pub(super) struct Decider<'a> {
 }
 
 impl Decider<'_> {
-    /// Places an offer by first fit: on the resource where it completes first, ties to the first configured.
-    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Agreement, Error> {
+    /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
+    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Accepted, Error> {
         if let Some(request) = &proposal.idempotency {
             let key = (request.party.clone(), request.key.clone());
             if let Some(earlier) = self.remembered.get(&key) {
@@ -38,56 +43,117 @@ impl Decider<'_> {
         let window = self
             .window(&proposal, now)
             .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
-        let earliest = self
-            .plan
-            .resources
-            .iter()
-            .enumerate()
-            .filter_map(|(index, of)| {
-                let start = of.tree.earliest_fit(proposal.nodes, proposal.duration, window)?;
-                Some((start, index, of.resource.name.clone()))
-            })
-            .min();
-        let Some((start, _, resource)) = earliest else {
-            return Err(Error::Refused(Box::new(self.no_capacity(&proposal, window, now))));
+        self.fix_those_who_have_waited(now);
+        let number = self.plan.next_number();
+        let mut agreement = agreement_of(&proposal, window, self.now);
+        let request = request_of(&agreement, number);
+        let Some((resource, slot, moved)) = self.admit(&request, now) else {
+            return Err(Error::Refused(Box::new(self.no_capacity(&request, now))));
         };
-        let agreement = Agreement {
-            id: proposal.id,
-            party: proposal.party,
-            name: proposal.name,
-            template: proposal.template,
-            resource,
-            nodes: proposal.nodes,
-            duration: proposal.duration,
-            ready: window.start,
-            deadline: window.end,
-            placement: Interval::of(start, proposal.duration),
-            job: proposal.job,
-            guarantees: proposal.guarantees,
-            state: AgreementState::Observed,
-            service: ServiceState::NotReady,
-            started: None,
-            ended: None,
-            outcome: None,
-            created: self.now,
-            version: 1,
-        };
-        // The fit was found on this very plan, so the only failure left is a plan that contradicts itself.
-        self.plan
-            .insert(agreement.clone())
-            .map_err(|_| Error::Unavailable)?;
+        (agreement.resource, agreement.placement) = (resource, slot);
+        self.plan.insert(agreement.clone(), number);
         if let Some(request) = &proposal.idempotency {
-            self.remembered
-                .insert((request.party.clone(), request.key.clone()), request.clone());
+            let key = (request.party.clone(), request.key.clone());
+            self.remembered.insert(key, request.clone());
         }
-        let detail = format!("placed on {} as the first fit in its window", agreement.resource);
+        let detail = match moved.len() {
+            0 => format!("placed on {} as the first fit in its window", agreement.resource),
+            count => format!(
+                "placed on {}; {count} others moved inside their windows",
+                agreement.resource
+            ),
+        };
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
             events: vec![self.event(EventKind::Accepted, detail)],
             idempotency: proposal.idempotency,
         });
-        Ok(agreement)
+        let moved = self.moved(&moved, "to let another agreement in");
+        let own = moved
+            .into_iter()
+            .filter(|other| other.party == agreement.party)
+            .collect();
+        Ok(Accepted {
+            agreement,
+            moved: own,
+        })
+    }
+
+    /// Lets a request in on the resource where it completes first as the plans stand, ties to the first configured; on
+    /// one where others have to move only if it fits on none as it stands.
+    fn admit(&mut self, request: &Request, now: Time) -> Option<(String, Interval, Vec<Move>)> {
+        let window = request.window_at(now);
+        let mut ranked: Vec<_> = self
+            .plan
+            .resources
+            .iter()
+            .enumerate()
+            .map(|(index, of)| {
+                let start = of
+                    .schedule
+                    .tree()
+                    .earliest_fit(request.nodes, request.duration, window);
+                (start.is_none(), start, index)
+            })
+            .collect();
+        ranked.sort_unstable();
+        for (_, _, index) in ranked {
+            let of = &mut self.plan.resources[index];
+            if let Decision::Accepted { placement, moved } = of.schedule.submit(now, request) {
+                return Some((of.resource.name.clone(), placement.slot, moved));
+            }
+        }
+        None
+    }
+
+    /// Fixes the placements of those who have waited for the provider's fraction of their wait (paper 000, section
+    /// 4.2), before a newcomer is put in order.
+    fn fix_those_who_have_waited(&mut self, now: Time) {
+        let Some(fraction) = self.settings.fix_after else {
+            return;
+        };
+        let waited = |agreement: &&Agreement| {
+            let submitted = second_of(agreement.created);
+            fraction.reached(now - submitted, agreement.placement.start - submitted)
+        };
+        let due: Vec<Agreement> = self.plan.flexible().filter(waited).cloned().collect();
+        for mut agreement in due {
+            self.plan.fix(&agreement);
+            agreement.fixed = true;
+            let event = self.event(EventKind::Fixed, "its slot moves no more".to_owned());
+            self.update(agreement, vec![event]);
+        }
+    }
+
+    /// Takes over what a schedule has moved; answers with the agreements as they are now.
+    fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
+        let mut moved = Vec::with_capacity(moves.len());
+        for of in moves {
+            let Some(mut agreement) = self.plan.by_number(of.id).cloned() else {
+                continue;
+            };
+            agreement.placement = Interval::of(of.to, agreement.duration);
+            let by = of.to - of.from;
+            let direction = if by < 0 { "earlier" } else { "later" };
+            let detail = format!("{} seconds {direction}, {why}", by.abs());
+            let event = self.event(EventKind::Moved, detail);
+            moved.push(self.update(agreement, vec![event]));
+        }
+        moved
+    }
+
+    /// Places what waits anew where it can start earlier: the work of an idle moment. Left out for a resource where
+    /// more than `waiting_max` wait.
+    pub(super) fn improve(&mut self, waiting_max: usize) {
+        let now = second_of(self.now);
+        let mut moves: Vec<Move> = Vec::new();
+        for of in &mut self.plan.resources {
+            if of.schedule.waiting().count() <= waiting_max {
+                moves.extend(of.schedule.improve(now));
+            }
+        }
+        self.moved(&moves, "into time that was free");
     }
 
     /// The window that an offer asks for, from now on and within the horizon.
@@ -110,6 +176,12 @@ impl Decider<'_> {
                     proposal.nodes
                 ),
             )
+        } else if deadline > horizon || ready + proposal.duration > horizon {
+            let days = self.settings.horizon / 86_400;
+            (
+                Reason::HorizonExceeded,
+                format!("the provider plans {days} days ahead"),
+            )
         } else if deadline - proposal.duration < now {
             (
                 Reason::WindowInThePast,
@@ -120,44 +192,54 @@ impl Decider<'_> {
                 Reason::WindowContradictory,
                 "the window is shorter than the duration".to_owned(),
             )
-        } else if deadline > horizon {
-            (
-                Reason::HorizonExceeded,
-                format!("the provider plans {} days ahead", self.settings.horizon / 86_400),
-            )
         } else {
             return Ok(Interval::new(ready, deadline));
         };
         Err(Refusal {
             reason,
             binding,
-            earlier: None,
-            later: None,
+            alternatives: Vec::new(),
         })
     }
 
-    /// The refusal of an offer that no resource has room for, with the nearest slots outside its window.
-    fn no_capacity(&self, proposal: &Proposal, window: Interval, now: Time) -> Refusal {
-        let duration = proposal.duration;
+    /// The refusal of an offer that no resource has room for: the slots outside its window that it could have, others
+    /// moving for it as they would have inside, and the nearest ones that are free as the plan stands.
+    fn no_capacity(&mut self, request: &Request, now: Time) -> Refusal {
+        let duration = request.duration;
         // A slot that starts before the window's start ends before `start + duration`; one that ends after the
         // window's end starts after `end − duration`.
-        let before = Interval::new(now, window.start + duration - 1);
-        let after = Interval::new(window.end - duration + 1, now + self.settings.horizon);
-        let trees = || self.plan.resources.iter().map(|of| &of.tree);
-        let earlier = trees()
-            .filter_map(|tree| tree.latest_fit(proposal.nodes, duration, before))
-            .max();
-        let later = trees()
-            .filter_map(|tree| tree.earliest_fit(proposal.nodes, duration, after))
-            .min();
+        let before = Interval::new(now, request.ready + duration - 1);
+        let after = Interval::new(request.deadline - duration + 1, now + self.settings.horizon);
+        let limits = Limits {
+            phi_max: self.settings.alternatives_phi,
+            count_max: ALTERNATIVES_MAX,
+        };
+        let mut starts = BTreeSet::new();
+        for of in &mut self.plan.resources {
+            let found = of.schedule.alternatives(now, request, limits);
+            starts.extend(found.into_iter().map(|alternative| alternative.start));
+            let tree = of.schedule.tree();
+            starts.extend(tree.latest_fit(request.nodes, duration, before));
+            starts.extend(tree.earliest_fit(request.nodes, duration, after));
+        }
+        starts.retain(|start| *start + duration <= now + self.settings.horizon);
+        let outside = |start: &Time| {
+            let deviation = (request.ready - *start).max(*start + duration - request.deadline);
+            (deviation, *start)
+        };
+        let mut starts: Vec<Time> = starts.into_iter().collect();
+        starts.sort_unstable_by_key(outside);
+        starts.truncate(ALTERNATIVES_MAX);
         Refusal {
             reason: Reason::NoCapacityInWindow,
             binding: format!(
-                "no resource has {} nodes free for {duration} seconds anywhere in the window",
-                proposal.nodes
+                "no resource has {} nodes free for {duration} seconds anywhere in the window, whatever moves inside its own",
+                request.nodes
             ),
-            earlier: earlier.map(|start| Interval::of(start, duration)),
-            later: later.map(|start| Interval::of(start, duration)),
+            alternatives: starts
+                .into_iter()
+                .map(|start| Interval::of(start, duration))
+                .collect(),
         }
     }
 
@@ -307,11 +389,11 @@ impl Decider<'_> {
         }
     }
 
-    /// Puts a changed agreement into the plan and the batch; one that is over gives its nodes back, however it ended.
+    /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended,
+    /// and those who use what it has left free move with it.
     fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
         let release = self.plan.is_bound(agreement.id) && agreement.state.is_final();
-        self.plan.replace(agreement.clone());
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),
             events,
@@ -322,6 +404,9 @@ impl Decider<'_> {
                 end: agreement.occupied().end,
             });
         }
+        // A node whose work ended within a second is free from the next one on.
+        let moves = self.plan.replace(agreement.clone(), second_after(self.now));
+        self.moved(&moves, "into time that became free");
         agreement
     }
 
@@ -372,4 +457,30 @@ fn describe(outcome: Outcome) -> String {
 
 fn numbers(nodes: &[u32]) -> String {
     nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The agreement that an offer becomes, before it has a place.
+fn agreement_of(proposal: &Proposal, window: Interval, now: Micros) -> Agreement {
+    Agreement {
+        id: proposal.id,
+        party: proposal.party.clone(),
+        name: proposal.name.clone(),
+        template: proposal.template.clone(),
+        resource: String::new(),
+        nodes: proposal.nodes,
+        duration: proposal.duration,
+        ready: window.start,
+        deadline: window.end,
+        placement: window,
+        fixed: false,
+        job: proposal.job.clone(),
+        guarantees: proposal.guarantees.clone(),
+        state: AgreementState::Observed,
+        service: ServiceState::NotReady,
+        started: None,
+        ended: None,
+        outcome: None,
+        created: now,
+        version: 1,
+    }
 }

@@ -9,7 +9,7 @@ mod decide;
 mod plan;
 mod writer;
 
-use scheduler::{Interval, Reason, Seconds, Time};
+use scheduler::{Fraction, Interval, Order, Reason, Seconds, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 pub use plan::Plan;
 
 use crate::agreement::{Agreement, Guarantee, Job, Outcome};
-use crate::clock::{Clock, Micros};
+use crate::clock::{Clock, Micros, second_after};
 use crate::store::{self, Idempotent, Lease, Store};
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
@@ -41,6 +41,28 @@ pub struct Settings {
     pub resources: Vec<Resource>,
     /// How far ahead the provider plans, in seconds.
     pub horizon: Seconds,
+    /// The order in which waiting agreements are placed when others come.
+    pub order: Order,
+    /// After which fraction of its wait an agreement moves no more; `None` for never.
+    pub fix_after: Option<Fraction>,
+    /// How far outside the window the alternatives of a refusal may lie, as a fraction of the duration.
+    pub alternatives_phi: Fraction,
+    /// Whether idle moments are used to place what waits earlier.
+    pub improve: bool,
+}
+
+impl Settings {
+    /// Resources planned so far ahead, in order of deadlines, with placements that may move until they start.
+    pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
+        Self {
+            resources,
+            horizon,
+            order: Order::Edf,
+            fix_after: None,
+            alternatives_phi: Fraction::percent(100),
+            improve: true,
+        }
+    }
 }
 
 /// An offer as the planner sees it: already checked against its template.
@@ -72,6 +94,15 @@ pub struct Proposal {
     pub idempotency: Option<Idempotent>,
 }
 
+/// An offer that was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    /// What it became.
+    pub agreement: Agreement,
+    /// The same party's other agreements that moved inside their windows to let it in.
+    pub moved: Vec<Agreement>,
+}
+
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {binding}", reason.word())]
@@ -80,10 +111,8 @@ pub struct Refusal {
     pub reason: Reason,
     /// The constraint that binds, in words.
     pub binding: String,
-    /// The latest possible slot that starts before the window's.
-    pub earlier: Option<Interval>,
-    /// The earliest possible slot that starts after the window's.
-    pub later: Option<Interval>,
+    /// Slots outside the window that it could have, the nearest first.
+    pub alternatives: Vec<Interval>,
 }
 
 /// Why a command was not carried out.
@@ -125,7 +154,7 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 /// What the planner can be told.
 enum Command {
-    Place(Box<Proposal>, Reply<Agreement>),
+    Place(Box<Proposal>, Reply<Accepted>),
     Terminate {
         id: Uuid,
         party: Option<String>,
@@ -167,9 +196,10 @@ impl Planner {
         stop: CancellationToken,
     ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
         let plan = Plan::rebuild(
-            &settings.resources,
+            &settings,
             store.live_agreements().await?,
-            store.bindings().await?,
+            store.bindings(clock.now()).await?,
+            second_after(clock.micros()),
         )?;
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
@@ -184,12 +214,13 @@ impl Planner {
         *self.ready.borrow() && !self.commands.is_closed()
     }
 
-    /// Places an offer by first fit in its window; once this answers, the agreement is stored.
+    /// Places an offer inside its window, where accepted agreements that may still move make room for it; once this
+    /// answers, the agreement is stored, and every move with it.
     ///
     /// # Errors
     /// [`Error::Refused`] where there is no place, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn place(&self, proposal: Proposal) -> Result<Agreement, Error> {
+    pub async fn place(&self, proposal: Proposal) -> Result<Accepted, Error> {
         self.ask(|reply| Command::Place(Box::new(proposal), reply)).await
     }
 

@@ -2,20 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Interval, Seconds, SlotTree, Time};
+use scheduler::{Move, Request, Schedule, Time};
 use uuid::Uuid;
 
-use super::{Resource, StartError};
+use super::{Resource, Settings, StartError};
 use crate::agreement::{Agreement, ServiceState};
+use crate::clock::second_of;
 use crate::store::Binding;
-
-/// How much of the past the trees keep: dropping it piece by piece at every decision would cost more than it saves.
-const KEPT: Seconds = 24 * 3_600;
 
 /// One resource's share of the plan.
 pub(super) struct ResourcePlan {
     pub(super) resource: Resource,
-    pub(super) tree: SlotTree,
+    pub(super) schedule: Schedule,
     /// Until when each node is bound, by its number.
     bound_until: BTreeMap<u32, Time>,
 }
@@ -24,42 +22,52 @@ pub(super) struct ResourcePlan {
 pub struct Plan {
     pub(super) resources: Vec<ResourcePlan>,
     live: HashMap<Uuid, Agreement>,
+    /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
+    numbers: HashMap<Uuid, u64>,
+    by_number: BTreeMap<u64, Uuid>,
     /// When the planner has something to do for an agreement: its slot begins, or ends with nothing running in it.
     due: BTreeSet<(Time, Uuid)>,
     /// The nodes that each begun agreement has been given.
     bound: HashMap<Uuid, Vec<u32>>,
-    /// The trees hold nothing before this instant.
-    forgotten: Time,
 }
 
 impl Plan {
-    /// The plan that a set of live agreements makes. O(n log n).
+    /// The plan that a set of live agreements makes, given by rising id, for decisions from `now` on. O(n log n).
+    ///
+    /// `now` is best the next full second: an agreement that ended within this one is not among the live ones any more,
+    /// and has its nodes until the second is over.
     ///
     /// # Errors
     /// [`StartError::Inconsistent`] when an agreement names a resource that is not configured, or does not fit on it.
     pub fn rebuild(
-        resources: &[Resource],
+        settings: &Settings,
         agreements: Vec<Agreement>,
         bindings: Vec<Binding>,
+        now: Time,
     ) -> Result<Self, StartError> {
         let mut plan = Self {
-            resources: resources
+            resources: settings
+                .resources
                 .iter()
                 .map(|resource| ResourcePlan {
                     resource: resource.clone(),
-                    tree: SlotTree::new(resource.capacity),
+                    schedule: Schedule::new(resource.capacity, settings.order),
                     bound_until: BTreeMap::new(),
                 })
                 .collect(),
             live: HashMap::with_capacity(agreements.len()),
+            numbers: HashMap::with_capacity(agreements.len()),
+            by_number: BTreeMap::new(),
             due: BTreeSet::new(),
             bound: HashMap::new(),
-            forgotten: Time::MIN,
         };
         for agreement in agreements {
             let id = agreement.id;
-            plan.insert(agreement)
+            plan.restore(agreement)
                 .map_err(|why| StartError::Inconsistent(format!("agreement {id} {why}")))?;
+        }
+        for of in &mut plan.resources {
+            of.schedule.advance(now);
         }
         for binding in bindings {
             if let Some(of) = plan.resource_mut(&binding.resource) {
@@ -73,29 +81,39 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Takes an agreement into the plan; says why when it has no room.
-    pub(super) fn insert(&mut self, agreement: Agreement) -> Result<(), String> {
-        let Some(of) = self.resource_mut(&agreement.resource) else {
+    /// Takes back an agreement with the placement that it has; says why when it has no room.
+    fn restore(&mut self, agreement: Agreement) -> Result<(), String> {
+        let number = self.next_number();
+        let (name, nodes, slot) = (agreement.resource.clone(), agreement.nodes, agreement.placement);
+        let Some(of) = self.resource_mut(&name) else {
             return Err(format!(
-                "is placed on the resource \"{}\", which is not configured",
-                agreement.resource
+                "is placed on the resource \"{name}\", which is not configured"
             ));
         };
-        of.tree
-            .reserve(agreement.occupied(), agreement.nodes)
-            .map_err(|_| {
-                format!(
-                    "needs {} nodes of \"{}\" in {}, more than are free",
-                    agreement.nodes,
-                    agreement.resource,
-                    agreement.occupied()
-                )
-            })?;
+        let mut request = request_of(&agreement, number);
+        if agreement.fixed {
+            request = request.fixed_to(slot.start);
+        }
+        of.schedule
+            .restore(&request, slot.start)
+            .map_err(|_| format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free"))?;
+        self.insert(agreement, number);
+        Ok(())
+    }
+
+    /// The number that the next agreement will be known by.
+    pub(super) fn next_number(&self) -> u64 {
+        self.by_number.last_key_value().map_or(0, |(last, _)| last + 1)
+    }
+
+    /// Takes in an agreement that its resource's schedule has placed under a number.
+    pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
         if let Some(at) = due_of(&agreement) {
             self.due.insert((at, agreement.id));
         }
+        self.numbers.insert(agreement.id, number);
+        self.by_number.insert(number, agreement.id);
         self.live.insert(agreement.id, agreement);
-        Ok(())
     }
 
     /// A live agreement.
@@ -103,33 +121,61 @@ impl Plan {
         self.live.get(&id)
     }
 
-    /// Replaces a live agreement by what has become of it; one that is over leaves the plan, and what it no longer
-    /// occupies becomes free.
-    pub(super) fn replace(&mut self, next: Agreement) {
+    /// The live agreement that a schedule knows by a number.
+    pub(super) fn by_number(&self, number: u64) -> Option<&Agreement> {
+        self.live.get(self.by_number.get(&number)?)
+    }
+
+    /// Replaces a live agreement by what has become of it. One that is over leaves the plan: at `now` its nodes are
+    /// free, and the moves of those who use that are returned.
+    pub(super) fn replace(&mut self, next: Agreement, now: Time) -> Vec<Move> {
         let Some(old) = self.live.remove(&next.id) else {
-            return;
+            return Vec::new();
         };
         if let Some(at) = due_of(&old) {
             self.due.remove(&(at, old.id));
         }
-        let (before, after) = (old.occupied(), next.occupied());
-        let freed = Interval::new(after.end.max(before.start).max(self.forgotten), before.end);
-        let nodes = self.bound.get(&old.id).cloned().unwrap_or_default();
-        if let Some(of) = self.resource_mut(&old.resource)
-            && !freed.is_empty()
-        {
-            let released = of.tree.release(freed, old.nodes);
-            debug_assert!(released.is_ok(), "what an agreement occupies was reserved for it");
-            of.unbind(&nodes, freed.start);
+        if !next.state.is_final() {
+            if let Some(at) = due_of(&next) {
+                self.due.insert((at, next.id));
+            }
+            self.live.insert(next.id, next);
+            return Vec::new();
         }
-        if next.state.is_final() {
-            self.bound.remove(&next.id);
+        let nodes = self.bound.remove(&next.id).unwrap_or_default();
+        let Some(number) = self.numbers.remove(&next.id) else {
+            return Vec::new();
+        };
+        self.by_number.remove(&number);
+        let Some(of) = self.resource_mut(&old.resource) else {
+            return Vec::new();
+        };
+        // After its slot its nodes are others' already.
+        if next.occupied().end < old.placement.end {
+            of.unbind(&nodes, next.occupied().end);
+        }
+        of.schedule.end(now, number).unwrap_or_default()
+    }
+
+    /// Fixes a waiting agreement's placement where it lies.
+    pub(super) fn fix(&mut self, agreement: &Agreement) {
+        let Some(number) = self.numbers.get(&agreement.id).copied() else {
             return;
+        };
+        if let Some(of) = self.resource_mut(&agreement.resource) {
+            of.schedule.fix(number);
         }
-        if let Some(at) = due_of(&next) {
-            self.due.insert((at, next.id));
-        }
-        self.live.insert(next.id, next);
+    }
+
+    /// The agreements that wait and may still move.
+    pub(super) fn flexible(&self) -> impl Iterator<Item = &Agreement> {
+        let moves = |agreement: &&Agreement| {
+            agreement.is_waiting() && !agreement.fixed && agreement.window() != agreement.placement
+        };
+        self.by_number
+            .values()
+            .filter_map(|id| self.live.get(id))
+            .filter(moves)
     }
 
     /// The next instant at which something is due.
@@ -179,17 +225,6 @@ impl Plan {
     pub(super) fn is_bound(&self, agreement: Uuid) -> bool {
         self.bound.contains_key(&agreement)
     }
-
-    /// Drops what lies more than [`KEPT`] before `now` from the trees: no decision looks back.
-    pub(super) fn forget(&mut self, now: Time) {
-        let before = now - KEPT;
-        if before - self.forgotten >= KEPT {
-            self.forgotten = before;
-            for of in &mut self.resources {
-                of.tree.forget(before);
-            }
-        }
-    }
 }
 
 impl ResourcePlan {
@@ -214,6 +249,20 @@ impl ResourcePlan {
         for node in nodes {
             self.bound_until.insert(*node, at);
         }
+    }
+}
+
+/// An agreement as its resource's schedule sees it.
+pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
+    Request {
+        id: number,
+        submitted: second_of(agreement.created),
+        ready: agreement.ready,
+        deadline: agreement.deadline,
+        duration: agreement.duration,
+        nodes: agreement.nodes,
+        // Offers bear no price yet; an order by revenue then goes by size alone.
+        revenue: 0,
     }
 }
 

@@ -28,6 +28,15 @@ impl Domain {
     }
 
     async fn start_in(folder: TempDir, clock: Clock) -> Self {
+        let resource = Resource {
+            name: "local".into(),
+            kind: "local".into(),
+            capacity: 4,
+        };
+        Self::start_with(folder, clock, Settings::new(vec![resource], 86_400)).await
+    }
+
+    async fn start_with(folder: TempDir, clock: Clock, settings: Settings) -> Self {
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
         let store = Store::open(&url).await.unwrap();
         let lease = store.acquire_lease().await.unwrap();
@@ -37,14 +46,6 @@ impl Domain {
             capacity: 4,
         };
         store.put_resources(&[row], clock.micros()).await.unwrap();
-        let settings = Settings {
-            resources: vec![Resource {
-                name: "local".into(),
-                kind: "local".into(),
-                capacity: 4,
-            }],
-            horizon: 86_400,
-        };
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
@@ -72,7 +73,10 @@ impl Domain {
     }
 
     async fn place(&self, proposal: Proposal) -> Result<Agreement, Error> {
-        self.planner.place(proposal).await
+        self.planner
+            .place(proposal)
+            .await
+            .map(|accepted| accepted.agreement)
     }
 }
 
@@ -148,8 +152,8 @@ async fn a_refusal_names_the_nearest_slots_before_and_after() {
     domain.place(proposal(4, 200, 500..700)).await.unwrap();
     let refusal = reason(domain.place(proposal(1, 100, 550..650)).await);
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    assert_eq!(refusal.earlier, Some(Interval::of(Time(NOW + 400), 100)));
-    assert_eq!(refusal.later, Some(Interval::of(Time(NOW + 700), 100)));
+    let nearest = [400, 700].map(|start| Interval::of(Time(NOW + start), 100));
+    assert_eq!(refusal.alternatives, nearest);
 }
 
 #[tokio::test]
@@ -186,7 +190,7 @@ async fn a_reservation_without_a_job_becomes_idle_and_completes_at_its_end() {
     );
     let begun = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(begun.service, ServiceState::Idle);
-    assert_eq!(domain.store.bindings().await.unwrap().len(), 2);
+    assert_eq!(domain.store.bindings(Time::MAX).await.unwrap().len(), 2);
     domain.turn(110);
     domain.planner.begin_due().await.unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -397,4 +401,113 @@ async fn a_repeated_idempotency_key_places_nothing_new() {
             .count(),
         1
     );
+}
+
+#[tokio::test]
+async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_is_told() {
+    let domain = Domain::start().await;
+    let mine = domain.place(proposal(4, 100, 0..1_000)).await.unwrap();
+    let mut other = proposal(4, 100, 0..1_000);
+    other.party = "chemistry".into();
+    let other = domain.place(other).await.unwrap();
+    domain.turn(0);
+    let accepted = domain.planner.place(proposal(4, 100, 100..200)).await.unwrap();
+    assert_eq!(accepted.agreement.placement.start, Time(NOW + 100));
+    let stored = domain.store.agreement(other.id).await.unwrap().unwrap();
+    assert_eq!(
+        stored.placement.start,
+        Time(NOW + 200),
+        "it stood where the rigid one had to go"
+    );
+    assert_eq!((stored.window(), stored.version), (other.window(), 2));
+    assert!(
+        accepted.moved.is_empty(),
+        "what moved is another party's, and the first one did not move"
+    );
+    let events = domain.store.events(other.id).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, EventKind::Moved);
+    assert_eq!(domain.store.agreement(mine.id).await.unwrap().unwrap(), mine);
+
+    let mut third = proposal(4, 100, 200..300);
+    third.party = "chemistry".into();
+    let accepted = domain.planner.place(third).await.unwrap();
+    let moved: Vec<_> = accepted
+        .moved
+        .iter()
+        .map(|of| (of.id, of.placement.start))
+        .collect();
+    assert_eq!(moved, [(other.id, Time(NOW + 300))]);
+}
+
+#[tokio::test]
+async fn a_refusal_moves_nobody() {
+    let domain = Domain::start().await;
+    let flexible = domain.place(proposal(4, 100, 0..250)).await.unwrap();
+    let rigid = domain.place(proposal(4, 100, 100..200)).await.unwrap();
+    reason(domain.place(proposal(1, 100, 50..150)).await);
+    for agreement in [flexible, rigid] {
+        assert_eq!(
+            domain.store.agreement(agreement.id).await.unwrap().unwrap(),
+            agreement
+        );
+    }
+}
+
+#[tokio::test]
+async fn waiting_agreements_move_up_when_one_ends_early() {
+    let domain = Domain::start().await;
+    let first = domain.place(with_job(proposal(4, 100, 0..100))).await.unwrap();
+    let waiting = domain.place(proposal(4, 100, 0..1_000)).await.unwrap();
+    domain.planner.begin_due().await.unwrap();
+    domain.turn(10);
+    domain
+        .planner
+        .report_ended(first.id, ended(Outcome::Completed, 0, 9))
+        .await
+        .unwrap();
+    let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
+    assert_eq!(moved.placement.start, Time(NOW + 10));
+    assert_eq!(*domain.planner.subscribe().borrow(), Some(Time(NOW + 10)));
+}
+
+#[tokio::test]
+async fn waiting_agreements_move_up_when_one_is_terminated() {
+    let domain = Domain::start().await;
+    let first = domain.place(proposal(4, 100, 50..150)).await.unwrap();
+    let waiting = domain.place(proposal(4, 100, 50..1_000)).await.unwrap();
+    assert_eq!(waiting.placement.start, Time(NOW + 150));
+    domain.planner.terminate(first.id, None).await.unwrap();
+    let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
+    assert_eq!(moved.placement.start, Time(NOW + 50));
+}
+
+#[tokio::test]
+async fn an_agreement_that_has_waited_long_enough_is_fixed_and_stays_so_over_a_restart() {
+    let resource = Resource {
+        name: "local".into(),
+        kind: "local".into(),
+        capacity: 4,
+    };
+    let settings = Settings {
+        fix_after: Some(Fraction::percent(50)),
+        ..Settings::new(vec![resource], 86_400)
+    };
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start_with(tempfile::tempdir().unwrap(), clock, settings.clone()).await;
+    let waiting = domain.place(proposal(4, 100, 100..1_000)).await.unwrap();
+    assert!(!waiting.fixed);
+    domain.turn(50);
+    let refusal = reason(domain.place(proposal(4, 100, 100..200)).await);
+    assert_eq!(
+        refusal.reason,
+        Reason::NoCapacityInWindow,
+        "half of its wait is over"
+    );
+    assert!(domain.store.agreement(waiting.id).await.unwrap().unwrap().fixed);
+    domain.stop.cancel();
+    domain.task.await.unwrap();
+    domain.store.close().await;
+    let domain = Domain::start_with(domain.folder, domain.clock, settings).await;
+    let refusal = reason(domain.place(proposal(4, 100, 100..200)).await);
+    assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
 }

@@ -3,19 +3,24 @@
 
 use std::time::Duration;
 
-use scheduler::Time;
+use scheduler::{Seconds, Time};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
 use super::{Command, Error, Plan, Reply, Settings};
-use crate::clock::Clock;
+use crate::clock::{Clock, Micros, second_after, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
 /// of them does not wait for long.
 const BATCH_MAX: usize = 128;
+
+/// Seconds between two improvements of the plan: a share of one processor that nobody notices.
+const IMPROVE_EVERY: Seconds = 1;
+/// Agreements waiting on one resource beyond which an idle moment is too short to place them anew.
+const IMPROVE_WAITING_MAX: usize = 10_000;
 
 /// How long to wait before the store is asked again after a failure, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -31,6 +36,9 @@ pub(super) struct Writer {
     clock: Clock,
     due: watch::Sender<Option<Time>>,
     ready: watch::Sender<bool>,
+    /// When an idle moment was last used, and whether the plan has changed since.
+    improved: Time,
+    changed: bool,
 }
 
 impl Writer {
@@ -51,6 +59,8 @@ impl Writer {
             clock,
             due,
             ready,
+            improved: Time::MIN,
+            changed: false,
         }
     }
 
@@ -69,7 +79,8 @@ impl Writer {
             {
                 commands.push(next);
             }
-            if !self.decide_and_store(commands).await {
+            let idle = queue.is_empty();
+            if !self.decide_and_store(commands, idle).await {
                 error!("this process may decide no longer; another holds the lease");
                 self.ready.send_replace(false);
                 stop.cancel();
@@ -78,8 +89,8 @@ impl Writer {
         }
     }
 
-    /// One batch. False when the lease is lost.
-    async fn decide_and_store(&mut self, commands: Vec<Command>) -> bool {
+    /// One batch, and where nothing else waits the work of an idle moment with it. False when the lease is lost.
+    async fn decide_and_store(&mut self, commands: Vec<Command>, idle: bool) -> bool {
         let Ok(remembered) = self.remembered(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
             return true;
@@ -97,6 +108,10 @@ impl Writer {
             .into_iter()
             .map(|command| decide(&mut decider, command))
             .collect();
+        self.changed |= !batch.is_empty();
+        if idle && self.may_improve(second_of(now)) {
+            self.improve(now, &mut batch);
+        }
         let stored = if batch.is_empty() {
             Ok(())
         } else {
@@ -116,10 +131,26 @@ impl Writer {
         for answer in answers {
             answer(stored);
         }
-        self.plan.forget(self.clock.now());
         self.due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
         true
+    }
+
+    /// Whether the plan is to be improved now: it has changed, and the last time is long enough ago.
+    fn may_improve(&self, now: Time) -> bool {
+        self.settings.improve && self.changed && now - self.improved >= IMPROVE_EVERY
+    }
+
+    fn improve(&mut self, now: Micros, batch: &mut Vec<Change>) {
+        (self.improved, self.changed) = (second_of(now), false);
+        let mut decider = Decider {
+            settings: &self.settings,
+            plan: &mut self.plan,
+            now,
+            batch,
+            remembered: Remembered::new(),
+        };
+        decider.improve(IMPROVE_WAITING_MAX);
     }
 
     /// What the idempotency keys of these commands did before.
@@ -167,9 +198,10 @@ impl Writer {
         // The batch that failed may still be on its way.
         self.store.settle().await?;
         Plan::rebuild(
-            &self.settings.resources,
+            &self.settings,
             self.store.live_agreements().await?,
-            self.store.bindings().await?,
+            self.store.bindings(self.clock.now()).await?,
+            second_after(self.clock.micros()),
         )
     }
 

@@ -116,8 +116,8 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
         .create(&visitor.caller.party, document.into_bytes(), key)
         .await
     {
-        Ok(agreement) => {
-            let to = format!("/portal/agreements/{}", agreement.id);
+        Ok(accepted) => {
+            let to = format!("/portal/agreements/{}", accepted.agreement.id);
             return Ok(Redirect::to(&to).into_response());
         }
         Err(error) => error,

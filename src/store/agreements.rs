@@ -105,6 +105,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
         ready: window.start,
         deadline: window.end,
         placement: row.interval("planned_start_s", "planned_end_s")?,
+        fixed: row.integer("fixed")? != 0,
         job: row.maybe_json("job")?,
         guarantees: row.json("guarantees")?,
         state: row.word("state", AgreementState::from_word)?,
@@ -147,6 +148,7 @@ pub(super) async fn insert<D: Dialect>(
         exit_status(agreement),
         agreement.created.into(),
         agreement.version.into(),
+        i64::from(agreement.fixed).into(),
     ];
     execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
     execute::<D>(
@@ -183,6 +185,7 @@ pub(super) async fn update<D: Dialect>(
         agreement.outcome.map(crate::agreement::Outcome::word).into(),
         exit_status(agreement),
         agreement.version.into(),
+        i64::from(agreement.fixed).into(),
     ];
     Ok(execute::<D>(connection, statements::UPDATE_AGREEMENT, &values).await? == 1)
 }

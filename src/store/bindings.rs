@@ -21,12 +21,13 @@ pub struct Binding {
 }
 
 impl Store {
-    /// The bindings of agreements that are not final, by resource, node and start.
+    /// The bindings of agreements that are not final, and those that last beyond `now` (of agreements that ended within
+    /// this second), by resource, node and start.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn bindings(&self) -> Result<Vec<Binding>, Error> {
-        on!(self, database => database.read(statements::LIVE_BINDINGS, &[], read).await)
+    pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>, Error> {
+        on!(self, database => database.read(statements::LIVE_BINDINGS, &[now.into()], read).await)
     }
 }
 

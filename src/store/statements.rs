@@ -15,7 +15,7 @@ macro_rules! select_agreement {
         concat!(
             "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
              planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-             version FROM agreements ",
+             version, fixed FROM agreements ",
             $rest
         )
     };
@@ -39,11 +39,11 @@ statements! {
     // Agreements.
     INSERT_AGREEMENT = "INSERT INTO agreements (id, party, name, template, resource, nodes, duration_s, ready_s, \
         deadline_s, planned_start_s, planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, \
-        exit_status, created_us, version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
-        $16, $17, $18, $19, $20, $21)";
+        exit_status, created_us, version, fixed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+        $16, $17, $18, $19, $20, $21, $22)";
     UPDATE_AGREEMENT = "UPDATE agreements SET resource = $2, nodes = $3, duration_s = $4, ready_s = $5, \
         deadline_s = $6, planned_start_s = $7, planned_end_s = $8, job = $9, guarantees = $10, state = $11, \
-        service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17 \
+        service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17, fixed = $18 \
         WHERE id = $1 AND version = $17 - 1";
     INSERT_DOCUMENT = "INSERT INTO agreement_documents (agreement, document) VALUES ($1, $2)";
     DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1";
@@ -81,7 +81,8 @@ statements! {
     RELEASE_NODES = "DELETE FROM node_bindings WHERE agreement = $1 AND start_s >= $2";
     SHORTEN_BINDINGS = "UPDATE node_bindings SET end_s = $2 WHERE agreement = $1 AND end_s > $2";
     LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
-        WHERE agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
+        WHERE end_s > $1 \
+        OR agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
         ORDER BY resource, node, start_s";
     BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";

@@ -74,10 +74,7 @@ impl Service {
             kind: "local".into(),
             capacity: CAPACITY,
         };
-        let settings = Settings {
-            resources: vec![resource],
-            horizon: 86_400,
-        };
+        let settings = Settings::new(vec![resource], 86_400);
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, Clock::system(), stop.clone())
             .await
@@ -121,7 +118,7 @@ impl Service {
             document: "<offer/>".into(),
             idempotency: None,
         };
-        self.planner.place(proposal).await.unwrap()
+        self.planner.place(proposal).await.unwrap().agreement
     }
 
     async fn agreement(&self, id: Uuid) -> Agreement {

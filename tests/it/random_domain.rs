@@ -92,10 +92,7 @@ impl Domain {
             .put_resources(&[row], clock.micros())
             .await
             .expect("nothing is promised beyond it");
-        let settings = Settings {
-            resources: vec![Resource { name, kind, capacity }],
-            horizon: 5_000,
-        };
+        let settings = Settings::new(vec![Resource { name, kind, capacity }], 5_000);
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
@@ -135,7 +132,7 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) {
         }
         match random.below(10) {
             0..=3 => match domain.planner.place(proposal(&mut random, clock.now())).await {
-                Ok(agreement) => told.accepted.push(agreement),
+                Ok(accepted) => told.accepted.push(accepted.agreement),
                 Err(Error::Refused(_)) => {}
                 Err(Error::Unavailable) if ender.is_some() => {}
                 Err(error) => panic!("seed {seed}, verb {verb}: {error}"),

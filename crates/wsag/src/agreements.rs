@@ -4,6 +4,7 @@ use crate::document::{Fragment, Node};
 use crate::endpoint::{self, EndpointReference};
 use crate::negotiations::{self, NegotiationExtension, RenegotiationExtension};
 use crate::ns::{WSAG, WSAG_NEG};
+use crate::placement::Moved;
 use crate::reader::{Check, Sequence, fragments};
 use crate::terms::{self, Terms, token};
 use crate::time::DateTime;
@@ -326,10 +327,19 @@ impl CreateInput {
     }
 }
 
-/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed.
-pub fn create_agreement_response(created: &EndpointReference) -> String {
-    let mut xml = Xml::document("wsag:CreateAgreementResponse", &["wsag", "wsa"]);
+/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party
+/// that moved to let it in.
+pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved]) -> String {
+    let prefixes: &[&str] = if moved.is_empty() {
+        &["wsag", "wsa"]
+    } else {
+        &["wsag", "wsa", "bsp"]
+    };
+    let mut xml = Xml::document("wsag:CreateAgreementResponse", prefixes);
     created.write(&mut xml, "wsag:CreatedAgreementEPR");
+    for other in moved {
+        other.write(&mut xml);
+    }
     xml.finish()
 }
 

@@ -37,6 +37,27 @@ pub struct Placement {
     pub outcome: Option<String>,
 }
 
+/// An agreement of the same party that moved inside its window: `bsp:Moved`, in the answer to the offer that it moved for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Which agreement.
+    pub agreement_id: String,
+    /// Its planned start from now on.
+    pub planned_start: DateTime,
+    /// Its planned end from now on.
+    pub planned_end: DateTime,
+}
+
+impl Moved {
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start("bsp:Moved");
+        xml.element("bsp:AgreementId", &self.agreement_id);
+        xml.element("bsp:PlannedStart", &self.planned_start.to_string());
+        xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
+        xml.end();
+    }
+}
+
 /// Reads a placement; None only after a violation was added.
 pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
     check.attributes(node, &[]);

@@ -40,7 +40,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
         written.push((timeline.to_xml(), Message::Timeline(timeline)));
         let created = make.endpoint();
         written.push((
-            agreements::create_agreement_response(&created),
+            agreements::create_agreement_response(&created, &[]),
             Message::CreateAgreementResponse(created.clone()),
         ));
         written.push((

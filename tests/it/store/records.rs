@@ -186,7 +186,7 @@ async fn a_node_has_one_owner_at_a_time(url: String) {
         .await
         .expect("before, after and beside are free");
     let owners: Vec<_> = store
-        .bindings()
+        .bindings(Time::MAX)
         .await
         .expect("they are there")
         .into_iter()
@@ -235,7 +235,7 @@ async fn released_nodes_can_be_bound_anew(url: String) {
         .commit(lease.epoch, &batch)
         .await
         .expect("the rest is free again");
-    let left: Vec<_> = store.bindings().await.expect("they are there");
+    let left: Vec<_> = store.bindings(Time::MAX).await.expect("they are there");
     assert_eq!(left.len(), 3, "{left:?}");
     assert_eq!(
         (left[0].agreement, left[0].interval),
@@ -290,7 +290,7 @@ async fn what_is_final_is_no_longer_live(url: String) {
         store.commit(lease.epoch, &batch).await.expect("it can be stored");
         let live = store.live_agreements().await.expect("an answer");
         assert_eq!(live.contains(&stored), !state.is_final(), "{state}");
-        let bindings = store.bindings().await.expect("an answer");
+        let bindings = store.bindings(Time::MAX).await.expect("an answer");
         assert_eq!(bindings.len(), usize::from(!state.is_final()), "{state}");
         let done = Agreement {
             state: AgreementState::Complete,
@@ -434,7 +434,7 @@ async fn random_batches_leave_what_a_model_has(url: String) {
     let stored = store.all_agreements(None, 10_000).await.expect("they are there");
     assert_eq!(stored, model.agreements.into_values().collect::<Vec<_>>());
     let bound: Vec<_> = store
-        .bindings()
+        .bindings(Time::MAX)
         .await
         .expect("they are there")
         .into_iter()

@@ -1,5 +1,6 @@
 //! A resource grows or shrinks: nodes are added, drained or lost.
 
+use super::trial::Trial;
 use super::{Move, Schedule};
 use crate::queue::Key;
 use crate::request::Placement;
@@ -84,12 +85,27 @@ impl Schedule {
         Ok(moved)
     }
 
-    /// Places everything that waits again, in order, where it can start earlier; the idle planner's work.
+    /// Places everything that waits again, in order, where it can start earlier: the work of an idle moment. Nobody is
+    /// moved to a later start; where placing all of them from nothing would do that, each is moved up by itself.
     pub fn improve(&mut self, now: Time) -> Vec<Move> {
         self.advance(now);
         match self.attempt(None, Key::FIRST, None) {
-            Ok(trial) => self.apply(trial, Key::FIRST),
+            Ok(trial) if !self.delays(&trial) => self.apply(trial, Key::FIRST),
+            Ok(trial) => {
+                self.take_back(trial);
+                self.move_up_one_by_one()
+            }
             Err(_) => self.move_up_one_by_one(),
         }
+    }
+
+    /// Whether a trial moves anybody to a later start.
+    fn delays(&self, trial: &Trial) -> bool {
+        let starts_later = |(h, to): &(u32, Time)| {
+            self.waiting[*h as usize]
+                .as_ref()
+                .is_some_and(|waiting| waiting.start < *to)
+        };
+        trial.moved.iter().any(starts_later)
     }
 }

@@ -16,7 +16,7 @@ mod trial;
 use crate::queue::{Key, Order};
 use crate::refusal::Reason;
 use crate::request::{Placement, Request};
-use crate::slot_tree::SlotTree;
+use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use trial::Trial;
@@ -40,7 +40,7 @@ impl Fraction {
     }
 
     /// Whether `part` is at least this fraction of `whole`.
-    pub(crate) fn reached(self, part: Seconds, whole: Seconds) -> bool {
+    pub fn reached(self, part: Seconds, whole: Seconds) -> bool {
         i128::from(part) * i128::from(self.denominator) >= i128::from(self.numerator) * i128::from(whole)
     }
 
@@ -152,6 +152,22 @@ impl Schedule {
     pub fn fixing(mut self, fraction: Option<Fraction>) -> Self {
         self.fixing = fraction;
         self
+    }
+
+    /// Takes back a request that was accepted before, at the start that it had then: a plan is rebuilt of these, in any
+    /// order, before time passes. O(log n).
+    ///
+    /// # Errors
+    /// [`SlotError`] where the nodes are not free; nothing is changed then.
+    pub fn restore(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
+        self.tree.reserve(request.slot(start), request.nodes)?;
+        let h = self.keep(Waiting {
+            request: *request,
+            start,
+        });
+        // It was placed on a plan that is not known here.
+        self.loose.insert(h);
+        Ok(())
     }
 
     /// Decides about `request` at `now`, by algorithm 1.
