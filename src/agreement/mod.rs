@@ -64,13 +64,15 @@ impl Agreement {
         Interval::new(self.ready, self.deadline)
     }
 
-    /// The time that its nodes are kept from others: the placement, cut at the second after the work ended. Empty
-    /// when it ended before its slot began.
+    /// The time that its nodes are kept from others: the placement, cut at the second after the work ended. Empty when
+    /// it was ended before its slot began.
     pub fn occupied(&self) -> Interval {
         let Interval { start, end } = self.placement;
-        let end = self
-            .ended
-            .map_or(end, |ended| end.min(second_after(ended)).max(start));
+        let end = match (self.ended, self.outcome) {
+            (None, _) => end,
+            (Some(_), None) => start,
+            (Some(ended), Some(_)) => end.min(second_after(ended)).max(start),
+        };
         Interval::new(start, end)
     }
 

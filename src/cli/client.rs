@@ -158,6 +158,26 @@ fn describe(status: StatusCode, problem: &Value) -> String {
             alternative["end"].as_str().unwrap_or_default()
         );
     }
+    for relaxation in problem["refusal"]["relaxations"].as_array().into_iter().flatten() {
+        let parts = [
+            ("ready", "a window from "),
+            ("deadline", "a deadline of "),
+            ("nodes", "nodes "),
+            ("durationSeconds", "a duration in seconds of "),
+        ];
+        let parts = parts.into_iter().filter_map(|(key, words)| {
+            let value = &relaxation[key];
+            let value = value
+                .as_str()
+                .map(ToOwned::to_owned)
+                .or_else(|| value.as_u64().map(|n| n.to_string()));
+            Some(format!("{words}{}", value?))
+        });
+        text += &format!(
+            "\n  it would fit with {}",
+            parts.collect::<Vec<_>>().join(" and ")
+        );
+    }
     text
 }
 

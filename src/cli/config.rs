@@ -15,6 +15,8 @@ use crate::planner;
 const CAPACITY_MAX: u32 = 1_000_000;
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
+/// Times told in steps of more than a day say nothing.
+const COARSEN_SECONDS_MAX: u32 = 86_400;
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
 
@@ -68,6 +70,10 @@ struct Scheduling {
     fix_after_percent: Option<u32>,
     /// How far outside the window alternatives may lie, in percent of the duration.
     alternatives_percent: u32,
+    /// Whether a refusal tells the smallest changes that would have been accepted.
+    relaxations: bool,
+    /// Refusals tell times in steps of so many seconds.
+    coarsen_seconds: u32,
     /// Whether idle moments are used to place what waits earlier.
     improve: bool,
 }
@@ -90,6 +96,8 @@ impl Default for Scheduling {
             order: OrderName::Edf,
             fix_after_percent: None,
             alternatives_percent: 100,
+            relaxations: true,
+            coarsen_seconds: 1,
             improve: true,
         }
     }
@@ -108,6 +116,12 @@ impl Scheduling {
             return Err(format!(
                 "scheduling.alternatives_percent: expected 0 to {ALTERNATIVES_PERCENT_MAX}, found {}",
                 self.alternatives_percent
+            ));
+        }
+        if !(1..=COARSEN_SECONDS_MAX).contains(&self.coarsen_seconds) {
+            return Err(format!(
+                "scheduling.coarsen_seconds: expected 1 to {COARSEN_SECONDS_MAX}, found {}",
+                self.coarsen_seconds
             ));
         }
         Ok(())
@@ -265,7 +279,11 @@ impl Config {
             horizon: i64::from(days) * 86_400,
             order: self.scheduling.order(),
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
-            alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
+            refusals: planner::Refusals {
+                alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
+                relaxations: self.scheduling.relaxations,
+                coarsen: i64::from(self.scheduling.coarsen_seconds),
+            },
             improve: self.scheduling.improve,
         }
     }

@@ -218,7 +218,19 @@ fn document_of(refusal: &RefusalView) -> refusals::Refusal {
                 },
             })
             .collect(),
-        relaxations: Vec::new(),
+        relaxations: refusal
+            .relaxations
+            .iter()
+            .map(|of| refusals::Relaxation {
+                start: of.ready.map(date_time),
+                deadline: of.deadline.map(date_time),
+                nodes: of.nodes,
+                duration: of
+                    .duration_seconds
+                    .and_then(|seconds| u32::try_from(seconds).ok()),
+                budget: None,
+            })
+            .collect(),
     }
 }
 

@@ -22,7 +22,7 @@ pub use templates::Templates;
 pub use terminate::terminate_input;
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MovedView,
-    RefusalView, TemplateView, TimelineView,
+    RefusalView, RelaxationView, TemplateView, TimelineView,
 };
 
 use crate::catalogue::{Catalogue, is_file_name};

@@ -1,6 +1,7 @@
 //! What is shown of templates and agreements: flat values that JSON, the pages and the command line share, and that
 //! the XML documents are written from.
 
+use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -153,6 +154,32 @@ pub struct RefusalView {
     pub binding_constraint: String,
     /// The nearest slots outside the window, the nearer first.
     pub alternatives: Vec<AlternativeView>,
+    /// The smallest changes that would have been accepted, each by itself.
+    pub relaxations: Vec<RelaxationView>,
+}
+
+/// A change of a request that would have let it in: one value, or two where no single one would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RelaxationView {
+    /// The latest earlier start of the window.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_maybe_date_time"
+    )]
+    pub ready: Option<Time>,
+    /// The earliest later deadline.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_maybe_date_time"
+    )]
+    pub deadline: Option<Time>,
+    /// The largest smaller number of nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// The longest shorter duration, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<i64>,
 }
 
 /// A slot outside the window that was asked for.
@@ -257,7 +284,29 @@ impl RefusalView {
                 .iter()
                 .map(|slot| AlternativeView::of(*slot, window))
                 .collect(),
+            relaxations: refusal
+                .relaxations
+                .iter()
+                .map(|of| RelaxationView::of(*of))
+                .collect(),
         }
+    }
+}
+
+impl RelaxationView {
+    fn of(relaxation: Relaxation) -> Self {
+        let mut view = Self::default();
+        match relaxation {
+            Relaxation::Deadline(deadline) => view.deadline = Some(deadline),
+            Relaxation::Ready(ready) => view.ready = Some(ready),
+            Relaxation::Nodes(nodes) => view.nodes = Some(nodes),
+            Relaxation::Duration(seconds) => view.duration_seconds = Some(seconds),
+            Relaxation::NodesAndDeadline(nodes, deadline) => {
+                (view.nodes, view.deadline) = (Some(nodes), Some(deadline));
+            }
+            Relaxation::NodesAndReady(nodes, ready) => (view.nodes, view.ready) = (Some(nodes), Some(ready)),
+        }
+        view
     }
 }
 
@@ -287,6 +336,14 @@ fn as_word<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
 fn as_date_time<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&second(*time))
+}
+
+#[expect(clippy::ref_option, reason = "the shape that serde asks for")]
+fn as_maybe_date_time<S: serde::Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.serialize_str(&second(*time)),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// A second as a dateTime in UTC.

@@ -1,22 +1,18 @@
 //! The decisions: from the plan and a command to the changes that are stored and the answer that is given. Nothing
 //! here waits or stores; the writer does.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use scheduler::alternatives::Limits;
-use scheduler::{Decision, Interval, Move, Reason, Request, Time};
+use scheduler::{Decision, Interval, Move, Request, Time};
 use uuid::Uuid;
 
 use super::plan::request_of;
-use super::{Accepted, Error, JobEnd, Plan, Proposal, Refusal, Settings};
+use super::{Accepted, Error, JobEnd, Plan, Proposal, Settings};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, Outcome, ServiceState, assess,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
-
-/// The most alternatives that a refusal names: a list that a person can choose from.
-const ALTERNATIVES_MAX: usize = 6;
 
 /// What the idempotency keys of parties did, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
@@ -154,93 +150,6 @@ impl Decider<'_> {
             }
         }
         self.moved(&moves, "into time that was free");
-    }
-
-    /// The window that an offer asks for, from now on and within the horizon.
-    fn window(&self, proposal: &Proposal, now: Time) -> Result<Interval, Refusal> {
-        let horizon = now + self.settings.horizon;
-        let ready = proposal.ready.unwrap_or(now).max(now);
-        let deadline = proposal.deadline.unwrap_or(horizon);
-        let capacity = self
-            .plan
-            .resources
-            .iter()
-            .map(|of| of.resource.capacity)
-            .max()
-            .unwrap_or(0);
-        let (reason, binding) = if proposal.nodes > capacity {
-            (
-                Reason::SizeExceedsCapacity,
-                format!(
-                    "{} nodes are asked for, and the largest resource has {capacity}",
-                    proposal.nodes
-                ),
-            )
-        } else if deadline > horizon || ready + proposal.duration > horizon {
-            let days = self.settings.horizon / 86_400;
-            (
-                Reason::HorizonExceeded,
-                format!("the provider plans {days} days ahead"),
-            )
-        } else if deadline - proposal.duration < now {
-            (
-                Reason::WindowInThePast,
-                "the window ends too soon from now for the duration".to_owned(),
-            )
-        } else if deadline - ready < proposal.duration {
-            (
-                Reason::WindowContradictory,
-                "the window is shorter than the duration".to_owned(),
-            )
-        } else {
-            return Ok(Interval::new(ready, deadline));
-        };
-        Err(Refusal {
-            reason,
-            binding,
-            alternatives: Vec::new(),
-        })
-    }
-
-    /// The refusal of an offer that no resource has room for: the slots outside its window that it could have, others
-    /// moving for it as they would have inside, and the nearest ones that are free as the plan stands.
-    fn no_capacity(&mut self, request: &Request, now: Time) -> Refusal {
-        let duration = request.duration;
-        // A slot that starts before the window's start ends before `start + duration`; one that ends after the
-        // window's end starts after `end − duration`.
-        let before = Interval::new(now, request.ready + duration - 1);
-        let after = Interval::new(request.deadline - duration + 1, now + self.settings.horizon);
-        let limits = Limits {
-            phi_max: self.settings.alternatives_phi,
-            count_max: ALTERNATIVES_MAX,
-        };
-        let mut starts = BTreeSet::new();
-        for of in &mut self.plan.resources {
-            let found = of.schedule.alternatives(now, request, limits);
-            starts.extend(found.into_iter().map(|alternative| alternative.start));
-            let tree = of.schedule.tree();
-            starts.extend(tree.latest_fit(request.nodes, duration, before));
-            starts.extend(tree.earliest_fit(request.nodes, duration, after));
-        }
-        starts.retain(|start| *start + duration <= now + self.settings.horizon);
-        let outside = |start: &Time| {
-            let deviation = (request.ready - *start).max(*start + duration - request.deadline);
-            (deviation, *start)
-        };
-        let mut starts: Vec<Time> = starts.into_iter().collect();
-        starts.sort_unstable_by_key(outside);
-        starts.truncate(ALTERNATIVES_MAX);
-        Refusal {
-            reason: Reason::NoCapacityInWindow,
-            binding: format!(
-                "no resource has {} nodes free for {duration} seconds anywhere in the window, whatever moves inside its own",
-                request.nodes
-            ),
-            alternatives: starts
-                .into_iter()
-                .map(|start| Interval::of(start, duration))
-                .collect(),
-        }
     }
 
     /// Ends an agreement before its time.

@@ -7,8 +7,10 @@
 
 mod decide;
 mod plan;
+mod refuse;
 mod writer;
 
+use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Order, Reason, Seconds, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +19,7 @@ use uuid::Uuid;
 pub use plan::Plan;
 
 use crate::agreement::{Agreement, Guarantee, Job, Outcome};
-use crate::clock::{Clock, Micros, second_after};
+use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
@@ -45,10 +47,22 @@ pub struct Settings {
     pub order: Order,
     /// After which fraction of its wait an agreement moves no more; `None` for never.
     pub fix_after: Option<Fraction>,
-    /// How far outside the window the alternatives of a refusal may lie, as a fraction of the duration.
-    pub alternatives_phi: Fraction,
+    /// What a refusal tells.
+    pub refusals: Refusals,
     /// Whether idle moments are used to place what waits earlier.
     pub improve: bool,
+}
+
+/// What a refusal tells of the plan: a provider may not want to show how busy it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusals {
+    /// How far outside the window alternatives may lie, as a fraction of the duration.
+    pub alternatives_phi: Fraction,
+    /// Whether the smallest changes that would have been accepted are told.
+    pub relaxations: bool,
+    /// Times are told in steps of so many seconds, 1 for exactly; alternatives that do not lie on such a step are left
+    /// out.
+    pub coarsen: Seconds,
 }
 
 impl Settings {
@@ -59,7 +73,11 @@ impl Settings {
             horizon,
             order: Order::Edf,
             fix_after: None,
-            alternatives_phi: Fraction::percent(100),
+            refusals: Refusals {
+                alternatives_phi: Fraction::percent(100),
+                relaxations: true,
+                coarsen: 1,
+            },
             improve: true,
         }
     }
@@ -113,6 +131,8 @@ pub struct Refusal {
     pub binding: String,
     /// Slots outside the window that it could have, the nearest first.
     pub alternatives: Vec<Interval>,
+    /// The smallest changes that would have been accepted.
+    pub relaxations: Vec<Relaxation>,
 }
 
 /// Why a command was not carried out.
@@ -199,7 +219,7 @@ impl Planner {
             &settings,
             store.live_agreements().await?,
             store.bindings(clock.now()).await?,
-            second_after(clock.micros()),
+            clock.now(),
         )?;
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());

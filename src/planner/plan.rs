@@ -34,9 +34,6 @@ pub struct Plan {
 impl Plan {
     /// The plan that a set of live agreements makes, given by rising id, for decisions from `now` on. O(n log n).
     ///
-    /// `now` is best the next full second: an agreement that ended within this one is not among the live ones any more,
-    /// and has its nodes until the second is over.
-    ///
     /// # Errors
     /// [`StartError::Inconsistent`] when an agreement names a resource that is not configured, or does not fit on it.
     pub fn rebuild(
@@ -66,17 +63,24 @@ impl Plan {
             plan.restore(agreement)
                 .map_err(|why| StartError::Inconsistent(format!("agreement {id} {why}")))?;
         }
-        for of in &mut plan.resources {
-            of.schedule.advance(now);
-        }
+        let mut from = now;
         for binding in bindings {
+            let until = binding.interval.end;
             if let Some(of) = plan.resource_mut(&binding.resource) {
-                of.bind(&[binding.node], binding.interval.end);
+                of.bind(&[binding.node], until);
             }
-            plan.bound
-                .entry(binding.agreement)
-                .or_default()
-                .push(binding.node);
+            if plan.live.contains_key(&binding.agreement) {
+                plan.bound
+                    .entry(binding.agreement)
+                    .or_default()
+                    .push(binding.node);
+            } else {
+                // It ended within this second, and has its nodes until the second is over.
+                from = from.max(until);
+            }
+        }
+        for of in &mut plan.resources {
+            of.schedule.advance(from);
         }
         Ok(plan)
     }

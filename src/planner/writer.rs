@@ -10,7 +10,7 @@ use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
 use super::{Command, Error, Plan, Reply, Settings};
-use crate::clock::{Clock, Micros, second_after, second_of};
+use crate::clock::{Clock, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
@@ -201,7 +201,7 @@ impl Writer {
             &self.settings,
             self.store.live_agreements().await?,
             self.store.bindings(self.clock.now()).await?,
-            second_after(self.clock.micros()),
+            self.clock.now(),
         )
     }
 
