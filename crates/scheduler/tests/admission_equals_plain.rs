@@ -20,6 +20,8 @@ enum Step {
     Submit(i64, Request),
     /// The same, and the first alternative is taken after a refusal.
     Insist(i64, Request),
+    /// Rebuilds the plan from its placements, as after a restart.
+    Restore,
     /// Ends the k-th accepted request after so many seconds, running or not.
     End(i64, usize),
 }
@@ -42,6 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         7 => request().prop_map(|(passed, request)| Step::Submit(passed, request)),
         2 => request().prop_map(|(passed, request)| Step::Insist(passed, request)),
+        1 => Just(Step::Restore),
         2 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::End(passed, k)),
     ]
 }
@@ -96,6 +99,24 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BT
     *seen = slots;
 }
 
+fn restored(
+    before: &Schedule,
+    order: Order,
+    fixing: Option<Fraction>,
+    asked: &BTreeMap<u64, Request>,
+) -> Schedule {
+    let mut schedule = Schedule::new(CAPACITY, order).fixing(fixing);
+    schedule.advance(before.now());
+    let waiting: BTreeMap<u64, Request> = before.waiting().map(|r| (r.id, *r)).collect();
+    for placement in before.placements() {
+        let request = waiting.get(&placement.id).unwrap_or(&asked[&placement.id]);
+        schedule
+            .restore(request, placement.slot.start)
+            .expect("a plan that stood stands again");
+    }
+    schedule
+}
+
 fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
     let mut fast = Schedule::new(CAPACITY, order).fixing(fixing);
     let mut plain = Plain::new(CAPACITY, order, fixing);
@@ -140,6 +161,7 @@ fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
                     asked.insert(id, request);
                 }
             }
+            Step::Restore => fast = restored(&fast, order, fixing, &asked),
             Step::End(passed, k) => {
                 now = now + passed;
                 if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
@@ -151,8 +173,10 @@ fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
         let mut placements: Vec<_> = fast.placements().collect();
         placements.sort_unstable_by_key(|p| p.id);
         assert_eq!(placements, plain.placements());
+        // What starts now is called waiting until the next decision, but not after a restart.
         let windows = |requests: &mut dyn Iterator<Item = &Request>| {
-            requests
+            let waiting = requests.filter(|r| fast.placement(r.id).is_some_and(|p| p.slot.start > now));
+            waiting
                 .map(|r| (r.id, r.window()))
                 .collect::<BTreeMap<u64, Interval>>()
         };

@@ -194,6 +194,36 @@ impl Schedule {
         }
     }
 
+    /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored. One that
+    /// starts by now runs; one that has completed is left out. The window is as fixed as the given request has it.
+    ///
+    /// # Errors
+    /// The stored placements exceed the capacity, or the slot is none. Nothing is changed then.
+    pub fn restore(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
+        let slot = request.slot(start);
+        self.tree.reserve(slot, request.nodes)?;
+        if slot.end < self.now {
+            return Ok(());
+        }
+        if start > self.now {
+            let h = self.keep(Waiting {
+                request: *request,
+                start,
+            });
+            // Which requests it was placed after is not known any more.
+            self.loose.insert(h);
+        } else {
+            let placement = Placement {
+                id: request.id,
+                slot,
+                nodes: request.nodes,
+            };
+            self.by_id.insert(request.id, Place::Running(slot.end));
+            self.running.insert((slot.end, request.id), placement);
+        }
+        Ok(())
+    }
+
     /// Frees what is left of a request that has come to its end at `now`, before its time or by being cancelled, and lets
     /// the waiting requests move up: placed again, in order, from nothing; if one would then have no place, each by
     /// itself, in order. `None` if no such request waits or runs.

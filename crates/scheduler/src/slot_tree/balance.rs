@@ -32,8 +32,10 @@ impl SlotTree {
         if pending != 0 {
             sum.shift(pending);
         }
-        let changed = sum != kept.take();
-        kept.put(&sum);
+        let changed = !sum.same(&kept.take());
+        if changed {
+            kept.put(&sum);
+        }
         changed
     }
 

@@ -80,7 +80,14 @@ impl SlotTree {
             return Ok(());
         }
         let span = self.span(start, end);
-        let (min, max) = self.extremes(span);
+        // What exceeds the capacity is refused below whatever these say.
+        let asked = nodes.min(self.capacity()).cast_signed();
+        let enough = if take {
+            (asked, i32::MAX)
+        } else {
+            (i32::MIN, self.capacity - asked)
+        };
+        let (min, max) = self.extremes(span, enough);
         // Free nodes lie between 0 and the capacity.
         let (free, used) = (min.cast_unsigned(), (self.capacity - max).cast_unsigned());
         if take && free < nodes {
@@ -237,7 +244,7 @@ impl SlotTree {
             self.add_between(l, low, i64::MAX, nodes);
             self.add_between(r, i64::MIN, high, nodes);
         }
-        self.pull(x);
+        self.pull_summary(x);
     }
 
     /// Splits the slot before index `slot` of block `x`, which has room, at second `t`.

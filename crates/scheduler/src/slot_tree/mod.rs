@@ -205,7 +205,9 @@ impl SlotTree {
         if start >= end {
             return self.capacity();
         }
-        self.extremes(self.span(start, end)).0.cast_unsigned()
+        self.extremes(self.span(start, end), (i32::MAX, i32::MIN))
+            .0
+            .cast_unsigned()
     }
 
     /// The node-seconds in use inside `interval`. O(log n).

@@ -360,8 +360,9 @@ impl SlotTree {
         }
     }
 
-    /// Minimum and maximum of free nodes.
-    pub(super) fn extremes(&self, span: Span) -> (i32, i32) {
+    /// Minimum and maximum of free nodes; where all values are `enough`.0 or more and `enough`.1 or less, they may be those
+    /// of a wider interval.
+    pub(super) fn extremes(&self, span: Span, enough: (i32, i32)) -> (i32, i32) {
         let Span { first, i, last, j } = span;
         if first.node == last.node {
             return self.block_extremes(first, i, j);
@@ -373,7 +374,7 @@ impl SlotTree {
         if node.beside[RIGHT] == last.node {
             return ends;
         }
-        let between = self.between(node.start, self.nodes[last.node as usize].start);
+        let between = self.between(node.start, self.nodes[last.node as usize].start, enough);
         (ends.0.min(between.0), ends.1.max(between.1))
     }
 
@@ -387,7 +388,7 @@ impl SlotTree {
     }
 
     /// Minimum and maximum over the blocks that start strictly between `low` and `high`; there must be one.
-    fn between(&self, low: i64, high: i64) -> (i32, i32) {
+    fn between(&self, low: i64, high: i64, enough: (i32, i32)) -> (i32, i32) {
         let mut x = self.root;
         let mut pending = 0;
         loop {
@@ -401,7 +402,12 @@ impl SlotTree {
                 break;
             }
         }
-        let own = &self.sums[x as usize][OWN];
+        let [own, all] = &self.sums[x as usize];
+        let above = pending - self.nodes[x as usize].pending;
+        let wider = (all.min() + above, all.max() + above);
+        if wider.0 >= enough.0 && wider.1 <= enough.1 {
+            return wider;
+        }
         let mut found = (own.min() + pending, own.max() + pending);
         for side in [LEFT, RIGHT] {
             let mut y = self.nodes[x as usize].child[side];

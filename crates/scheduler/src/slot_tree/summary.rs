@@ -48,6 +48,13 @@ impl Summary {
         }
     }
 
+    /// Equality without a branch for each number.
+    #[inline]
+    pub(super) fn same(&self, other: &Self) -> bool {
+        let reach = self.reach.iter().zip(&other.reach);
+        reach.fold(self.min ^ other.min, |differing, (a, b)| differing | (a ^ b)) == 0
+    }
+
     pub(super) fn join(mut self, other: &Self) -> Self {
         self.min = self.min.min(other.min);
         for (r, o) in self.reach.iter_mut().zip(&other.reach) {
