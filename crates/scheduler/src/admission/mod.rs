@@ -19,7 +19,7 @@ use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
 use std::collections::{BTreeMap, BTreeSet};
-use trial::Trial;
+use trial::{Obstacle, Trial};
 
 /// A part of a whole, for instance of a wait: `numerator` / `denominator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,16 @@ impl Waiting {
     }
 }
 
+/// A newcomer has a place.
+#[derive(Debug)]
+struct Admitted {
+    trial: Trial,
+    /// The key that it went behind.
+    behind: Key,
+    /// Whether it lies where it would if everything behind its own key were lifted.
+    at_first_fit: bool,
+}
+
 /// Where an accepted request is kept.
 #[derive(Debug, Clone, Copy)]
 enum Place {
@@ -102,6 +112,28 @@ enum Place {
 /// The accepted requests of one resource and their placements.
 ///
 /// Time is an argument of every call and never goes back. Ids are unique among the requests that wait or run.
+///
+/// ```
+/// use scheduler::{Decision, Order, Request, Schedule, Time};
+/// let flexible = |id| Request {
+///     id,
+///     submitted: Time(0),
+///     ready: Time(100),
+///     deadline: Time(1_000),
+///     duration: 100,
+///     nodes: 3,
+///     revenue: 0,
+/// };
+/// let mut schedule = Schedule::new(4, Order::Edf);
+/// for id in 0..3 {
+///     schedule.submit(Time(0), &flexible(id));
+/// }
+/// let rigid = Request { ready: Time(150), deadline: Time(250), nodes: 4, ..flexible(3) };
+/// let Decision::Accepted { moved, .. } = schedule.submit(Time(10), &rigid) else {
+///     panic!("it fits once they move")
+/// };
+/// assert_eq!(moved.len(), 3);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Schedule {
     tree: SlotTree,
@@ -179,8 +211,8 @@ impl Schedule {
             return Decision::Refused { reason };
         }
         match self.admit(request) {
-            Ok((trial, behind)) => {
-                let (start, moved) = self.commit(trial, request, behind);
+            Ok(admitted) => {
+                let (start, moved) = self.commit(admitted, request);
                 let placement = Placement {
                     id: request.id,
                     slot: request.slot(start),
@@ -369,35 +401,44 @@ impl Schedule {
 
     /// Whether `request` would be let in, and if not, the key behind which it was tried last. Changes nothing.
     pub(crate) fn would_admit(&mut self, request: &Request) -> Result<(), Key> {
-        let (trial, _) = self.admit(request)?;
-        self.take_back(trial);
+        let admitted = self.admit(request)?;
+        self.take_back(admitted.trial);
         Ok(())
     }
 
-    /// Algorithm 1: the change that lets `request` in and the key that it went behind, or, where it has no place, the key
-    /// behind which it was tried last.
-    fn admit(&mut self, request: &Request) -> Result<(Trial, Key), Key> {
+    /// Algorithm 1: the change that lets `request` in, or, where it has no place, the key behind which it was tried last.
+    fn admit(&mut self, request: &Request) -> Result<Admitted, Key> {
         let mut behind = self.order.key(request, self.now);
+        let mut first_fit = None;
         loop {
             match self.attempt(Some(request), behind, None) {
-                Ok(trial) => return Ok((trial, behind)),
+                Ok(trial) => {
+                    let at_first_fit = first_fit.is_none_or(|start| start == trial.start);
+                    return Ok(Admitted {
+                        trial,
+                        behind,
+                        at_first_fit,
+                    });
+                }
                 // Fixqueue: directly behind the one that found no place.
-                Err(Some(key)) => behind = key,
-                Err(None) => return Err(behind),
+                Err(Obstacle::Waiting { key, placed }) => {
+                    behind = key;
+                    first_fit.get_or_insert(placed);
+                }
+                Err(Obstacle::Newcomer) => return Err(behind),
             }
         }
     }
 
     /// Makes a trial the plan: the start of `request`, and who moved.
-    fn commit(&mut self, trial: Trial, request: &Request, behind: Key) -> (Time, Vec<Move>) {
-        let start = trial.start;
-        let moved = self.apply(trial, behind);
+    fn commit(&mut self, admitted: Admitted, request: &Request) -> (Time, Vec<Move>) {
+        let start = admitted.trial.start;
+        let moved = self.apply(admitted.trial, admitted.behind);
         let h = self.keep(Waiting {
             request: *request,
             start,
         });
-        if behind != self.order.key(request, self.now) {
-            // It was placed after some that come behind it in order.
+        if !admitted.at_first_fit {
             self.loose.insert(h);
         }
         (start, moved)

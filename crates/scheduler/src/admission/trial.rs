@@ -27,6 +27,18 @@ struct Lifted {
     contested: bool,
 }
 
+/// Who found no place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Obstacle {
+    Newcomer,
+    Waiting {
+        /// Its place in the queue.
+        key: Key,
+        /// Where the newcomer had been placed.
+        placed: Time,
+    },
+}
+
 /// What an attempt has done so far.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
@@ -44,13 +56,13 @@ impl Schedule {
     /// looks at what `freed` lets move.
     ///
     /// # Errors
-    /// The key of the first request that finds no place, `None` for the newcomer. The plan is then as it was.
+    /// The first request that finds no place. The plan is then as it was.
     pub(super) fn attempt(
         &mut self,
         newcomer: Option<&Request>,
         behind: Key,
         freed: Option<Interval>,
-    ) -> Result<Trial, Option<Key>> {
+    ) -> Result<Trial, Obstacle> {
         let mut trial = Trial::default();
         self.lift_loose(&mut trial, behind);
         if let Some(freed) = freed {
@@ -60,7 +72,7 @@ impl Schedule {
             let window = request.window_at(self.now);
             let Some(start) = self.first_fit(&mut trial, behind, request, window) else {
                 self.take_back(trial);
-                return Err(None);
+                return Err(Obstacle::Newcomer);
             };
             trial.start = start;
             self.put(&mut trial, request.slot(start), request.nodes);
@@ -71,9 +83,10 @@ impl Schedule {
                 continue;
             };
             let Some(start) = self.new_start(&mut trial, key, &lifted, &waiting) else {
+                let placed = trial.start;
                 // Its slot was released when it was lifted, which the log has.
                 self.take_back(trial);
-                return Err(Some(key));
+                return Err(Obstacle::Waiting { key, placed });
             };
             let slot = waiting.request.slot(start);
             self.put(&mut trial, slot, waiting.request.nodes);
