@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use clap::{Args, ValueEnum};
-use simulation::experiment::{Setup, named, names};
+use simulation::experiment::{ServerRuns, Setup, named, names};
 use simulation::lublin;
 use simulation::parallel::Workers;
 use simulation::run::run as run_all;
@@ -18,6 +18,10 @@ use super::Failure;
 
 /// The most windows of a run: forty years.
 const WINDOWS_MAX: i64 = 1_000;
+
+/// The most jobs of a run of paper 003's experiments, and runs: ten times the paper's.
+const JOBS_MAX: i64 = 10_000_000;
+const RUNS_MAX: i64 = 300;
 
 /// Lines of a trace that are reported one by one.
 const MALFORMED_SHOWN: usize = 10;
@@ -43,6 +47,12 @@ pub(super) struct Options {
     /// Which jobs of the workload.
     #[arg(long, value_enum, default_value_t = Filter::F1h)]
     filter: Filter,
+    /// Jobs of each run of paper 003's experiments, which have a workload of their own (1,000,000 in the paper).
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1_000..=JOBS_MAX))]
+    jobs: u32,
+    /// Runs of paper 003's experiments (30 in the paper).
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=RUNS_MAX))]
+    runs: u32,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -81,15 +91,15 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         )));
     }
     let line = ProgressLine::default();
-    let setup = Setup {
-        workload: &workload,
-        windows: &windows,
-        seed: options.seed,
-        workers: Workers {
-            threads: thread::available_parallelism().map_or(1, NonZero::get),
-            progress: &|done, total| line.show(done, total),
-        },
+    let workers = Workers {
+        threads: thread::available_parallelism().map_or(1, NonZero::get),
+        progress: &|done, total| line.show(done, total),
     };
+    let servers = ServerRuns {
+        jobs: options.jobs as usize,
+        runs: options.runs as usize,
+    };
+    let setup = Setup::new(&workload, &windows, options.seed, workers, servers);
     let starts = |name: &str| line.starts(name);
     let reports = run_all(&experiments, &setup, filter, &options.out, &starts)
         .map_err(|error| Failure::Usage(error.to_string()))?;

@@ -37,12 +37,13 @@ pub fn run(
         source,
     })?;
     let mut times = String::from("experiment,seconds,threads\n");
+    let mut decisions = String::from("experiment,algorithm,load,idle periods,nanoseconds per decision\n");
     let mut reports = Vec::new();
     for experiment in experiments {
         starts(experiment.name);
         let start = Instant::now();
         let report = experiment.run(setup);
-        // Writing to a string does not fail.
+        // Writing to strings does not fail.
         let _ = writeln!(
             times,
             "{},{:.3},{}",
@@ -50,6 +51,9 @@ pub fn run(
             start.elapsed().as_secs_f64(),
             setup.workers.threads
         );
+        for (what, nanoseconds) in setup.take_times() {
+            let _ = writeln!(decisions, "{},{what},{nanoseconds:.0}", experiment.name);
+        }
         write(
             folder,
             &format!("{}.csv", report.name),
@@ -67,6 +71,7 @@ pub fn run(
         page(&preface(setup, filter), &reports).as_bytes(),
     )?;
     write(folder, "times.csv", times.as_bytes())?;
+    write(folder, "times-per-decision.csv", decisions.as_bytes())?;
     Ok(reports)
 }
 

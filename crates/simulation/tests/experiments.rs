@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use simulation::experiment::{Setup, named};
+use simulation::experiment::{ServerRuns, Setup, named};
 use simulation::lublin;
 use simulation::parallel::Workers;
 use simulation::report::{Report, Verdict};
@@ -11,6 +11,7 @@ use simulation::swf::Trace;
 use simulation::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
 
 const SEED: u64 = 1;
+const SERVERS: ServerRuns = ServerRuns { jobs: 4_000, runs: 3 };
 
 fn generated() -> &'static Workload {
     static WORKLOAD: OnceLock<Workload> = OnceLock::new();
@@ -30,15 +31,11 @@ fn trace() -> Option<Workload> {
 
 fn run(name: &str, workload: &Workload, windows: usize, threads: usize) -> Report {
     let windows = workload.windows(Filter::F1h, windows);
-    let setup = Setup {
-        workload,
-        windows: &windows,
-        seed: SEED,
-        workers: Workers {
-            threads,
-            progress: &|_, _| {},
-        },
+    let workers = Workers {
+        threads,
+        progress: &|_, _| {},
     };
+    let setup = Setup::new(workload, &windows, SEED, workers, SERVERS);
     let [experiment] = named(name)[..] else {
         panic!("{name} is one experiment");
     };
@@ -102,4 +99,42 @@ fn alternatives_raise_utilisation_less_than_flexibility_unless_everybody_takes_t
 fn accepted_alternatives_lie_at_about_half_the_threshold() {
     let Some(workload) = trace() else { return };
     check("000-fig6", &workload, &[NotReproduced]);
+}
+
+#[test]
+fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_it_up() {
+    let Some(workload) = trace() else { return };
+    let windows = workload.windows(Filter::F1h, WINDOWS as usize);
+    let workers = Workers {
+        threads: 2,
+        progress: &|_, _| {},
+    };
+    let setup = Setup::new(&workload, &windows, SEED, workers, SERVERS);
+    for (name, verdicts) in [
+        ("002-fig4", &[Reproduced, Reproduced, Reproduced][..]),
+        ("002-fig5", &[Reproduced, Reproduced]),
+        ("002-fig6", &[Reproduced]),
+        ("002-fig7", &[Reproduced]),
+        ("002-fig8", &[Reproduced, Reproduced]),
+        ("002-fig9", &[Measured]),
+    ] {
+        // All in one setup: they show the same runs.
+        let report = named(name)[0].run(&setup);
+        let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
+        assert_eq!(seen, verdicts, "{name}: {:#?}", report.findings);
+    }
+}
+
+#[test]
+fn one_tree_a_class_loses_least_work_and_costs_least() {
+    check(
+        "003-fig4",
+        generated(),
+        &[NotReproduced, Reproduced, Reproduced, Reproduced],
+    );
+}
+
+#[test]
+fn searches_that_know_the_rates_lose_no_more_work_than_those_that_do_not() {
+    check("003-fig2", generated(), &[Reproduced, Reproduced]);
 }

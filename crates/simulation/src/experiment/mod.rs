@@ -1,7 +1,11 @@
 //! The papers' experiments, by name.
 
+mod adaptive;
 pub mod flexible;
 mod reservations;
+mod servers;
+
+use std::sync::{Mutex, OnceLock};
 
 use crate::parallel::Workers;
 use crate::report::Report;
@@ -17,6 +21,56 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Threads and progress.
     pub workers: Workers<'a>,
+    /// Jobs of a run of paper 003, and runs.
+    pub servers: ServerRuns,
+    /// Shared by the figures of paper 002.
+    adaptive: OnceLock<adaptive::Results>,
+    times: Mutex<Vec<(String, f64)>>,
+}
+
+/// Size of the experiments of paper 003, whose workload is always generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerRuns {
+    /// Jobs submitted in a run; 10⁶ in the paper.
+    pub jobs: usize,
+    /// Runs, of which each is a batch; 30 in the paper.
+    pub runs: usize,
+}
+
+impl<'a> Setup<'a> {
+    /// On the windows of a workload.
+    pub fn new(
+        workload: &'a Workload,
+        windows: &'a [Window],
+        seed: u64,
+        workers: Workers<'a>,
+        servers: ServerRuns,
+    ) -> Self {
+        Self {
+            workload,
+            windows,
+            seed,
+            workers,
+            servers,
+            adaptive: OnceLock::new(),
+            times: Mutex::default(),
+        }
+    }
+
+    /// Keeps a time, which has no place in a report because it is never the same twice.
+    fn note_time(&self, what: String, nanoseconds: f64) {
+        if let Ok(mut times) = self.times.lock() {
+            times.push((what, nanoseconds));
+        }
+    }
+
+    /// The times noted since the last call: what of, and nanoseconds.
+    pub fn take_times(&self) -> Vec<(String, f64)> {
+        self.times
+            .lock()
+            .map(|mut times| std::mem::take(&mut *times))
+            .unwrap_or_default()
+    }
 }
 
 /// An experiment of a paper.
@@ -43,7 +97,11 @@ impl Experiment {
 }
 
 /// All experiments.
-pub const ALL: &[&[Experiment]] = &[reservations::EXPERIMENTS];
+pub const ALL: &[&[Experiment]] = &[
+    reservations::EXPERIMENTS,
+    adaptive::EXPERIMENTS,
+    servers::EXPERIMENTS,
+];
 
 /// The experiments of a name; `all` is every one. Empty if there is none.
 pub fn named(name: &str) -> Vec<&'static Experiment> {
