@@ -186,22 +186,6 @@ impl Schedule {
         self
     }
 
-    /// Takes back a request that was accepted before, at the start that it had then: a plan is rebuilt of these, in any
-    /// order, before time passes. O(log n).
-    ///
-    /// # Errors
-    /// [`SlotError`] where the nodes are not free; nothing is changed then.
-    pub fn restore(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
-        self.tree.reserve(request.slot(start), request.nodes)?;
-        let h = self.keep(Waiting {
-            request: *request,
-            start,
-        });
-        // It was placed on a plan that is not known here.
-        self.loose.insert(h);
-        Ok(())
-    }
-
     /// Decides about `request` at `now`, by algorithm 1.
     ///
     /// The cost is that of the requests that really move, plus that of those whose slots they meet.
@@ -226,8 +210,8 @@ impl Schedule {
         }
     }
 
-    /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored. One that
-    /// starts by now runs; one that has completed is left out. The window is as fixed as the given request has it.
+    /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored, in any
+    /// order. One that starts by now runs; one that has completed is left out. The window is as fixed as the given request has it.
     ///
     /// # Errors
     /// The stored placements exceed the capacity, or the slot is none. Nothing is changed then.
