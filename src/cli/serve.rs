@@ -154,15 +154,18 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     };
     info!("stopping");
     stop.cancel();
-    // Each once: a task whose end was seen above is not there to be waited for.
-    for task in [served, dispatched] {
-        if !task.is_finished() {
-            let _ = task.await;
-        }
+    // Each once: a task whose end was seen above is not there to be waited for. And not for ever: without its store the
+    // planner answers nobody. What it has not answered is not promised, so that it may be cut off.
+    let patience = config.limits.shutdown_timeout();
+    if !served.is_finished() {
+        let _ = served.await;
+    }
+    if !dispatched.is_finished() {
+        let _ = tokio::time::timeout(patience, dispatched).await;
     }
     planner_stop.cancel();
-    if !decided.is_finished() {
-        let _ = decided.await;
+    if !decided.is_finished() && tokio::time::timeout(patience, decided).await.is_err() {
+        warn!("the planner still waited for the store and is cut off");
     }
     lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
 }
