@@ -144,8 +144,9 @@ pub(super) async fn file(
     Extension(caller): Extension<Caller>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, Error> {
-    let bytes = api.negotiation.file(scope(&caller), id_of(&id)?, &name).await?;
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+    let output = api.negotiation.output(scope(&caller), id_of(&id)?, &name).await?;
+    let body = body::of(output).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// POST /agreements/{id}/terminate.

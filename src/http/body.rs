@@ -1,11 +1,13 @@
-//! Bodies: read whole, within a bound of size and time.
+//! Bodies: those of requests are read whole, within a bound of size and time; what a job wrote is sent page by page.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header;
 use http_body_util::BodyExt;
+use http_body_util::channel::Channel;
 
 use super::{Api, Error};
+use crate::negotiation::{self, Output};
 
 /// The largest body, in bytes: section 7 of the protocol.
 const BODY_MAX: usize = 256 * 1_024;
@@ -66,4 +68,21 @@ async fn read(mut body: Body) -> Result<Vec<u8>, Error> {
     } else {
         Ok(kept)
     }
+}
+
+/// A body of all that a job has written. What cannot be read at first is an error of its own; later it breaks the body
+/// off, so that nobody takes a part for the whole.
+pub(crate) async fn of(mut output: Output) -> Result<Body, Error> {
+    let mut page = output.page().await?;
+    // The next page is read while one is on its way.
+    let (mut sender, body) = Channel::<Bytes, negotiation::Error>::new(1);
+    tokio::spawn(async move {
+        while !page.is_empty() && sender.send_data(page.into()).await.is_ok() {
+            page = match output.page().await {
+                Ok(next) => next,
+                Err(why) => return sender.abort(why),
+            };
+        }
+    });
+    Ok(Body::new(body))
 }

@@ -27,7 +27,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 pub(crate) use agreements::base_address;
-pub(crate) use body::whole as body_of;
+pub(crate) use body::{of as output_body, whole as body_of};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 pub use documents::{created, terminated};
 pub use list::{Page, Timeline};
-pub use show::Part;
+pub use show::{Output, Part};
 pub use templates::Templates;
 pub use terminate::terminate_input;
 pub use views::{

@@ -23,6 +23,31 @@ pub enum Part {
     GuaranteeTerms,
 }
 
+/// What a job writes, a page at a time: the whole of it may be larger than many readers at once leave memory for.
+#[derive(Debug)]
+pub struct Output {
+    folder: Folder,
+    stream: Stream,
+    /// Bytes read so far.
+    read: u64,
+}
+
+impl Output {
+    /// The next page; empty where nothing more has been written.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the system refuses.
+    pub async fn page(&mut self) -> Result<Vec<u8>, Error> {
+        let (folder, stream, offset) = (self.folder.clone(), self.stream, self.read);
+        let page = tokio::task::spawn_blocking(move || folder.output(stream, offset))
+            .await
+            .map_err(|why| Error::Internal(why.to_string()))?
+            .map_err(|why| Error::Internal(why.to_string()))?;
+        self.read += page.bytes.len() as u64;
+        Ok(page.bytes)
+    }
+}
+
 impl Negotiation {
     /// An agreement and the document of one of its parts.
     ///
@@ -38,23 +63,21 @@ impl Negotiation {
         Ok((view, document))
     }
 
-    /// What an agreement's job has written to `stdout` or `stderr` so far.
+    /// What an agreement's job writes to `stdout` or `stderr`, from its beginning.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such output.
-    pub async fn file(&self, scope: Scope, id: Uuid, name: &str) -> Result<Vec<u8>, Error> {
+    /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
+    pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
         self.stored(&scope, id).await?;
         let stream = [Stream::Out, Stream::Err]
             .into_iter()
             .find(|stream| stream.name() == name)
             .ok_or(Error::NotFound)?;
-        let folder = Folder::of(&self.jobs, id);
-        let read = tokio::task::spawn_blocking(move || folder.output(stream, 0)).await;
-        match read {
-            Ok(Ok(page)) => Ok(page.bytes),
-            Ok(Err(_)) => Err(Error::NotFound),
-            Err(why) => Err(Error::Internal(why.to_string())),
-        }
+        Ok(Output {
+            folder: Folder::of(&self.jobs, id),
+            stream,
+            read: 0,
+        })
     }
 
     /// An agreement, if there is one and the caller may see it.

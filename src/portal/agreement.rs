@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::session::{self, Visitor};
 use super::text::{self, Standing};
 use super::{Frame, page};
-use crate::http::{Api, base_address, scope};
+use crate::http::{Api, base_address, output_body, scope};
 use crate::negotiation::{AgreementView, EventView, GuaranteeView, Part};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
@@ -108,7 +108,9 @@ async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<V
     for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
         let bytes = api
             .negotiation
-            .file(scope(&visitor.caller), view.id, file)
+            .output(scope(&visitor.caller), view.id, file)
+            .await?
+            .page()
             .await?;
         let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
         outputs.push(Output {
@@ -128,7 +130,8 @@ pub(super) async fn file(
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, Failure> {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
-    let bytes = api.negotiation.file(scope(&visitor.caller), id, &name).await?;
+    let output = api.negotiation.output(scope(&visitor.caller), id, &name).await?;
+    let body = output_body(output).await?;
     // The name is one of two that the use case knows.
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
@@ -137,7 +140,7 @@ pub(super) async fn file(
             format!("inline; filename=\"{name}.txt\""),
         ),
     ];
-    Ok((headers, bytes).into_response())
+    Ok((headers, body).into_response())
 }
 
 /// GET /portal/agreements/{id}/terminate: a page that is not loaded again under the hand of who reads it.

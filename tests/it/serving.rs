@@ -189,3 +189,33 @@ fn every_answer_bears_a_request_id_that_the_log_knows_and_refusals_come_as_probl
         );
     });
 }
+
+/// More than is read of an output at a time.
+#[test]
+fn an_output_is_sent_whole_however_long_it_is() {
+    let configuration = r#"
+[[application]]
+name = "count"
+program = "/usr/bin/seq"
+[[application.argument]]
+name = "last"
+type = "integer"
+min = 1
+max = 1000000
+"#;
+    run(async {
+        let server = Server::configured(None, configuration);
+        let client = server.client();
+        let offer = Offer::sleep(400_000, 60).xml().replace(">sleep<", ">count<");
+        let id = client.post("/agreements", offer).await.created();
+        eventually("the end of the job", Duration::from_secs(30), async || {
+            let shown = client.get_json(&format!("/agreements/{id}")).await;
+            (shown["state"] == "Complete").then_some(())
+        })
+        .await;
+        let counted: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
+        let sent = client.get(&format!("/agreements/{id}/files/stdout")).await;
+        assert_eq!(sent.body.len(), counted.len());
+        assert!(sent.body == counted, "something else was sent than was written");
+    });
+}
