@@ -8,7 +8,7 @@ use wsag::placement::{Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
 use wsag::time::DateTime;
-use wsag::{Document, Message};
+use wsag::{Document, Fragment, Message};
 
 use super::list::{Page, Timeline};
 use super::{AcceptedView, Error, Negotiation, Part, RefusalView};
@@ -17,7 +17,7 @@ use crate::clock::Micros;
 
 /// The document of an agreement or of one of its parts, from its state and the offer that it was made from.
 pub(super) fn properties(agreement: &Agreement, offer: &str, part: Part) -> Result<String, Error> {
-    let offer = stored_offer(offer)?;
+    let (offer, context, terms) = stored_offer(offer)?;
     let services = offer
         .terms
         .descriptions()
@@ -31,8 +31,8 @@ pub(super) fn properties(agreement: &Agreement, offer: &str, part: Part) -> Resu
     let properties = AgreementProperties {
         name: offer.name,
         agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
-        context: offer.context.to_fragment(),
-        terms: offer.terms.to_fragment(),
+        context,
+        terms,
         state: agreement_state(agreement.state),
         state_extensions: Vec::new(),
         guarantees: agreement
@@ -52,12 +52,13 @@ pub(super) fn properties(agreement: &Agreement, offer: &str, part: Part) -> Resu
     })
 }
 
-/// An offer that was read before it was stored.
-fn stored_offer(text: &str) -> Result<AgreementOffer, Error> {
+/// An offer that was read before it was stored, and its context and terms as they came.
+fn stored_offer(text: &str) -> Result<(AgreementOffer, Fragment, Fragment), Error> {
     let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
     let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
-    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
-        Message::AgreementOffer(offer) => Ok(*offer),
+    let message = wsag::read(&document).map_err(|why| unreadable(why.to_string()))?;
+    match (message, document.offer_fragments()) {
+        (Message::AgreementOffer(offer), Some((context, terms))) => Ok((*offer, context, terms)),
         _ => Err(unreadable("it is another document".to_owned())),
     }
 }

@@ -5,6 +5,7 @@ use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
+use wsag::guard::{self, GuardError};
 use wsag::job::JobDefinition;
 use wsag::scheduling::Scheduling;
 use wsag::terms::{ServiceDescription, Term};
@@ -95,7 +96,7 @@ impl Negotiation {
             deadline: request.deadline,
             job,
             guarantees,
-            document: offer.to_xml(),
+            document: verbatim(document)?,
             idempotency: None,
         };
         Ok(Draft { proposal, window })
@@ -449,6 +450,18 @@ impl<'a> Check<'a> {
         }
         guarantees
     }
+}
+
+/// The offer as it came, able to stand alone: what is kept of it and shown again.
+fn verbatim(document: &Document<'_>) -> Result<String, Error> {
+    let text = document
+        .offer_xml()
+        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
+    // An offer cut out of a message bears the declarations it inherited, and must still pass the guard when it is read.
+    if text.len() > guard::BYTES_MAX {
+        return Err(Error::Malformed(GuardError::TooLarge { bytes: text.len() }));
+    }
+    Ok(text)
 }
 
 /// What a template says where an offer is silent.
