@@ -213,7 +213,8 @@ max = 1000000
             (shown["state"] == "Complete").then_some(())
         })
         .await;
-        let counted: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
+        let numbers: Vec<_> = (1..=400_000).map(|number: u32| number.to_string()).collect();
+        let counted = numbers.join("\n") + "\n";
         let sent = client.get(&format!("/agreements/{id}/files/stdout")).await;
         assert_eq!(sent.body.len(), counted.len());
         assert!(sent.body == counted, "something else was sent than was written");
