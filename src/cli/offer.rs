@@ -38,7 +38,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     }
     for other in answer["moved"].as_array().into_iter().flatten() {
         let text = |key: &str| other[key].as_str().unwrap_or_default().to_owned();
-        println!(
+        say!(
             "{:<10} {} now starts {}",
             "moved",
             text("id"),

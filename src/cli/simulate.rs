@@ -106,13 +106,16 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     ProgressLine::clear();
     for report in &reports {
         for finding in &report.findings {
-            println!(
+            say!(
                 "{}  {}: {}: {}",
-                report.name, finding.verdict, finding.what, finding.seen
+                report.name,
+                finding.verdict,
+                finding.what,
+                finding.seen
             );
         }
     }
-    println!("{}", options.out.join("report.md").display());
+    say!("{}", options.out.join("report.md").display());
     Ok(())
 }
 
