@@ -354,6 +354,15 @@ impl Schedule {
         if self.by_start.is_empty() {
             (self.duration_max, self.slack_max) = (0, 0);
         }
+        if self.order.changes_with_time() {
+            // Who may have risen since it was placed was placed after some that it now precedes.
+            for (h, waiting) in (0_u32..).zip(&self.waiting) {
+                let risen = |w: &Waiting| !w.request.is_rigid() && self.order.may_have_risen(&w.request, now);
+                if waiting.as_ref().is_some_and(risen) {
+                    self.loose.insert(h);
+                }
+            }
+        }
     }
 
     /// What comes before a decision: time passes, and those who have waited long enough are fixed.

@@ -151,18 +151,7 @@ impl Schedule {
 
     /// Those not known to lie at their first fit are placed again whatever happens.
     fn lift_loose(&mut self, trial: &mut Trial, behind: Key) {
-        let loose: Vec<u32> = if self.order.changes_with_time() {
-            // Those whose rank may have risen since they were placed were placed after some that they now precede.
-            self.handles()
-                .filter(|(h, w)| {
-                    self.loose.contains(h)
-                        || !w.request.is_rigid() && self.order.may_have_risen(&w.request, self.now)
-                })
-                .map(|(h, _)| h)
-                .collect()
-        } else {
-            self.loose.iter().copied().collect()
-        };
+        let loose: Vec<u32> = self.loose.iter().copied().collect();
         for h in loose {
             let Some(waiting) = self.waiting[h as usize] else {
                 continue;
