@@ -7,6 +7,7 @@ use simulation::experiment::{ServerRuns, Setup, named};
 use simulation::lublin;
 use simulation::parallel::Workers;
 use simulation::report::{Report, Verdict};
+use simulation::run::run as run_all;
 use simulation::swf::Trace;
 use simulation::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
 
@@ -137,4 +138,39 @@ fn one_tree_a_class_loses_least_work_and_costs_least() {
 #[test]
 fn searches_that_know_the_rates_lose_no_more_work_than_those_that_do_not() {
     check("003-fig2", generated(), &[Reproduced, Reproduced]);
+}
+
+#[test]
+fn the_files_of_two_runs_differ_in_nothing_but_their_times() {
+    let windows = generated().windows(Filter::F1h, 2);
+    let files = |threads| {
+        let workers = Workers {
+            threads,
+            progress: &|_, _| {},
+        };
+        let setup = Setup::new(generated(), &windows, SEED, workers, SERVERS);
+        let folder = tempfile::tempdir().expect("a folder");
+        let experiments = [named("000-fig4"), named("002-fig7"), named("003-fig5")].concat();
+        run_all(&experiments, &setup, Filter::F1h, folder.path(), &|_| {}).expect("files can be written");
+        let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder.path())
+            .expect("the folder is there")
+            .map(|entry| entry.expect("it can be listed"))
+            .map(|entry| {
+                let bytes = std::fs::read(entry.path()).expect("it can be read");
+                (entry.file_name().to_string_lossy().into_owned(), bytes)
+            })
+            .collect();
+        files.sort_unstable();
+        let (times, files): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|(name, _)| name.starts_with("times"));
+        assert_eq!(times.len(), 2);
+        files
+    };
+    let (one, two) = (files(1), files(2));
+    let names: Vec<&str> = one.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(
+        names.contains(&"report.md") && names.contains(&"000-fig4.png"),
+        "{names:?}"
+    );
+    assert!(one == two, "two runs of {names:?} differ");
 }
