@@ -11,6 +11,7 @@
 
 pub mod experiment;
 pub mod figure;
+pub mod flow;
 pub mod lublin;
 pub mod parallel;
 pub mod random;

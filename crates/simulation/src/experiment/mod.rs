@@ -1,6 +1,7 @@
 //! The papers' experiments, by name.
 
 mod adaptive;
+mod bound;
 pub mod flexible;
 mod reservations;
 mod servers;
@@ -101,6 +102,7 @@ pub const ALL: &[&[Experiment]] = &[
     reservations::EXPERIMENTS,
     adaptive::EXPERIMENTS,
     servers::EXPERIMENTS,
+    bound::EXPERIMENTS,
 ];
 
 /// The experiments of a name; `all` is every one. Empty if there is none.
