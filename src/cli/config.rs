@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::Failure;
 use crate::catalogue::{Application, Catalogue};
+use crate::execution::local::find_program;
 use crate::planner;
 
 /// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
@@ -349,13 +350,4 @@ fn is_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-}
-
-/// A program of this machine, by its absolute path.
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
 }

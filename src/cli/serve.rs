@@ -20,9 +20,9 @@ use crate::execution::dispatcher::Dispatcher;
 use crate::execution::local::LocalExecutor;
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
-use crate::planner::Planner;
+use crate::planner::{Planner, Settings};
 use crate::portal;
-use crate::store::{ResourceRow, Store};
+use crate::store::{self, Lease, ResourceRow, Store};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,25 +87,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     };
     let mut served = tokio::spawn(http::serve(listener, Arc::clone(&router), bounds, stop.clone()));
 
-    let store = Store::open(&options.store.database_url()).await?;
-    let lease = store.acquire_lease().await?;
-    let rows: Vec<_> = settings
-        .resources
-        .iter()
-        .map(|of| ResourceRow {
-            name: of.name.clone(),
-            kind: of.kind.clone(),
-            capacity: of.capacity,
-        })
-        .collect();
-    store.put_resources(&rows, clock.micros()).await?;
-    let findings = store.verify().await?;
-    if let Some(first) = findings.first() {
-        return Err(Failure::Refused(format!(
-            "what is stored cannot be: {first} ({} findings; `bespeak verify` lists them)",
-            findings.len()
-        )));
-    }
+    let (store, lease) = open_store(&options.store.database_url(), &settings, &clock).await?;
     let access = Access::new(store.clone(), clock.clone());
     let key = access
         .ensure_operator_key(data_dir)
@@ -168,6 +150,38 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         warn!("the planner still waited for the store and is cut off");
     }
     lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+}
+
+/// Opens the store as its only decider, with the configured resources, and makes sure that what is in it can be.
+async fn open_store(url: &str, settings: &Settings, clock: &Clock) -> Result<(Store, Lease), Failure> {
+    let store = Store::open(url).await?;
+    let lease = store.acquire_lease().await?;
+    let rows: Vec<_> = settings
+        .resources
+        .iter()
+        .map(|of| ResourceRow {
+            name: of.name.clone(),
+            kind: of.kind.clone(),
+            capacity: of.capacity,
+        })
+        .collect();
+    store
+        .put_resources(&rows, clock.micros())
+        .await
+        .map_err(|why| match why {
+            store::Error::Conflict(what) => Failure::Refused(format!(
+                "resource.nodes: {what}; give the resource the nodes that were promised"
+            )),
+            other => other.into(),
+        })?;
+    let findings = store.verify().await?;
+    if let Some(first) = findings.first() {
+        return Err(Failure::Refused(format!(
+            "what is stored cannot be: {first} ({} findings; `bespeak verify` lists them)",
+            findings.len()
+        )));
+    }
+    Ok((store, lease))
 }
 
 fn start_log(format: LogFormat) {

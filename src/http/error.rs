@@ -116,9 +116,9 @@ impl Error {
     /// What the caller may see, a sentence each.
     pub(crate) fn descriptions(&self) -> Vec<String> {
         match self {
-            Self::Negotiation(negotiation::Error::Invalid(violations)) => {
-                violations.0.iter().map(ToString::to_string).collect()
-            }
+            Self::Negotiation(
+                negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations),
+            ) => violations.0.iter().map(ToString::to_string).collect(),
             Self::Negotiation(negotiation::Error::Internal(_)) => vec![Self::Internal.to_string()],
             other => vec![other.to_string()],
         }
@@ -136,7 +136,7 @@ impl Error {
             "requestId": request_id,
         });
         match self.cause() {
-            Some(negotiation::Error::Invalid(violations)) => {
+            Some(negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations)) => {
                 problem["violations"] = violations
                     .0
                     .iter()

@@ -7,7 +7,7 @@ use wsag::{Document, Message};
 use super::offer::Draft;
 use super::{AcceptedView, Error, Negotiation, RefusalView, Scope};
 use crate::planner;
-use crate::store::{Idempotent, hex};
+use crate::store::{IDEMPOTENCY_KEPT, Idempotent, hex};
 
 impl Negotiation {
     /// Takes an offer, bare or in its CreateAgreementInput. Once this answers, the agreement is stored; the same
@@ -23,6 +23,13 @@ impl Negotiation {
         idempotency_key: Option<String>,
     ) -> Result<AcceptedView, Error> {
         let (of, hash) = (party.to_owned(), hex(&Sha256::digest(&body)));
+        if let Some(key) = &idempotency_key
+            && let Some(earlier) = self.store.idempotent(party, key).await?
+            && earlier.created > self.clock.micros() - IDEMPOTENCY_KEPT
+        {
+            // What was accepted once is so, even if the same offer would come too late by now.
+            return self.repeated(&earlier, party, &hash).await;
+        }
         let Draft { mut proposal, window } = self.reading(move |this| this.read_offer(&body, &of)).await??;
         proposal.idempotency = idempotency_key.map(|key| Idempotent {
             party: party.to_owned(),
@@ -34,36 +41,38 @@ impl Negotiation {
         match self.planner.place(proposal).await {
             Ok(accepted) => Ok(AcceptedView::of(&accepted)),
             Err(planner::Error::Refused(refusal)) => Err(Error::Refused(RefusalView::of(&refusal, window))),
-            Err(planner::Error::Repeated(earlier)) if earlier.request_hash == hash => {
-                let agreement = self
-                    .visible(&Scope::Party(party.to_owned()), earlier.agreement)
-                    .await?;
-                Ok(AcceptedView {
-                    agreement,
-                    moved: Vec::new(),
-                })
-            }
-            Err(planner::Error::Repeated(_)) => Err(Error::KeyReused),
+            Err(planner::Error::Repeated(earlier)) => self.repeated(&earlier, party, &hash).await,
             Err(why) => Err(why.into()),
         }
+    }
+
+    /// The answer to a request whose idempotency key came before.
+    async fn repeated(&self, earlier: &Idempotent, party: &str, hash: &str) -> Result<AcceptedView, Error> {
+        if earlier.request_hash != hash {
+            return Err(Error::KeyReused);
+        }
+        let agreement = self
+            .visible(&Scope::Party(party.to_owned()), earlier.agreement)
+            .await?;
+        Ok(AcceptedView {
+            agreement,
+            moved: Vec::new(),
+        })
     }
 
     fn read_offer(&self, body: &[u8], party: &str) -> Result<Draft, Error> {
         let document = Document::parse(body).map_err(Error::Malformed)?;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => *offer,
-            Message::CreateAgreementInput(input) => create_input(*input)?,
+            Message::CreateAgreementInput(input) => create_input(&document, *input)?,
             Message::CreatePendingAgreementInput(_) => {
-                return Err(Error::NotOffered(
-                    "pending agreements are not offered by this version; send CreateAgreementInput"
-                        .to_owned(),
-                ));
+                let what = "pending agreements are not offered by this version; send CreateAgreementInput";
+                return Err(Error::not_offered(&document, "", what));
             }
             _ => {
-                return Err(Error::NotOffered(
-                    "expected wsag:AgreementOffer or wsag:CreateAgreementInput; this message is for another address"
-                        .to_owned(),
-                ));
+                let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here; negotiation is not \
+                            offered by this version";
+                return Err(Error::not_offered(&document, "", what));
             }
         };
         self.draft(&document, &offer, party)
@@ -71,12 +80,13 @@ impl Negotiation {
 }
 
 /// The offer of an input whose extensions ask for nothing more.
-fn create_input(input: CreateInput) -> Result<AgreementOffer, Error> {
-    if input.negotiation.is_some() || input.renegotiation.is_some() {
-        return Err(Error::NotOffered(
-            "agreements from negotiated offers are not offered by this version; send the offer without the extension"
-                .to_owned(),
-        ));
+fn create_input(document: &Document<'_>, input: CreateInput) -> Result<AgreementOffer, Error> {
+    let what = "agreements from negotiated offers are not offered by this version; send the offer without the extension";
+    if input.negotiation.is_some() {
+        return Err(Error::not_offered(document, "NegotiationExtension", what));
+    }
+    if input.renegotiation.is_some() {
+        return Err(Error::not_offered(document, "RenegotiationExtension", what));
     }
     Ok(input.offer)
 }

@@ -191,7 +191,7 @@ impl Negotiation {
             .collect();
         match error {
             Some(Error::Refused(refusal)) => fault.refusal = Some(document_of(refusal)),
-            Some(Error::Invalid(violations)) => {
+            Some(Error::Invalid(violations) | Error::NotOffered(violations)) => {
                 fault.violations = violations.0.iter().map(Into::into).collect();
             }
             _ => {}

@@ -12,6 +12,7 @@ mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
@@ -32,6 +33,9 @@ use crate::store::{self, Store};
 
 /// Names of input files that are listed at most: more are no help to who chooses.
 const INPUT_FILES_SHOWN_MAX: usize = 500;
+
+/// A store that does not answer for so long is not ready: shorter than what probes wait.
+const PING_WAIT: Duration = Duration::from_secs(1);
 
 /// Whose agreements a caller may see: a party's own, or every one's for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +83,7 @@ pub enum Error {
     Invalid(wsag::Violations),
     /// The document is right and asks for what this version does not have.
     #[error("{0}")]
-    NotOffered(String),
+    NotOffered(wsag::Violations),
     /// The plan has no place for the offer.
     #[error("{}: {}", .0.reason.word(), .0.binding_constraint)]
     Refused(RefusalView),
@@ -98,6 +102,17 @@ pub enum Error {
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
+}
+
+impl Error {
+    /// What is not offered, at the element of negotiation that asks for it, or at the root.
+    fn not_offered(document: &wsag::Document<'_>, element: &str, what: &str) -> Self {
+        Self::NotOffered(wsag::Violations(vec![wsag::Violation {
+            path: document.path_to(wsag::ns::WSAG_NEG, element, 0),
+            kind: wsag::ViolationKind::NotSupported,
+            message: what.to_owned(),
+        }]))
+    }
 }
 
 impl From<store::Error> for Error {
@@ -134,7 +149,8 @@ impl Negotiation {
 
     /// Whether offers can be decided now.
     pub async fn is_ready(&self) -> bool {
-        self.planner.is_ready() && self.store.ping().await.is_ok()
+        let ping = tokio::time::timeout(PING_WAIT, self.store.ping());
+        self.planner.is_ready() && matches!(ping.await, Ok(Ok(())))
     }
 
     /// The applications that offers may name.

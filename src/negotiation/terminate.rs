@@ -37,7 +37,11 @@ fn read_input(body: &[u8]) -> Result<(), Error> {
     let document = Document::parse(body).map_err(Error::Malformed)?;
     match wsag::read(&document).map_err(Error::Invalid)? {
         Message::TerminateInput(_) => Ok(()),
-        _ => Err(Error::NotOffered("expected wsag:TerminateInput".to_owned())),
+        _ => Err(Error::not_offered(
+            &document,
+            "",
+            "wsag:TerminateInput is expected here",
+        )),
     }
 }
 

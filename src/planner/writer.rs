@@ -80,8 +80,10 @@ impl Writer {
                 commands.push(next);
             }
             let idle = queue.is_empty();
-            if !self.decide_and_store(commands, idle).await {
-                error!("this process may decide no longer; another holds the lease");
+            if !self.decide_and_store(commands, idle, &stop).await {
+                if !stop.is_cancelled() {
+                    error!("this process may decide no longer; another holds the lease");
+                }
                 self.ready.send_replace(false);
                 stop.cancel();
                 return;
@@ -90,7 +92,12 @@ impl Writer {
     }
 
     /// One batch, and where nothing else waits the work of an idle moment with it. False when the lease is lost.
-    async fn decide_and_store(&mut self, commands: Vec<Command>, idle: bool) -> bool {
+    async fn decide_and_store(
+        &mut self,
+        commands: Vec<Command>,
+        idle: bool,
+        stop: &CancellationToken,
+    ) -> bool {
         let Ok(remembered) = self.remembered(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
             return true;
@@ -122,7 +129,7 @@ impl Writer {
             Err(store::Error::LeaseLost) => return false,
             Err(why) => {
                 error!(error = %why, "decisions were not stored; reading the plan anew");
-                if !self.reload().await {
+                if !self.reload(stop).await {
                     return false;
                 }
                 matches!(why, store::Error::Unknown(_)) && self.is_stored(&batch).await
@@ -172,8 +179,8 @@ impl Writer {
     }
 
     /// Reads the plan anew until that succeeds: nothing is decided on a plan that may differ from the store. False
-    /// when another process has taken over.
-    async fn reload(&mut self) -> bool {
+    /// when another process has taken over, or the service stops meanwhile.
+    async fn reload(&mut self, stop: &CancellationToken) -> bool {
         self.ready.send_replace(false);
         let mut wait = RETRY.0;
         loop {
@@ -186,7 +193,10 @@ impl Writer {
                 Err(super::StartError::Store(store::Error::LeaseHeld(_))) => return false,
                 Err(why) => warn!(error = %why, "the store cannot be read; trying again in {wait:?}"),
             }
-            tokio::time::sleep(wait).await;
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = stop.cancelled() => return false,
+            }
             wait = (wait * 2).min(RETRY.1);
         }
     }

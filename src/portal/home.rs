@@ -139,7 +139,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::NotOffered(why) => {
-            view.problems = whole(&why);
+            view.problems = whole(&why.to_string());
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::KeyReused => {

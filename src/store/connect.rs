@@ -4,13 +4,14 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{Postgres, Sqlite};
 
+use super::error::is_contention;
 use super::{Database, Error, Inner};
 
 /// Connections to Postgres: the decider needs one, and this many reads go on beside it before one waits.
@@ -38,6 +39,9 @@ const POSTGRES_SESSION: [(&str, &str); 7] = [
 /// Acknowledged means durable, also on a server whose default says otherwise; a stricter default is kept.
 const POSTGRES_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
+
+/// How long to wait before a SQLite file that others are just opening is tried again.
+const SQLITE_OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 /// What to do about a SQLite file that is not there.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +85,16 @@ async fn sqlite(path: &Path, missing: Missing) -> Result<Inner, Error> {
         .clone()
         .journal_mode(SqliteJournalMode::Wal)
         .pragma("journal_size_limit", SQLITE_LOG_BYTES);
-    let writers = pool().max_connections(1).connect_with(writing).await?;
+    let began = Instant::now();
+    let writers = loop {
+        match pool().max_connections(1).connect_with(writing.clone()).await {
+            // Turning a new file to write-ahead logging is the one lock that SQLite does not wait for.
+            Err(error) if is_contention(&error) && began.elapsed() < SQLITE_BUSY_WAIT => {
+                tokio::time::sleep(SQLITE_OPEN_PAUSE).await;
+            }
+            opened => break opened?,
+        }
+    };
     let readers = pool()
         .max_connections(SQLITE_READERS)
         .connect_lazy_with(options.pragma("query_only", "ON"));

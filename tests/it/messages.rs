@@ -10,7 +10,7 @@ use crate::support::run;
 use crate::support::server::Server;
 
 /// What messages are told that are known, and not an offer.
-const FOR_ANOTHER_ADDRESS: &str = "expected wsag:AgreementOffer or wsag:CreateAgreementInput";
+const FOR_ANOTHER_ADDRESS: &str = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected";
 
 /// Every message as it is posted to `/agreements` where `m01` is the template: the status, and what the answer names.
 ///

@@ -282,7 +282,7 @@ fn a_form_becomes_the_same_agreement_as_an_offer_to_the_api() {
                     .unwrap_or_else(|| panic!("no {own} in {view_of:?}"));
             }
             let document = client.get(&format!("/agreements/{id}")).await.body;
-            views.push((view, terms_of(&document)));
+            views.push((view, crate::support::xml::terms_of(&document)));
         }
         assert_eq!(views[0], views[1]);
 
@@ -584,19 +584,4 @@ fn a_form_that_is_too_large_is_refused_with_a_page() {
         assert!(page.body.contains("<h1>"), "{page:?}");
         assert!(browser.get("/portal").await.body.contains("Sign out"));
     });
-}
-
-/// The terms of an agreement, however they are written.
-fn terms_of(properties: &str) -> wsag::terms::Terms {
-    let read = |xml: &str| {
-        let document = wsag::Document::parse(xml.as_bytes()).expect("a document");
-        wsag::read(&document).expect("a message")
-    };
-    let wsag::Message::AgreementProperties(properties) = read(properties) else {
-        panic!("no AgreementProperties: {properties}")
-    };
-    match read(&properties.offer_xml()) {
-        wsag::Message::AgreementOffer(offer) => offer.terms,
-        other => panic!("no offer: {other:?}"),
-    }
 }

@@ -82,3 +82,18 @@ fn a_document_against_the_schemas_is_found_among_valid_ones() {
     let found = std::panic::catch_unwind(|| assert_all_valid([valid.as_str(), invalid.as_str()]));
     assert!(found.is_err(), "an invalid document is taken for valid");
 }
+
+/// The terms of an agreement, however they are written.
+pub(crate) fn terms_of(properties: &str) -> wsag::terms::Terms {
+    let read = |xml: &str| {
+        let document = wsag::Document::parse(xml.as_bytes()).expect("a document");
+        wsag::read(&document).expect("a message")
+    };
+    let wsag::Message::AgreementProperties(properties) = read(properties) else {
+        panic!("no AgreementProperties: {properties}")
+    };
+    match read(&properties.offer_xml()) {
+        wsag::Message::AgreementOffer(offer) => offer.terms,
+        other => panic!("no offer: {other:?}"),
+    }
+}
