@@ -12,6 +12,7 @@ mod config;
 mod key;
 mod offer;
 mod output;
+mod replay;
 mod serve;
 mod show;
 mod simulate;
@@ -69,6 +70,8 @@ enum Command {
     Output(output::Options),
     /// Measure a part of Bespeak by itself.
     Bench(bench::Options),
+    /// Decide about a list of requests of your own as the scheduler would, and say what became of each.
+    Replay(replay::Options),
     /// Run the experiments of the papers on a trace or a generated workload, and report.
     Simulate(simulate::Options),
     /// Make, list and revoke API keys, in the store itself.
@@ -172,6 +175,7 @@ pub fn run() -> ExitCode {
         Command::Supervise { job } => return crate::execution::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::launch::run(&job),
         Command::Bench(options) => return exit(bench::run(options)),
+        Command::Replay(options) => return exit(replay::run(&options)),
         Command::Simulate(options) => return exit(simulate::run(&options)),
         command => command,
     };
@@ -194,9 +198,11 @@ pub fn run() -> ExitCode {
             Command::Output(options) => output::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
-            Command::Supervise { .. } | Command::Launch { .. } | Command::Bench(_) | Command::Simulate(_) => {
-                Ok(())
-            }
+            Command::Supervise { .. }
+            | Command::Launch { .. }
+            | Command::Bench(_)
+            | Command::Replay(_)
+            | Command::Simulate(_) => Ok(()),
         }
     });
     exit(result)

@@ -143,20 +143,20 @@ fn workload(options: &Options) -> Result<Workload, Failure> {
     Ok(Workload::from_trace(&name, &trace))
 }
 
-/// One line on the standard error stream that says how far an experiment is, where a person may be looking.
+/// One line on the standard error stream that says how far an experiment, or other long work, is, where a person may be looking.
 #[derive(Default)]
-struct ProgressLine {
+pub(super) struct ProgressLine {
     experiment: Mutex<String>,
 }
 
 impl ProgressLine {
-    fn starts(&self, name: &str) {
+    pub(super) fn starts(&self, name: &str) {
         if let Ok(mut experiment) = self.experiment.lock() {
             name.clone_into(&mut experiment);
         }
     }
 
-    fn show(&self, done: usize, total: usize) {
+    pub(super) fn show(&self, done: usize, total: usize) {
         const WIDTH: usize = 30;
         if let Ok(experiment) = self.experiment.lock()
             && stderr().is_terminal()
@@ -168,7 +168,7 @@ impl ProgressLine {
         }
     }
 
-    fn clear() {
+    pub(super) fn clear() {
         if stderr().is_terminal() {
             let _ = write!(stderr(), "\r\x1b[K");
         }

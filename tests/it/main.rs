@@ -17,6 +17,7 @@ mod races;
 mod random_domain;
 mod readme;
 mod reference_schedules;
+mod replay;
 mod running;
 mod serving;
 mod slow;

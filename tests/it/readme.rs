@@ -17,9 +17,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A command of a session and what it prints.
 #[derive(Debug, Default)]
-struct Step {
-    command: String,
-    output: String,
+pub(crate) struct Step {
+    pub(crate) command: String,
+    pub(crate) output: String,
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn shell(folder: &TempDir, server: &Server, script: &str) -> String {
 }
 
 /// The commands of all `console` blocks; one that goes on is indented.
-fn steps(readme: &str) -> Vec<Step> {
+pub(crate) fn steps(readme: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for block in readme.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();

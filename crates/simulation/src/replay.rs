@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::alternatives::{Limits, Side};
-use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, Seconds, Time};
+use scheduler::{Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time};
 
 /// What a requester asks for, and what he will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,14 @@ pub struct Taken {
 }
 
 impl Taken {
+    /// φ: the deviation in durations.
+    pub fn phi(&self) -> f64 {
+        self.deviation as f64 / self.duration as f64
+    }
+
     /// φ in percent of the duration.
     pub fn phi_percent(&self) -> f64 {
-        100.0 * self.deviation as f64 / self.duration as f64
+        100.0 * self.phi()
     }
 }
 
@@ -81,8 +86,8 @@ impl Taken {
 pub struct Outcome {
     /// Where each accepted request ran, by id.
     pub ran: BTreeMap<u64, (Interval, u32)>,
-    /// How many were refused.
-    pub refused: usize,
+    /// Why each refused request was, by id.
+    pub refused: BTreeMap<u64, Reason>,
     /// The alternatives that were taken, by the request's id.
     pub taken: BTreeMap<u64, Taken>,
     /// How often an accepted request was moved.
@@ -92,12 +97,12 @@ pub struct Outcome {
 impl Outcome {
     /// Node-seconds used inside `span` as a part of those that `capacity` nodes have there.
     pub fn utilisation(&self, capacity: u32, span: Interval) -> f64 {
-        let used: i64 = self
+        let used: i128 = self
             .ran
             .values()
             .map(|(slot, nodes)| {
                 let inside = Interval::new(slot.start.max(span.start), slot.end.min(span.end));
-                inside.duration() * i64::from(*nodes)
+                i128::from(inside.duration()) * i128::from(*nodes)
             })
             .sum();
         used as f64 / (f64::from(capacity) * span.duration() as f64)
@@ -106,6 +111,16 @@ impl Outcome {
 
 /// Plays requests, which are in order of submission, on a resource of `capacity` nodes.
 pub fn replay(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
+    replay_watched(capacity, policy, asks, &mut |_| {})
+}
+
+/// The same; after each request, `progress` is told how many have been decided.
+pub fn replay_watched(
+    capacity: u32,
+    policy: Policy,
+    asks: &[Ask],
+    progress: &mut dyn FnMut(usize),
+) -> Outcome {
     let mut player = Player {
         schedule: Schedule::new(capacity, policy.order).fixing(policy.fixing),
         starts: BTreeMap::new(),
@@ -113,9 +128,10 @@ pub fn replay(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
         ends_early: asks.iter().any(|ask| ask.run < ask.request.duration),
         outcome: Outcome::default(),
     };
-    for ask in asks {
+    for (index, ask) in asks.iter().enumerate() {
         player.end_what_ends_early(ask.request.submitted);
         player.ask(ask, policy.alternatives);
+        progress(index + 1);
     }
     player.end_what_ends_early(Time::MAX);
     player.finish()
@@ -132,28 +148,30 @@ struct Player {
 
 impl Player {
     fn ask(&mut self, ask: &Ask, alternatives: Option<Alternatives>) {
-        if self.submit(&ask.request) {
+        let Err(reason) = self.submit(&ask.request) else {
             return;
-        }
+        };
         let taken = alternatives
             .filter(|_| ask.takes_alternatives)
             .and_then(|alternatives| self.nearest(&ask.request, alternatives));
         match taken {
-            Some((start, taken)) if self.submit(&ask.request.fixed_to(start)) => {
+            Some((start, taken)) if self.submit(&ask.request.fixed_to(start)).is_ok() => {
                 self.outcome.taken.insert(ask.request.id, taken);
             }
-            _ => self.outcome.refused += 1,
+            _ => {
+                self.outcome.refused.insert(ask.request.id, reason);
+            }
         }
     }
 
-    fn submit(&mut self, request: &Request) -> bool {
+    fn submit(&mut self, request: &Request) -> Result<(), Reason> {
         match self.schedule.submit(request.submitted, request) {
             Decision::Accepted { placement, moved } => {
                 self.starts.insert(placement.id, placement.slot.start);
                 self.note(&moved);
-                true
+                Ok(())
             }
-            Decision::Refused { .. } => false,
+            Decision::Refused { reason } => Err(reason),
         }
     }
 

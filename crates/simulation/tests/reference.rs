@@ -159,7 +159,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
                 .collect();
             assert_eq!(seen, starts, "{mode} in window {}", part["window"]);
             assert_eq!(
-                i64::try_from(outcome.refused).unwrap(),
+                i64::try_from(outcome.refused.len()).unwrap(),
                 whole(&expected["rejected"]),
                 "{mode}"
             );
