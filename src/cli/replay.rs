@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use scheduler::slot_tree::MAX_CAPACITY;
@@ -26,8 +27,8 @@ const DECIMALS_MAX: usize = 6;
 /// The largest deviation of an alternative, in durations: with all decimals it fits 32 bits.
 const PHI_MAX: u32 = 1_000;
 
-/// Decisions between two looks at the progress.
-const PROGRESS_STEP: usize = 256;
+/// How often the progress is shown: one decision may take microseconds or, in a crowded plan, a second.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Requests, as CSV with a heading (times in whole seconds from any origin):
@@ -118,8 +119,10 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         .collect();
     let line = ProgressLine::default();
     line.starts("replay");
+    let mut shown = Instant::now();
     let mut progress = |done: usize| {
-        if done.is_multiple_of(PROGRESS_STEP) {
+        if shown.elapsed() >= PROGRESS_INTERVAL {
+            shown = Instant::now();
             line.show(done, asks.len());
         }
     };
