@@ -1,7 +1,7 @@
 //! Whether the process lives, and whether it can do its work.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::Api;
@@ -22,4 +22,15 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
         )
             .into_response()
     }
+}
+
+/// Everything else before the plan is rebuilt.
+pub(super) async fn starting() -> Response {
+    let retry = [(header::RETRY_AFTER, "1")];
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        retry,
+        "the plan is being rebuilt\n",
+    )
+        .into_response()
 }

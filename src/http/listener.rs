@@ -1,14 +1,12 @@
 //! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble
 //! headers would hold two thousand connections for ever; this one has, and a cap on connections.
 
-use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -53,6 +51,7 @@ pub async fn serve(
         .header_read_timeout(bounds.header_timeout)
         .max_buf_size(HEAD_MAX)
         .max_headers(HEADERS_MAX);
+    let starting = super::starting();
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,
@@ -73,8 +72,11 @@ pub async fn serve(
         };
         // Answers are short: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
-        let router = Arc::clone(&router);
-        let service = service_fn(move |request| answer(router.get().cloned(), request));
+        let (router, starting) = (Arc::clone(&router), starting.clone());
+        let service = service_fn(move |request: Request<Incoming>| {
+            let router = router.get().unwrap_or(&starting).clone();
+            router.oneshot(request.map(Body::new))
+        });
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             if let Err(why) = connection.await {
@@ -89,21 +91,5 @@ pub async fn serve(
         .is_err()
     {
         warn!("some requests were still running and are cut off");
-    }
-}
-
-/// Hands a request to the router, once there is one.
-async fn answer(router: Option<Router>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    match router {
-        Some(router) => router.oneshot(request.map(Body::new)).await,
-        None if request.uri().path() == "/healthz" => Ok("alive\n".into_response()),
-        None => {
-            let mut response =
-                (StatusCode::SERVICE_UNAVAILABLE, "the plan is being rebuilt\n").into_response();
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            Ok(response)
-        }
     }
 }

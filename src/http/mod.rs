@@ -94,6 +94,14 @@ pub fn scope(caller: &Caller) -> Scope {
     }
 }
 
+/// What answers until the plan is rebuilt: that the process lives, and that it is not ready.
+fn starting() -> Router {
+    Router::new()
+        .route("/healthz", get(health::healthz))
+        .fallback(health::starting)
+        .layer(middleware::from_fn(traced))
+}
+
 /// Gives the request its id and, when it is answered, its line in the log.
 async fn traced(mut request: Request, next: Next) -> Response {
     let id = Uuid::now_v7().to_string();
