@@ -134,6 +134,23 @@ impl Outcome {
     }
 }
 
+/// How the job of an agreement ended, as its executor saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobEnd {
+    /// How.
+    pub outcome: Outcome,
+    /// When its process started, where it did.
+    pub started: Option<Micros>,
+    /// When it ended; of a lost one, when that was found.
+    pub ended: Micros,
+    /// Bytes of its input files.
+    pub input_bytes: u64,
+    /// Bytes kept of its outputs.
+    pub output_bytes: u64,
+    /// Whether it wrote more than was kept.
+    pub truncated: bool,
+}
+
 /// One line of an agreement's timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {

@@ -18,10 +18,10 @@ use uuid::Uuid;
 
 use super::local::OUTPUT_LIMIT;
 use super::{ExecutionError, Executor, JobSpec, JobStatus};
-use crate::agreement::{Agreement, AgreementState, Outcome};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome};
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
-use crate::planner::{self, JobEnd, Planner};
+use crate::planner::{self, Planner};
 
 /// How often running jobs are looked at.
 const TICK: Duration = Duration::from_millis(200);
@@ -231,6 +231,7 @@ impl Hands {
                         ended,
                         input_bytes: 0,
                         output_bytes: 0,
+                        truncated: false,
                     };
                     self.report_ended(id, end).await
                 }
@@ -246,17 +247,7 @@ impl Hands {
                     _ => Ok(()),
                 }
             }
-            JobStatus::Ended(end) => {
-                let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-                let end = JobEnd {
-                    outcome: end.outcome,
-                    started: end.started,
-                    ended: end.ended,
-                    input_bytes: bytes(end.input_bytes),
-                    output_bytes: bytes(end.output_bytes),
-                };
-                self.report_ended(id, end).await
-            }
+            JobStatus::Ended(end) => self.report_ended(id, end).await,
         }
     }
 

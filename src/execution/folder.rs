@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::process::ProcessIdentity;
-use super::{ExecutionError, JobEnd, JobSpec};
+use super::{ExecutionError, JobSpec};
+use crate::agreement::JobEnd;
 use crate::clock::Micros;
 
 /// Bytes of output that one read answers with at most, so that a reader's memory is bounded.

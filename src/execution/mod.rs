@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::Outcome;
+use crate::agreement::JobEnd;
 use crate::clock::Micros;
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
@@ -51,23 +51,6 @@ pub enum JobStatus {
     },
     /// It is over, and nothing of it runs any more.
     Ended(JobEnd),
-}
-
-/// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobEnd {
-    /// How.
-    pub outcome: Outcome,
-    /// When its process started, where it did.
-    pub started: Option<Micros>,
-    /// When it ended; of a lost one, when that was found.
-    pub ended: Micros,
-    /// Bytes of its input files.
-    pub input_bytes: u64,
-    /// Bytes kept of its outputs.
-    pub output_bytes: u64,
-    /// Whether it wrote more than was kept.
-    pub truncated: bool,
 }
 
 /// The seam to the real world. Its calls may wait for disks and commands: they are made off the async threads. All of

@@ -20,8 +20,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::folder::{Claim, Folder, Stream};
 use super::process::{ProcessIdentity, ended_within, kill_marked, signal_group};
-use super::{ExecutionError, JobEnd, JobSpec};
-use crate::agreement::Outcome;
+use super::{ExecutionError, JobSpec};
+use crate::agreement::{JobEnd, Outcome};
 use crate::clock::{Clock, Micros};
 
 /// How long a job has between the request to end and its being killed. Its nodes may be another's by then, so it is just

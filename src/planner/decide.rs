@@ -7,9 +7,10 @@ use scheduler::{Decision, Interval, Move, Request, Time};
 use uuid::Uuid;
 
 use super::plan::request_of;
-use super::{Accepted, Error, JobEnd, Plan, Proposal, Settings};
+use super::{Accepted, Error, Plan, Proposal, Settings};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, Outcome, ServiceState, assess,
+    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Outcome, ServiceState,
+    assess,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
@@ -338,8 +339,8 @@ fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
         application: job.application.clone(),
         version: job.version.clone(),
         arguments: job.arguments.clone(),
-        input_bytes: end.input_bytes,
-        output_bytes: end.output_bytes,
+        input_bytes: bytes(end.input_bytes),
+        output_bytes: bytes(end.output_bytes),
         resource: agreement.resource.clone(),
         nodes: agreement.nodes,
         planned: agreement.placement,
@@ -352,6 +353,11 @@ fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
         outcome: end.outcome,
         ended: end.ended,
     })
+}
+
+/// A count as it is stored.
+fn bytes(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn describe(outcome: Outcome) -> String {

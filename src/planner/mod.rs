@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 pub use plan::Plan;
 
-use crate::agreement::{Agreement, Guarantee, Job, Outcome};
+use crate::agreement::{Agreement, Guarantee, Job, JobEnd};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
 
@@ -153,21 +153,6 @@ pub enum Error {
     /// Nothing was stored; worth another try.
     #[error("the service cannot store decisions at the moment")]
     Unavailable,
-}
-
-/// How the work of an agreement ended, as the executor saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobEnd {
-    /// How.
-    pub outcome: Outcome,
-    /// When its process started, where it did.
-    pub started: Option<Micros>,
-    /// When it ended.
-    pub ended: Micros,
-    /// Bytes of its input files.
-    pub input_bytes: i64,
-    /// Bytes of its captured output.
-    pub output_bytes: i64,
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Error>>;

@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::agreement::{AgreementState, EventKind, GuaranteeState, ServiceState};
+use crate::agreement::{AgreementState, EventKind, GuaranteeState, Outcome, ServiceState};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::ResourceRow;
 
@@ -120,6 +120,7 @@ fn ended(outcome: Outcome, started: i64, ended: i64) -> JobEnd {
         ended: (NOW + ended) * MICROS_PER_SECOND,
         input_bytes: 0,
         output_bytes: 0,
+        truncated: false,
     }
 }
 

@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::Outcome;
+use bespeak::agreement::{JobEnd, Outcome};
 use bespeak::catalogue::Catalogue;
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::execution::folder::Stream;
 use bespeak::execution::local::{LocalExecutor, OUTPUT_LIMIT, find_program};
-use bespeak::execution::{Executor, JobEnd, JobSpec, JobStatus};
+use bespeak::execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use uuid::Uuid;

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
-use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, Outcome, ServiceState};
+use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, ServiceState};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::planner::{Error, JobEnd, Planner, Proposal, Resource, Settings};
+use bespeak::planner::{Error, Planner, Proposal, Resource, Settings};
 use bespeak::store::{self, Finding, ResourceRow, Store};
 use scheduler::{Interval, Time};
 use tokio::task::JoinHandle;
@@ -316,5 +316,6 @@ fn job_end(one: &Agreement, outcome: Outcome, ended: Micros) -> JobEnd {
         ended,
         input_bytes: 0,
         output_bytes: 0,
+        truncated: false,
     }
 }
