@@ -17,7 +17,13 @@ pub enum Verdict {
     Partly,
     /// It does not.
     NotReproduced,
-    /// There is nothing of the paper's to compare with.
+    /// A claim of our own, which no paper makes, holds.
+    Holds,
+    /// Part of such a claim does.
+    HoldsPartly,
+    /// Such a claim does not.
+    DoesNotHold,
+    /// There is nothing to compare with.
     Measured,
 }
 
@@ -33,6 +39,15 @@ impl Verdict {
         }
     }
 
+    /// The same of a claim that no paper makes, so that there is nothing to reproduce.
+    pub fn of_own(holding: usize, parts: usize) -> Self {
+        match Self::of(holding, parts) {
+            Self::Reproduced => Self::Holds,
+            Self::NotReproduced => Self::DoesNotHold,
+            _ => Self::HoldsPartly,
+        }
+    }
+
     /// Whether it holds.
     pub fn holds(holds: bool) -> Self {
         Self::of(usize::from(holds), 1)
@@ -45,6 +60,9 @@ impl fmt::Display for Verdict {
             Self::Reproduced => "reproduced",
             Self::Partly => "partly",
             Self::NotReproduced => "not reproduced",
+            Self::Holds => "holds",
+            Self::HoldsPartly => "holds in part",
+            Self::DoesNotHold => "does not hold",
             Self::Measured => "measured",
         })
     }
@@ -195,5 +213,7 @@ mod tests {
         assert_eq!(Verdict::of(9, 9), Verdict::Reproduced);
         assert_eq!(Verdict::of(8, 9), Verdict::Partly);
         assert_eq!(Verdict::of(0, 9), Verdict::NotReproduced);
+        let own = [9, 8, 0].map(|holding| Verdict::of_own(holding, 9).to_string());
+        assert_eq!(own, ["holds", "holds in part", "does not hold"]);
     }
 }

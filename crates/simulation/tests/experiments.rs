@@ -54,7 +54,7 @@ fn check(name: &str, workload: &Workload, verdicts: &[Verdict]) {
     );
 }
 
-use Verdict::{Measured, NotReproduced, Reproduced};
+use Verdict::{Holds, Measured, NotReproduced, Reproduced};
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
@@ -131,7 +131,7 @@ fn one_tree_a_class_loses_least_work_and_costs_least() {
     check(
         "003-fig4",
         generated(),
-        &[NotReproduced, Reproduced, Reproduced, Reproduced],
+        &[NotReproduced, Reproduced, Holds, Holds],
     );
 }
 

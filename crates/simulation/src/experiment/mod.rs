@@ -4,7 +4,7 @@ mod adaptive;
 mod bound;
 pub mod flexible;
 mod reservations;
-mod servers;
+pub mod servers;
 
 use std::sync::{Mutex, OnceLock};
 

@@ -1,12 +1,12 @@
 //! Paper 003: jobs that book single servers of different rates in advance.
 
-mod protocol;
+pub mod protocol;
 
 use super::{Experiment, Setup};
 use crate::figure::{Figure, Plot, Point, Series};
 use crate::report::{Finding, Report, Table, Verdict};
 use crate::statistics::Summary;
-use protocol::{Algorithm, GROUP, LEVELS, Outcome, Run};
+use protocol::{Algorithm, GROUP, LEVELS, Outcome, Scenario};
 
 /// The experiments of this module.
 pub(super) const EXPERIMENTS: &[Experiment] = &[
@@ -82,6 +82,13 @@ const SEARCHED: Measure = Measure {
     of: |o| o.searched,
 };
 
+/// A scenario with the search that looks after its servers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    algorithm: Algorithm,
+    scenario: Scenario,
+}
+
 /// Runs with the outcomes of their batches.
 struct Results {
     runs: Vec<Run>,
@@ -94,9 +101,9 @@ fn play(setup: &Setup, runs: Vec<Run>) -> Results {
         .iter()
         .flat_map(|run| (0..batches).map(move |batch| (*run, batch)))
         .collect();
-    let played = setup
-        .workers
-        .map(&tasks, |(run, batch)| run.play(setup.seed, *batch));
+    let played = setup.workers.map(&tasks, |(run, batch)| {
+        run.algorithm.play(&run.scenario, setup.seed, *batch)
+    });
     let outcomes: Vec<Vec<Outcome>> = played
         .chunks(setup.servers.runs)
         .map(<[Outcome]>::to_vec)
@@ -106,7 +113,7 @@ fn play(setup: &Setup, runs: Vec<Run>) -> Results {
         let what = format!(
             "{},{},{:.0}",
             run.algorithm.name(),
-            f64::from(run.load) / 100.0,
+            f64::from(run.scenario.load) / 100.0,
             mean(|o| o.periods)
         );
         setup.note_time(what, mean(|o| o.nanoseconds));
@@ -149,10 +156,15 @@ impl Results {
             let periods = Summary::of(&self.outcomes[at].iter().map(|o| o.periods).collect::<Vec<_>>());
             let mut row = vec![
                 run.algorithm.name().to_owned(),
-                level_name(run.level),
-                (3 * run.group).to_string(),
-                format!("{}", f64::from(run.load) / 100.0),
-                if run.control { "r + l/0.6 + U" } else { "r + l + U" }.to_owned(),
+                level_name(run.scenario.level),
+                (3 * run.scenario.group).to_string(),
+                format!("{}", f64::from(run.scenario.load) / 100.0),
+                if run.scenario.control {
+                    "r + l/0.6 + U"
+                } else {
+                    "r + l + U"
+                }
+                .to_owned(),
                 format!("{:.0}", periods.mean),
             ];
             for measure in measures {
@@ -177,7 +189,7 @@ impl Results {
             let Some(label) = label(run) else { continue };
             let summary = self.summary(at, measure);
             let point = Point {
-                x: f64::from(run.load) / 100.0,
+                x: f64::from(run.scenario.load) / 100.0,
                 y: summary.mean,
                 error: summary.confidence,
             };
@@ -214,11 +226,13 @@ fn runs(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[b
             for &algorithm in algorithms {
                 runs.extend(LOADS.map(|load| Run {
                     algorithm,
-                    level,
-                    group: GROUP,
-                    load,
-                    control,
-                    jobs: setup.servers.jobs,
+                    scenario: Scenario {
+                        level,
+                        group: GROUP,
+                        load,
+                        control,
+                        jobs: setup.servers.jobs,
+                    },
                 }));
             }
         }
@@ -244,6 +258,7 @@ fn report(setup: &Setup, findings: Vec<Finding>, results: &Results, figures: Vec
     }
 }
 
+/// A claim of the paper.
 fn counted(what: &str, paper: &str, (holding, parts): (usize, usize), why: &str) -> Finding {
     Finding {
         what: what.to_owned(),
@@ -251,6 +266,14 @@ fn counted(what: &str, paper: &str, (holding, parts): (usize, usize), why: &str)
         seen: format!("in {holding} of {parts} cases"),
         verdict: Verdict::of(holding, parts),
         why: why.to_owned(),
+    }
+}
+
+/// A claim that is our own.
+fn own(what: &str, (holding, parts): (usize, usize), why: &str) -> Finding {
+    Finding {
+        verdict: Verdict::of_own(holding, parts),
+        ..counted(what, "–", (holding, parts), why)
     }
 }
 
@@ -273,8 +296,8 @@ fn awareness(setup: &Setup) -> Report {
     ];
     let label = |run: &Run| {
         [1, 4]
-            .contains(&run.level)
-            .then(|| format!("{} L={}", run.algorithm.name(), run.level))
+            .contains(&run.scenario.level)
+            .then(|| format!("{} L={}", run.algorithm.name(), run.scenario.level))
     };
     let figures = [&LOSS, &UTILISATION].map(|measure| {
         results.figure(
@@ -290,7 +313,7 @@ fn awareness(setup: &Setup) -> Report {
 fn loss_and_cost(setup: &Setup) -> Report {
     let results = play(setup, runs(setup, &Algorithm::ALL, &[MOST], &[false, true]));
     let values = |algorithm| {
-        let of = |run: &Run| run.algorithm == algorithm && !run.control && run.load == 90;
+        let of = |run: &Run| run.algorithm == algorithm && !run.scenario.control && run.scenario.load == 90;
         let at = results.runs.iter().position(of).unwrap_or_default();
         format!("{:.1}", results.summary(at, &LOSS))
     };
@@ -318,20 +341,18 @@ fn loss_and_cost(setup: &Setup) -> Report {
             results.no_more(&COST, Algorithm::AwarePlus, Algorithm::Unaware),
             "judged by entries; nanoseconds are in `times-per-decision.csv`, and short lists may win there",
         ),
-        counted(
+        own(
             "one tree a class loses no more work than the three published searches",
-            "–",
             all,
             "beyond the paper",
         ),
-        counted(
+        own(
             "one tree a class looks at or moves fewer entries than FF-HA+",
-            "–",
             results.no_more(&COST, Algorithm::OneTree, Algorithm::AwarePlus),
             "beyond the paper",
         ),
     ];
-    let label = |run: &Run| (!run.control).then(|| run.algorithm.name().to_owned());
+    let label = |run: &Run| (!run.scenario.control).then(|| run.algorithm.name().to_owned());
     let figures = [&LOSS, &COST]
         .map(|measure| results.figure("003-fig4", "Searches at the most different rates", measure, label));
     report(setup, findings, &results, figures.to_vec())
@@ -368,11 +389,13 @@ fn heterogeneity(setup: &Setup) -> Report {
             let mean = |level: usize| {
                 let run = Run {
                     algorithm: Algorithm::AwarePlus,
-                    level,
-                    group: GROUP,
-                    load,
-                    control,
-                    jobs: setup.servers.jobs,
+                    scenario: Scenario {
+                        level,
+                        group: GROUP,
+                        load,
+                        control,
+                        jobs: setup.servers.jobs,
+                    },
                 };
                 let at = results
                     .runs
@@ -397,9 +420,8 @@ fn heterogeneity(setup: &Setup) -> Report {
             improves(&LOSS, false, less),
             "deadlines r + l + U leave no time for slow servers",
         ),
-        counted(
+        own(
             "the same where deadlines leave time for a rate of 0.6",
-            "–",
             improves(&LOSS, true, less),
             "control",
         ),
@@ -411,8 +433,8 @@ fn heterogeneity(setup: &Setup) -> Report {
         ),
     ];
     let label = |run: &Run| {
-        (run.algorithm == Algorithm::AwarePlus && !run.control)
-            .then(|| format!("L={} ({})", run.level, level_name(run.level)))
+        (run.algorithm == Algorithm::AwarePlus && !run.scenario.control)
+            .then(|| format!("L={} ({})", run.scenario.level, level_name(run.scenario.level)))
     };
     let figures = [&LOSS, &UTILISATION]
         .map(|measure| results.figure("003-fig6", "Heterogeneity of the servers, FF-HA+", measure, label));
@@ -421,15 +443,15 @@ fn heterogeneity(setup: &Setup) -> Report {
 
 fn periods(setup: &Setup) -> Report {
     let of_group = |group: u32| {
-        Algorithm::ALL.map(|algorithm| Run {
-            algorithm,
+        let scenario = Scenario {
             level: MOST,
             group,
             load: 90,
             control: false,
             // As many days whatever the number of servers.
             jobs: setup.servers.jobs * group as usize / GROUP as usize,
-        })
+        };
+        Algorithm::ALL.map(|algorithm| Run { algorithm, scenario })
     };
     let results = play(setup, GROUPS.into_iter().flat_map(of_group).collect());
     let growth = |algorithm| {
@@ -450,7 +472,7 @@ fn periods(setup: &Setup) -> Report {
         what: "the cost of one tree a class grows with the logarithm of the idle periods".to_owned(),
         paper: "–".to_owned(),
         seen: format!("entries per decision with 30 and with 480 servers: {text}"),
-        verdict: Verdict::holds(last < 2.0 * first),
+        verdict: Verdict::of_own(usize::from(last < 2.0 * first), 1),
         why: "judged by less than twice the entries for sixteen times the servers".to_owned(),
     }];
     let series = Algorithm::ALL.map(|algorithm| Series {

@@ -1,4 +1,5 @@
-//! The protocol of paper 003, section VII: servers of three rates, and jobs that book up to two weeks ahead.
+//! The protocol of paper 003, section VII: servers of three rates, and jobs that book up to two weeks ahead. The experiments
+//! and the benchmark of the searches (`benches/heterogeneous.rs`) share it.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use scheduler::{Interval, Rate, Seconds, Time};
 use crate::random::Random;
 
 /// Rates of the three groups in millionths, from homogeneous to most heterogeneous; their sum is always the same.
-pub(crate) const LEVELS: [[u32; 3]; 5] = [
+pub const LEVELS: [[u32; 3]; 5] = [
     [600_000, 600_000, 600_000],
     [550_000, 600_000, 650_000],
     [450_000, 600_000, 750_000],
@@ -20,7 +21,7 @@ pub(crate) const LEVELS: [[u32; 3]; 5] = [
 ];
 
 /// Servers of a group in the paper.
-pub(crate) const GROUP: u32 = 40;
+pub const GROUP: u32 = 40;
 
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 24.0 * HOUR;
@@ -67,54 +68,53 @@ impl Algorithm {
             Self::OneTree => "one tree a class",
         }
     }
+
+    /// Plays run number `batch` of a scenario.
+    pub(crate) fn play(self, scenario: &Scenario, seed: u64, batch: u64) -> Outcome {
+        match self {
+            Self::Unaware => scenario.play(FirstFitUnaware::new(), seed, batch),
+            Self::Aware => scenario.play(FirstFitAware::new(), seed, batch),
+            Self::AwarePlus => scenario.play(TwoDimensional::new(), seed, batch),
+            Self::OneTree => scenario.play(SingleTree::new(Choice::default()), seed, batch),
+        }
+    }
 }
 
-/// One run but for its number.
+/// What is offered to which servers, but for the random draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Run {
-    pub(crate) algorithm: Algorithm,
+pub struct Scenario {
     /// Index into [`LEVELS`].
-    pub(crate) level: usize,
+    pub level: usize,
     /// Servers in each of the three groups.
-    pub(crate) group: u32,
+    pub group: u32,
     /// Offered work in percent of what the servers can do (ρ).
-    pub(crate) load: u32,
+    pub load: u32,
     /// Whether deadlines leave time for a server of rate 0.6.
-    pub(crate) control: bool,
+    pub control: bool,
     /// Jobs submitted.
-    pub(crate) jobs: usize,
+    pub jobs: usize,
 }
 
 /// What came of a run, after the plan has filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Work refused, in percent.
-    pub(crate) loss: f64,
+    pub loss: f64,
     /// Time that servers were busy, in percent.
-    pub(crate) utilisation: f64,
+    pub utilisation: f64,
     /// Mean hours from ready time to start.
-    pub(crate) waiting: f64,
+    pub waiting: f64,
     /// Mean number of idle periods.
-    pub(crate) periods: f64,
+    pub periods: f64,
     /// Entries of lists or trees looked at to decide about a job.
-    pub(crate) searched: f64,
+    pub searched: f64,
     /// Entries looked at or moved to keep the lists or trees in step.
-    pub(crate) updated: f64,
+    pub updated: f64,
     /// Nanoseconds of a decision: not the same twice.
-    pub(crate) nanoseconds: f64,
+    pub nanoseconds: f64,
 }
 
-impl Run {
-    /// Plays run number `batch`. Algorithms and levels see the same jobs.
-    pub(crate) fn play(&self, seed: u64, batch: u64) -> Outcome {
-        match self.algorithm {
-            Algorithm::Unaware => self.play_with(FirstFitUnaware::new(), seed, batch),
-            Algorithm::Aware => self.play_with(FirstFitAware::new(), seed, batch),
-            Algorithm::AwarePlus => self.play_with(TwoDimensional::new(), seed, batch),
-            Algorithm::OneTree => self.play_with(SingleTree::new(Choice::default()), seed, batch),
-        }
-    }
-
+impl Scenario {
     fn rates(&self) -> Vec<Rate> {
         let groups = LEVELS[self.level].into_iter();
         groups
@@ -148,7 +148,8 @@ impl Run {
         (Time(seconds(*now)), job)
     }
 
-    fn play_with(&self, search: impl Search, seed: u64, batch: u64) -> Outcome {
+    /// Plays run number `batch` with the servers that `search` looks after. Searches and levels see the same jobs.
+    pub fn play(&self, search: impl Search, seed: u64, batch: u64) -> Outcome {
         let mut random = Random::new(seed, &[STREAM, batch, self.load.into()]);
         let mut servers = Servers::new(search, &self.rates(), Interval::new(Time(0), Time::MAX));
         // The plan fills up in two weeks; of a shorter run half is counted.

@@ -1,30 +1,40 @@
 //! On the paper's experiment the single tree loses less work than the published searches, looking at fewer entries.
 
-#[path = "../benches/heterogeneous/protocol.rs"]
-mod protocol;
-
-use protocol::{Outcome, Run};
 use scheduler::heterogeneous::{Choice, FirstFitAware, FirstFitUnaware, Search, SingleTree, TwoDimensional};
+use simulation::experiment::servers::protocol::{GROUP, LEVELS, Outcome, Scenario};
 
-/// The mean of three runs.
-fn play<S: Search>(load: f64, control: bool, search: impl Fn() -> S) -> Outcome {
-    let outcomes = [1, 2, 3].map(|seed| {
-        let run = Run {
-            level: protocol::LEVELS.len() - 1,
-            group: 40,
-            load,
-            jobs: 8_000,
-            control,
-            seed,
-        };
-        run.play(search(), &|| 0)
-    });
-    Outcome::mean(&outcomes)
+const SEED: u64 = 1;
+/// Of which half is counted.
+const JOBS: usize = 8_000;
+
+/// Means of three runs.
+#[derive(Debug, Clone, Copy)]
+struct Means {
+    loss: f64,
+    searched: f64,
+    updated: f64,
+}
+
+fn play<S: Search>(load: u32, control: bool, search: impl Fn() -> S) -> Means {
+    let scenario = Scenario {
+        level: LEVELS.len() - 1,
+        group: GROUP,
+        load,
+        control,
+        jobs: JOBS,
+    };
+    let outcomes = [0, 1, 2].map(|batch| scenario.play(search(), SEED, batch));
+    let mean = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / 3.0;
+    Means {
+        loss: mean(|o| o.loss),
+        searched: mean(|o| o.searched),
+        updated: mean(|o| o.updated),
+    }
 }
 
 #[test]
 fn it_loses_less_work_than_the_published_searches_for_fewer_operations() {
-    for (load, control) in [(0.7, false), (0.9, false), (0.9, true), (1.1, false)] {
+    for (load, control) in [(70, false), (90, false), (90, true), (110, false)] {
         let unaware = play(load, control, FirstFitUnaware::new);
         let aware = play(load, control, FirstFitAware::new);
         let published = play(load, control, TwoDimensional::new);
