@@ -125,6 +125,9 @@ impl StoreOptions {
     }
 }
 
+/// How long what is off the async threads may take to end when everything else has.
+const SHUTDOWN: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Why a command failed, by what its exit status tells a script.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -205,6 +208,8 @@ pub fn run() -> ExitCode {
             | Command::Simulate(_) => Ok(()),
         }
     });
+    // A call of an executor that hangs has a thread of its own, and is not waited for.
+    runtime.shutdown_timeout(SHUTDOWN);
     exit(result)
 }
 

@@ -16,11 +16,11 @@ use super::config::Config;
 use super::{Failure, StoreOptions};
 use crate::access::Access;
 use crate::clock::Clock;
-use crate::execution::dispatcher::Dispatcher;
+use crate::execution::dispatcher::{Dispatcher, Shared};
 use crate::execution::local::LocalExecutor;
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
-use crate::planner::{Planner, Settings};
+use crate::planner::{self, Planner, Settings};
 use crate::portal;
 use crate::store::{self, Lease, ResourceRow, Store};
 
@@ -94,6 +94,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .await
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
 
+    let executors = executors(&settings, data_dir)?;
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
         settings,
@@ -104,10 +105,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     )
     .await
     .map_err(|why| Failure::Refused(why.to_string()))?;
-    let executor = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
     let dispatcher = Dispatcher::new(
         planner.clone(),
-        executor,
+        executors,
         Arc::clone(&catalogue),
         data_dir.join("files"),
         clock.clone(),
@@ -150,6 +150,20 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         warn!("the planner still waited for the store and is cut off");
     }
     lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+}
+
+/// The executor of each resource, by its kind.
+fn executors(settings: &Settings, data_dir: &Path) -> Result<Vec<(String, Shared)>, Failure> {
+    let local = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let local = Shared::new(local);
+    let of = |resource: &planner::Resource| match resource.kind.as_str() {
+        "local" => Ok((resource.name.clone(), local.clone())),
+        kind => Err(Failure::Usage(format!(
+            "resource {}: nothing executes on the kind {kind:?}",
+            resource.name
+        ))),
+    };
+    settings.resources.iter().map(of).collect()
 }
 
 /// Opens the store as its only decider, with the configured resources, and makes sure that what is in it can be.

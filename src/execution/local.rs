@@ -127,10 +127,10 @@ impl LocalExecutor {
 impl Executor for LocalExecutor {
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         Folder::create(&self.jobs, job)?;
-        self.follow(job.agreement).map(|_| ())
+        self.poll(job.agreement).map(|_| ())
     }
 
-    fn follow(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
+    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
         let folder = self.folder(agreement);
         if let Some(end) = folder.end()? {
             self.reap(agreement);

@@ -1,23 +1,28 @@
 //! Execution: from a slot of the plan to work that really runs. [`Executor`] is the seam to the real world, [`local`] runs
-//! processes of this machine, and [`dispatcher`] is the task that makes the plan happen.
+//! processes of this machine, and [`dispatcher`] is the task that makes the plan happen. Each resource has its executor, by
+//! its kind, and a lane of its own in the dispatcher, so that one that hangs holds nobody else.
 //!
 //! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
 
 pub mod dispatcher;
 pub mod folder;
+mod lane;
 pub mod launch;
 pub mod local;
 mod process;
 pub mod supervisor;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use scheduler::Interval;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::JobEnd;
 use crate::clock::Micros;
+use crate::planner::NodeReport;
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
 /// has changed since.
@@ -25,6 +30,8 @@ use crate::clock::Micros;
 pub struct JobSpec {
     /// The agreement that it serves, and its identity: there is never more than one job of an agreement.
     pub agreement: Uuid,
+    /// The party that it belongs to.
+    pub party: String,
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments, checked against the catalogue.
@@ -53,9 +60,42 @@ pub enum JobStatus {
     Ended(JobEnd),
 }
 
-/// The seam to the real world. Its calls may wait for disks and commands: they are made off the async threads. All of
-/// them are idempotent, and worth another try when they fail.
+/// A placement that the plan has for a resource, as its executor is told of it in advance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSlot {
+    /// The agreement, whose identity the slot bears wherever it is kept.
+    pub agreement: Uuid,
+    /// The party that it belongs to.
+    pub party: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// From its start to its completion; it may move until it has begun.
+    pub interval: Interval,
+    /// Whether its slot has begun.
+    pub begun: bool,
+    /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
+    pub has_job: bool,
+}
+
+/// How long a call may take if its executor says nothing else: a disk or a command that needs longer is in trouble.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The seam to the real world: what runs the jobs of a resource. Its calls may wait for disks and commands: they are made
+/// off the async threads, each for at most [`Executor::patience`]; the caller then goes on without the answer and calls
+/// again later. No two calls about one agreement are made at a time, also when the first was given up on. All of them are
+/// idempotent, and worth another try when they fail.
 pub trait Executor: Send + Sync {
+    /// Takes note of what the plan has for a resource: everything that was promised there and is not over, in order of
+    /// start. Called again and again, soon after the plan has changed and every now and then without; what is held
+    /// for agreements that are not listed any more is to be given back. Only where [`Executor::is_cluster`] says so.
+    ///
+    /// # Errors
+    /// When something that is promised could not be made sure of; a further call tries again.
+    fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+        let _ = slots;
+        Ok(())
+    }
+
     /// Starts a job, unless it was started before: then nothing happens, whatever became of it.
     ///
     /// # Errors
@@ -67,13 +107,32 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn follow(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError>;
+    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError>;
 
-    /// Asks a job to stop; [`Executor::follow`] tells when it has. A job that is about to start never does.
+    /// Asks a job to stop; [`Executor::poll`] tells when it has. A job that is about to start never does.
     ///
     /// # Errors
     /// When the request could not be left; the job runs on.
     fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError>;
+
+    /// How the nodes of the resource stand, and when they are not ours. Asked only where [`Executor::is_cluster`] says so.
+    ///
+    /// # Errors
+    /// When that cannot be known at the moment; what was known before then holds on.
+    fn node_states(&self) -> Result<NodeReport, ExecutionError> {
+        Ok(NodeReport::default())
+    }
+
+    /// Whether the resource is a cluster that others use too: it has to be told of slots in advance, and knows how its
+    /// nodes stand.
+    fn is_cluster(&self) -> bool {
+        false
+    }
+
+    /// How long any one call may take.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
 }
 
 /// Why an executor could not do what it was asked.

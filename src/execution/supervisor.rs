@@ -341,6 +341,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let job = JobSpec {
             agreement: uuid::Uuid::now_v7(),
+            party: "physics".into(),
             program: "/bin/sleep".into(),
             arguments: Vec::new(),
             inputs: Vec::new(),

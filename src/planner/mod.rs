@@ -6,6 +6,7 @@
 //! else is decided.
 
 mod decide;
+mod nodes;
 mod plan;
 mod refuse;
 mod writer;
@@ -16,6 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+pub use nodes::{BusyTime, NodeReport, NodeState};
 pub use plan::Plan;
 
 use crate::agreement::{Agreement, Guarantee, Job, JobEnd};
@@ -167,6 +169,7 @@ enum Command {
     },
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
+    PlannedOn(String, Reply<Vec<Agreement>>),
     Started {
         id: Uuid,
         at: Micros,
@@ -184,6 +187,7 @@ enum Command {
 pub struct Planner {
     commands: mpsc::Sender<Command>,
     due: watch::Receiver<Option<Time>>,
+    stored: watch::Receiver<u64>,
     ready: watch::Receiver<bool>,
 }
 
@@ -209,9 +213,23 @@ impl Planner {
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
-        let writer = writer::Writer::new(settings, plan, store, lease, clock, due_sender, ready_sender);
+        let (stored_sender, stored) = watch::channel(0);
+        let signals = writer::Signals {
+            due: due_sender,
+            stored: stored_sender,
+            ready: ready_sender,
+        };
+        let writer = writer::Writer::new(settings, plan, store, lease, clock, signals);
         let task = tokio::spawn(writer.run(queue, stop));
-        Ok((Self { commands, due, ready }, task))
+        Ok((
+            Self {
+                commands,
+                due,
+                stored,
+                ready,
+            },
+            task,
+        ))
     }
 
     /// Whether the plan is in step with the store.
@@ -255,6 +273,14 @@ impl Planner {
         self.ask(Command::Running).await
     }
 
+    /// The agreements that are not over and have their place on a resource, in order of start.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn planned_on(&self, resource: String) -> Result<Vec<Agreement>, Error> {
+        self.ask(|reply| Command::PlannedOn(resource, reply)).await
+    }
+
     /// Records when an agreement's process really started.
     ///
     /// # Errors
@@ -275,6 +301,11 @@ impl Planner {
     /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.
     pub fn subscribe(&self) -> watch::Receiver<Option<Time>> {
         self.due.clone()
+    }
+
+    /// Counts the batches of changes that were stored: whoever follows the plan looks again when it changes.
+    pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.stored.clone()
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {

@@ -208,6 +208,18 @@ impl Plan {
         running
     }
 
+    /// The agreements with a place on a resource, in order of start.
+    pub(super) fn planned_on(&self, resource: &str) -> Vec<Agreement> {
+        let mut planned: Vec<_> = self
+            .live
+            .values()
+            .filter(|agreement| agreement.resource == resource)
+            .cloned()
+            .collect();
+        planned.sort_by_key(|agreement| (agreement.placement.start, agreement.id));
+        planned
+    }
+
     /// The share of the resource with this name.
     fn resource_mut(&mut self, name: &str) -> Option<&mut ResourcePlan> {
         self.resources.iter_mut().find(|of| of.resource.name == name)

@@ -28,14 +28,23 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 /// Gives the answer of one command, once it is known whether its batch is stored.
 type Answer = Box<dyn FnOnce(bool) + Send>;
 
+/// What the writer lets everybody know.
+pub(super) struct Signals {
+    /// The next instant with something due.
+    pub(super) due: watch::Sender<Option<Time>>,
+    /// The batches stored so far.
+    pub(super) stored: watch::Sender<u64>,
+    /// Whether the plan is in step with the store.
+    pub(super) ready: watch::Sender<bool>,
+}
+
 pub(super) struct Writer {
     settings: Settings,
     plan: Plan,
     store: Store,
     lease: Lease,
     clock: Clock,
-    due: watch::Sender<Option<Time>>,
-    ready: watch::Sender<bool>,
+    signals: Signals,
     /// When an idle moment was last used, and whether the plan has changed since.
     improved: Time,
     changed: bool,
@@ -48,8 +57,7 @@ impl Writer {
         store: Store,
         lease: Lease,
         clock: Clock,
-        due: watch::Sender<Option<Time>>,
-        ready: watch::Sender<bool>,
+        signals: Signals,
     ) -> Self {
         Self {
             settings,
@@ -57,8 +65,7 @@ impl Writer {
             store,
             lease,
             clock,
-            due,
-            ready,
+            signals,
             improved: Time::MIN,
             changed: false,
         }
@@ -84,7 +91,7 @@ impl Writer {
                 if !stop.is_cancelled() {
                     error!("this process may decide no longer; another holds the lease");
                 }
-                self.ready.send_replace(false);
+                self.signals.ready.send_replace(false);
                 stop.cancel();
                 return;
             }
@@ -138,7 +145,11 @@ impl Writer {
         for answer in answers {
             answer(stored);
         }
-        self.due
+        if stored && !batch.is_empty() {
+            self.signals.stored.send_modify(|count| *count += 1);
+        }
+        self.signals
+            .due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
         true
     }
@@ -181,13 +192,13 @@ impl Writer {
     /// Reads the plan anew until that succeeds: nothing is decided on a plan that may differ from the store. False
     /// when another process has taken over, or the service stops meanwhile.
     async fn reload(&mut self, stop: &CancellationToken) -> bool {
-        self.ready.send_replace(false);
+        self.signals.ready.send_replace(false);
         let mut wait = RETRY.0;
         loop {
             match self.read().await {
                 Ok(plan) => {
                     self.plan = plan;
-                    self.ready.send_replace(true);
+                    self.signals.ready.send_replace(true);
                     return true;
                 }
                 Err(super::StartError::Store(store::Error::LeaseHeld(_))) => return false,
@@ -236,6 +247,7 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
         Command::Terminate { id, party, reply } => answer(reply, decider.terminate(id, party.as_deref())),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
+        Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
         Command::Ended { id, end, reply } => answer(reply, decider.ended(id, &end)),
     }

@@ -5,13 +5,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bespeak::agreement::{Agreement, AgreementState, Job, Outcome, ServiceState};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::execution::dispatcher::Dispatcher;
+use bespeak::execution::dispatcher::{Dispatcher, Shared};
 use bespeak::execution::local::LocalExecutor;
+use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Settings};
 use bespeak::store::{ResourceRow, Store};
 use scheduler::Seconds;
@@ -42,12 +44,16 @@ impl Service {
     }
 
     async fn start_with(folder: &Arc<TempDir>, catalogue: Catalogue) -> Self {
-        let mut service = Self::start_planner(folder).await;
-        let executor = LocalExecutor::new(folder.path()).unwrap();
-        let executor = executor.with_executable(Path::new(env!("CARGO_BIN_EXE_bespeak")));
+        let executors = [("local".to_owned(), Shared::new(executor(folder.path())))];
+        Self::start_on(folder, catalogue, executors.into()).await
+    }
+
+    async fn start_on(folder: &Arc<TempDir>, catalogue: Catalogue, executors: Vec<(String, Shared)>) -> Self {
+        let names: Vec<_> = executors.iter().map(|(name, _)| name.as_str()).collect();
+        let mut service = Self::start_planner(folder, &names).await;
         let files = folder.path().join("files");
         let planner = service.planner.clone();
-        let dispatcher = Dispatcher::new(planner, executor, Arc::new(catalogue), files, Clock::system());
+        let dispatcher = Dispatcher::new(planner, executors, Arc::new(catalogue), files, Clock::system());
         service
             .tasks
             .push(tokio::spawn(dispatcher.run(service.stop.clone())));
@@ -55,26 +61,27 @@ impl Service {
     }
 
     /// One that only plans, as one that is killed right after it has decided.
-    async fn start_planner(folder: &Arc<TempDir>) -> Self {
+    async fn start_planner(folder: &Arc<TempDir>, resources: &[&str]) -> Self {
         let store = Store::open(&format!("sqlite:{}", folder.path().join("bespeak.db").display()))
             .await
             .unwrap();
         let lease = store.acquire_lease().await.unwrap();
-        let row = ResourceRow {
-            name: "local".into(),
+        let row = |name: &&str| ResourceRow {
+            name: (*name).into(),
             kind: "local".into(),
             capacity: CAPACITY,
         };
+        let rows: Vec<_> = resources.iter().map(row).collect();
         store
-            .put_resources(&[row], Clock::system().micros())
+            .put_resources(&rows, Clock::system().micros())
             .await
             .unwrap();
-        let resource = Resource {
-            name: "local".into(),
+        let resource = |name: &&str| Resource {
+            name: (*name).into(),
             kind: "local".into(),
             capacity: CAPACITY,
         };
-        let settings = Settings::new(vec![resource], 86_400);
+        let settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, Clock::system(), stop.clone())
             .await
@@ -98,13 +105,17 @@ impl Service {
 
     /// Reserves one node and has a script run there, `seconds` long, from `delay` seconds from now.
     async fn place(&self, text: &str, delay: Seconds, seconds: Seconds) -> Agreement {
+        self.place_nodes(1, text, delay, seconds).await
+    }
+
+    async fn place_nodes(&self, nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Agreement {
         let ready = Clock::system().now() + delay;
         let proposal = Proposal {
             id: Uuid::now_v7(),
             party: "physics".into(),
             name: None,
             template: "advance-reservation".into(),
-            nodes: 1,
+            nodes,
             duration: seconds,
             ready: Some(ready),
             // A second more, because the present may pass into the next one until this is decided.
@@ -176,6 +187,52 @@ fn catalogue(folder: &Path) -> Result<Catalogue, CatalogueError> {
         program,
         arguments: Vec::new(),
     }])
+}
+
+fn executor(folder: &Path) -> LocalExecutor {
+    LocalExecutor::new(folder)
+        .unwrap()
+        .with_executable(Path::new(env!("CARGO_BIN_EXE_bespeak")))
+}
+
+/// An executor of this machine none of whose calls returns as long as it hangs.
+struct Hanging {
+    local: LocalExecutor,
+    hangs: Arc<AtomicBool>,
+    /// Calls that wait, now and at most.
+    waiting: Arc<(AtomicUsize, AtomicUsize)>,
+}
+
+impl Hanging {
+    fn hang(&self) {
+        let now = self.waiting.0.fetch_add(1, Ordering::SeqCst) + 1;
+        self.waiting.1.fetch_max(now, Ordering::SeqCst);
+        while self.hangs.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.waiting.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Executor for Hanging {
+    fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
+        self.hang();
+        self.local.start(job)
+    }
+
+    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
+        self.hang();
+        self.local.poll(agreement)
+    }
+
+    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
+        self.hang();
+        self.local.stop(agreement)
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(100)
+    }
 }
 
 fn folder() -> Arc<TempDir> {
@@ -269,7 +326,7 @@ fn a_job_runs_on_while_the_service_is_down_and_is_followed_once_it_is_back() {
 fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() {
     block_on(async {
         let folder = folder();
-        let service = Service::start_planner(&folder).await;
+        let service = Service::start_planner(&folder, &["local"]).await;
         let agreement = service.place("echo x >> runs", 0, 3_600).await;
         assert_eq!(service.planner.begin_due().await.unwrap().len(), 1);
         service.stop().await;
@@ -288,7 +345,7 @@ fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() 
 fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running() {
     block_on(async {
         let folder = folder();
-        let service = Service::start_planner(&folder).await;
+        let service = Service::start_planner(&folder, &["local"]).await;
         let late = service.place("touch ran", 0, 1).await;
         let terminated = service.place("touch ran", 0, 3_600).await;
         let traceless = service.place("touch ran", 0, 3_600).await;
@@ -365,6 +422,40 @@ fn more_jobs_at_once_than_are_attended_to_at_once_all_run() {
                 "x\n"
             );
         }
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_resource_that_hangs_holds_nobody_else_and_goes_on_where_it_was() {
+    block_on(async {
+        let folder = folder();
+        let (hangs, waiting) = (Arc::new(AtomicBool::new(true)), Arc::default());
+        let hanging = Hanging {
+            local: executor(folder.path()),
+            hangs: Arc::clone(&hangs),
+            waiting: Arc::clone(&waiting),
+        };
+        let executors = vec![
+            ("hanging".to_owned(), Shared::new(hanging)),
+            ("local".to_owned(), Shared::new(executor(folder.path()))),
+        ];
+        let service = Service::start_on(&folder, catalogue(folder.path()).unwrap(), executors).await;
+        let held = service.place_nodes(CAPACITY, "echo x >> runs", 0, 3_600).await;
+        assert_eq!(held.resource, "hanging");
+        let free = service.place("echo x >> runs", 0, 3_600).await;
+        assert_eq!(free.resource, "local");
+        assert_eq!(service.over(free.id).await.outcome, Some(Outcome::Completed));
+        // Long enough for the call that hangs to be given up on and another to be thought of.
+        let later = service.place("sleep 1", 0, 3_600).await;
+        assert_eq!(service.over(later.id).await.outcome, Some(Outcome::Completed));
+        assert_eq!(service.agreement(held.id).await.started, None);
+
+        hangs.store(false, Ordering::SeqCst);
+        assert_eq!(service.over(held.id).await.outcome, Some(Outcome::Completed));
+        assert_eq!(fs::read_to_string(service.file(&held, "runs")).unwrap(), "x\n");
+        let most = waiting.1.load(Ordering::SeqCst);
+        assert_eq!(most, 1, "one agreement is never asked about twice at a time");
         service.stop().await;
     });
 }

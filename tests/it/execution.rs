@@ -74,6 +74,7 @@ fn script(text: &str, seconds: i64) -> JobSpec {
 fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
     JobSpec {
         agreement: Uuid::now_v7(),
+        party: "physics".into(),
         program: program.into(),
         arguments: arguments.iter().map(ToString::to_string).collect(),
         inputs: Vec::new(),
@@ -100,7 +101,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 fn end(executor: &LocalExecutor, job: &JobSpec) -> JobEnd {
-    wait_for("end", || match executor.follow(job.agreement).unwrap() {
+    wait_for("end", || match executor.poll(job.agreement).unwrap() {
         JobStatus::Ended(end) => Some(end),
         status => {
             assert_ne!(status, JobStatus::NotStarted);
@@ -332,7 +333,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
     // A disk that refuses, as far as one can be had for a test.
     fs::create_dir(place.record(&job, "stdout")).unwrap();
     let executor = place.executor();
-    let error = wait_for("failure", || executor.follow(job.agreement).err()).to_string();
+    let error = wait_for("failure", || executor.poll(job.agreement).err()).to_string();
     assert!(
         error.contains("supervisor.log in this folder says why"),
         "{error}"
@@ -343,7 +344,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
         "{log}"
     );
     fs::remove_dir(place.record(&job, "stdout")).unwrap();
-    let end = wait_for("end", || match executor.follow(job.agreement) {
+    let end = wait_for("end", || match executor.poll(job.agreement) {
         Ok(JobStatus::Ended(end)) => Some(end),
         _ => None,
     });
@@ -412,11 +413,11 @@ fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_s
     kill_process(first, Signal::KILL).unwrap();
     let executor = place.executor();
     let second = wait_for("another supervisor", || {
-        executor.follow(job.agreement).unwrap();
+        executor.poll(job.agreement).unwrap();
         place.supervisor(&job).filter(|second| *second != first)
     });
     assert!(matches!(
-        executor.follow(job.agreement).unwrap(),
+        executor.poll(job.agreement).unwrap(),
         JobStatus::Running { started: Some(_) }
     ));
     assert!(!processes(&job).is_empty(), "still running under {second:?}");
@@ -464,7 +465,7 @@ fn however_often_and_whenever_supervisors_are_killed_a_job_never_runs_twice() {
                     if let Some(supervisor) = place.supervisor(&job) {
                         let _ = kill_process(supervisor, Signal::KILL);
                     }
-                    let _ = place.executor().follow(job.agreement).unwrap();
+                    let _ = place.executor().poll(job.agreement).unwrap();
                 }
                 let end = end(&place.executor(), &job);
                 let runs = fs::read_to_string(place.record(&job, "work/runs")).unwrap_or_default();

@@ -1,0 +1,305 @@
+//! One resource's side of the dispatcher. All calls of its executor are made here: each under a time-out, only so many at
+//! a time, and never two about one agreement, so that an executor that hangs holds a few threads and nobody else.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+use uuid::Uuid;
+
+use super::local::OUTPUT_LIMIT;
+use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
+use crate::catalogue::Catalogue;
+use crate::clock::{Clock, MICROS_PER_SECOND};
+use crate::planner::{self, Planner};
+
+/// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
+/// agreements to share transactions, few enough that many executors that hang leave threads to the others.
+const CALLS_MAX: usize = 16;
+/// How long after the plan has changed its executor is told: changes come in swarms.
+const PREPARE_PAUSE: Duration = Duration::from_secs(1);
+/// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
+const PREPARE_EVERY: Duration = Duration::from_secs(30);
+
+/// What all lanes act with.
+pub(super) struct Hands {
+    pub(super) planner: Planner,
+    pub(super) catalogue: Arc<Catalogue>,
+    /// The provider's data folder.
+    pub(super) files: PathBuf,
+    pub(super) clock: Clock,
+}
+
+/// What a call is about: a resource, and the agreement where it is about one.
+type About = (String, Option<Uuid>);
+
+/// An executor with the calls that it is at.
+#[derive(Clone)]
+pub struct Shared {
+    executor: Arc<dyn Executor>,
+    calls: Arc<Semaphore>,
+    /// What calls that have not returned are about.
+    asked: Arc<Mutex<HashSet<About>>>,
+}
+
+impl Shared {
+    /// An executor for one resource or, cloned, for several.
+    pub fn new(executor: impl Executor + 'static) -> Self {
+        Self {
+            executor: Arc::new(executor),
+            calls: Arc::new(Semaphore::new(CALLS_MAX)),
+            asked: Arc::default(),
+        }
+    }
+}
+
+/// Why an agreement could not be attended to, or the planner asked; every one is tried again.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Planner(#[from] planner::Error),
+    #[error(transparent)]
+    Executor(#[from] ExecutionError),
+    #[error("the task was cut off")]
+    CutOff(#[from] tokio::task::JoinError),
+    #[error("the executor has not answered within {} seconds", .0.as_secs_f64())]
+    NoAnswer(Duration),
+}
+
+/// One resource with its executor.
+pub(super) struct Lane {
+    pub(super) resource: String,
+    pub(super) shared: Shared,
+    pub(super) hands: Arc<Hands>,
+}
+
+/// Says on its end that a call has returned.
+struct Asked {
+    shared: Shared,
+    about: About,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.remove(&self.about);
+    }
+}
+
+impl Lane {
+    /// Attends to each agreement, several at a time, and never to one twice at a time. Once the executor has not answered,
+    /// the rest is left for another time.
+    pub(super) async fn attend_to_all(
+        self: &Arc<Self>,
+        agreements: Vec<Agreement>,
+    ) -> Vec<(Uuid, Result<(), Failure>)> {
+        let mut tasks = JoinSet::new();
+        let mut rest = agreements.into_iter();
+        let mut results = Vec::new();
+        loop {
+            while tasks.len() < CALLS_MAX
+                && let Some(agreement) = rest.next()
+            {
+                let lane = Arc::clone(self);
+                tasks.spawn(async move { (agreement.id, lane.attend(agreement).await) });
+            }
+            match tasks.join_next().await {
+                Some(Ok(result)) => {
+                    if let (_, Err(Failure::NoAnswer(_))) = &result {
+                        rest = Vec::new().into_iter();
+                    }
+                    results.push(result);
+                }
+                Some(Err(cut_off)) => error!(%cut_off, "attending to an agreement failed"),
+                None => break,
+            }
+        }
+        results
+    }
+
+    /// Does what is missing between what an agreement says and how its job stands.
+    async fn attend(&self, agreement: Agreement) -> Result<(), Failure> {
+        let id = agreement.id;
+        match self.call(Some(id), move |executor| executor.poll(id)).await? {
+            JobStatus::NotStarted => match self.job_to_start(&agreement) {
+                Ok(job) => {
+                    info!(agreement = %id, program = %job.program.display(), "starting");
+                    self.call(Some(id), move |executor| executor.start(&job)).await
+                }
+                Err(outcome) => {
+                    let ended = self.hands.clock.micros();
+                    let end = JobEnd {
+                        outcome,
+                        started: agreement.started,
+                        ended,
+                        input_bytes: 0,
+                        output_bytes: 0,
+                        truncated: false,
+                    };
+                    self.report_ended(id, end).await
+                }
+            },
+            JobStatus::Running { started } => {
+                if agreement.state == AgreementState::ObservedAndTerminating {
+                    self.call(Some(id), move |executor| executor.stop(id)).await?;
+                }
+                match started {
+                    Some(at) if agreement.started.is_none() => {
+                        known(self.hands.planner.report_started(id, at).await)
+                    }
+                    _ => Ok(()),
+                }
+            }
+            JobStatus::Ended(end) => self.report_ended(id, end).await,
+        }
+    }
+
+    /// The job of an agreement that nobody has started; where it is not to be started, what has become of it.
+    fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Outcome> {
+        if agreement.state == AgreementState::ObservedAndTerminating {
+            return Err(Outcome::Terminated);
+        }
+        // A start that was reported and has left no trace was on a disk that is gone: it is not repeated.
+        if agreement.started.is_some() || agreement.placement.end <= self.hands.clock.now() {
+            return Err(Outcome::Lost);
+        }
+        let job = agreement.job.as_ref().ok_or(Outcome::Lost)?;
+        let Some(application) = self
+            .hands
+            .catalogue
+            .find(&job.application, job.version.as_deref())
+        else {
+            error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
+            return Err(Outcome::Lost);
+        };
+        Ok(JobSpec {
+            agreement: agreement.id,
+            party: agreement.party.clone(),
+            program: application.program.clone(),
+            arguments: job.arguments.clone(),
+            inputs: application
+                .files(&job.arguments)
+                .into_iter()
+                .map(|name| self.hands.files.join(name))
+                .collect(),
+            nodes: agreement.nodes,
+            slot_end: agreement
+                .placement
+                .end
+                .seconds()
+                .saturating_mul(MICROS_PER_SECOND),
+            output_limit: OUTPUT_LIMIT,
+        })
+    }
+
+    async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Failure> {
+        known(self.hands.planner.report_ended(id, end).await)?;
+        info!(agreement = %id, outcome = end.outcome.word(), "ended");
+        Ok(())
+    }
+
+    /// Whether its executor is to be told of the plan.
+    pub(super) fn is_cluster(&self) -> bool {
+        self.shared.executor.is_cluster()
+    }
+
+    /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
+    pub(super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
+        let mut changes = self.hands.planner.subscribe_changes();
+        let mut trouble = String::new();
+        loop {
+            changes.borrow_and_update();
+            let message = match self.prepare().await {
+                Ok(()) => String::new(),
+                Err(failure) => failure.to_string(),
+            };
+            if message != trouble {
+                if message.is_empty() {
+                    info!(resource = self.resource, "follows the plan again");
+                } else {
+                    warn!(
+                        resource = self.resource,
+                        message, "does not follow the plan; trying again"
+                    );
+                }
+                trouble = message;
+            }
+            let changed = async {
+                let _ = tokio::time::timeout(PREPARE_EVERY, changes.changed()).await;
+                tokio::time::sleep(PREPARE_PAUSE).await;
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = changed => {}
+            }
+        }
+    }
+
+    async fn prepare(&self) -> Result<(), Failure> {
+        let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let slots: Vec<_> = planned.iter().map(planned_slot).collect();
+        self.call(None, move |executor| executor.prepare(&slots)).await
+    }
+
+    /// Calls the executor off the async threads, unless it is still at an earlier call about the same.
+    async fn call<T: Send + 'static>(
+        &self,
+        about: Option<Uuid>,
+        call: impl FnOnce(&dyn Executor) -> Result<T, ExecutionError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let patience = self.shared.executor.patience();
+        let no_answer = || Failure::NoAnswer(patience);
+        let asked = self.ask_about(about).ok_or_else(no_answer)?;
+        let answer = async {
+            // The semaphore is never closed.
+            let permit = Arc::clone(&self.shared.calls).acquire_owned().await.ok();
+            let executor = Arc::clone(&self.shared.executor);
+            // Both are given back when the call returns, however long that takes.
+            let answer = tokio::task::spawn_blocking(move || {
+                let _held = (permit, asked);
+                call(executor.as_ref())
+            });
+            answer.await
+        };
+        match tokio::time::timeout(patience, answer).await {
+            Ok(answer) => Ok(answer??),
+            Err(_) => Err(no_answer()),
+        }
+    }
+
+    /// Notes that a call about something is made; `None` while an earlier one has not returned.
+    fn ask_about(&self, about: Option<Uuid>) -> Option<Asked> {
+        let about = (self.resource.clone(), about);
+        let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert(about.clone()).then(|| Asked {
+            shared: self.shared.clone(),
+            about,
+        })
+    }
+}
+
+/// An agreement as its executor is told of it in advance.
+fn planned_slot(agreement: &Agreement) -> PlannedSlot {
+    PlannedSlot {
+        agreement: agreement.id,
+        party: agreement.party.clone(),
+        nodes: agreement.nodes,
+        interval: agreement.placement,
+        begun: agreement.service != ServiceState::NotReady,
+        has_job: agreement.job.is_some(),
+    }
+}
+
+/// A report that the planner has no use for was made before: its answer was lost, not its effect.
+fn known(reported: Result<(), planner::Error>) -> Result<(), Failure> {
+    match reported {
+        Err(planner::Error::NotFound) => Ok(()),
+        reported => Ok(reported?),
+    }
+}

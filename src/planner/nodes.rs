@@ -1,0 +1,32 @@
+//! How the nodes of a resource stand.
+
+use scheduler::Interval;
+
+/// How one node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeState {
+    /// It can be given to anybody.
+    Up,
+    /// It keeps what runs on it and is given to nobody else.
+    Drained,
+    /// It is gone, and what ran on it with it.
+    Down,
+}
+
+/// A time in which a node is not ours: others' reservations and jobs, maintenance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BusyTime {
+    /// Number of the node in the resource, from 0.
+    pub node: u32,
+    /// From when until when.
+    pub interval: Interval,
+}
+
+/// How the nodes of a resource stand, and when they are not ours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeReport {
+    /// The state of each node by its number; those beyond the end are up.
+    pub states: Vec<NodeState>,
+    /// When nodes are others'.
+    pub busy: Vec<BusyTime>,
+}
