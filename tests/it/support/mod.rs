@@ -6,6 +6,7 @@ pub(crate) mod postgres;
 pub(crate) mod random;
 pub(crate) mod server;
 pub(crate) mod sessions;
+pub(crate) mod slurm;
 pub(crate) mod stores;
 pub(crate) mod xml;
 
