@@ -105,6 +105,7 @@ mod tests {
             deadline: Time(200),
             placement: Interval::of(Time(100), 10),
             fixed: false,
+            price: None,
             job: None,
             guarantees: Vec::new(),
             state: AgreementState::Observed,

@@ -2,6 +2,7 @@
 //! how its guarantees are assessed. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
+mod money;
 mod state;
 
 use scheduler::{Interval, Seconds, Time};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess};
+pub use money::{Currency, Money};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 
 use crate::clock::{Micros, second_after};
@@ -38,6 +40,8 @@ pub struct Agreement {
     pub placement: Interval,
     /// Whether the placement moves no more inside its window.
     pub fixed: bool,
+    /// What it costs: settled with the placement, and not changed by a move. `None` where nothing is priced.
+    pub price: Option<Money>,
     /// What to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
     /// The guarantee terms and their states.

@@ -201,6 +201,9 @@ pub(super) fn print_agreement(view: &AgreementView) {
             format!("{} to {}", view.planned_start, view.planned_end),
         ),
     ];
+    if let Some(price) = &view.price {
+        lines.push(("price", price.to_string()));
+    }
     if let Some(application) = &view.application {
         lines.push(("runs", format!("{application} {}", view.arguments.join(" "))));
     }

@@ -8,6 +8,7 @@ use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
 use super::Failure;
+use super::pricing::PriceList;
 use crate::catalogue::{Application, Catalogue};
 use crate::execution::local::find_program;
 use crate::planner;
@@ -33,6 +34,9 @@ pub(super) struct Config {
     pub(super) public_address: Option<String>,
     #[serde(default)]
     scheduling: Scheduling,
+    /// What placements cost; nothing without it.
+    #[serde(default)]
+    pricing: Option<PriceList>,
     #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default, rename = "resource")]
@@ -248,9 +252,19 @@ impl Config {
                 return Err(format!("resource[{index}].nodes: expected 1 to {CAPACITY_MAX}"));
             }
         }
+        self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)
             .map_err(|why| why.to_string())
+    }
+
+    /// The price list, for the resources that there are.
+    fn pricing(&self) -> Result<Option<planner::Pricing>, String> {
+        // The one that there is where none is named.
+        let unnamed = self.resources.is_empty().then_some("local");
+        let names = self.resources.iter().map(|of| of.name.as_str());
+        let names: Vec<_> = names.chain(unnamed).collect();
+        self.pricing.as_ref().map(|list| list.pricing(&names)).transpose()
     }
 
     /// What the planner is set to.
@@ -286,6 +300,7 @@ impl Config {
                 coarsen: i64::from(self.scheduling.coarsen_seconds),
             },
             improve: self.scheduling.improve,
+            pricing: self.pricing().ok().flatten(),
         }
     }
 

@@ -12,6 +12,7 @@ mod config;
 mod key;
 mod offer;
 mod output;
+mod pricing;
 mod replay;
 mod serve;
 mod show;

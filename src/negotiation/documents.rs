@@ -6,13 +6,14 @@ use wsag::endpoint::EndpointReference;
 use wsag::listings::{self, AgreementList, ListedAgreement};
 use wsag::placement::{Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
+use wsag::scheduling::Budget;
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
 use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
 use super::list::{Page, Timeline};
 use super::{AcceptedView, Error, Negotiation, Part, RefusalView};
-use crate::agreement::{Agreement, AgreementState, GuaranteeState, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, ServiceState};
 use crate::clock::Micros;
 
 /// The document of an agreement or of one of its parts, from its state and the offer that it was made from.
@@ -71,6 +72,7 @@ fn placement(agreement: &Agreement) -> Placement {
         nodes: agreement.nodes,
         confidence: None,
         fixed: agreement.fixed || !agreement.is_waiting() || agreement.window() == agreement.placement,
+        price: agreement.price.map(sum),
         node_names: Vec::new(),
         started: agreement.started.map(instant),
         ended: agreement.ended.map(instant),
@@ -112,6 +114,14 @@ fn service_state(agreement: &Agreement) -> states::ServiceState {
             states::ServiceState::Ready(Activity::Processing(status(doing)))
         }
         ServiceState::Completed => states::ServiceState::Completed,
+    }
+}
+
+/// A sum of money as documents have it.
+fn sum(money: Money) -> Budget {
+    Budget {
+        amount_micros: money.micros,
+        currency: money.currency.code().to_owned(),
     }
 }
 

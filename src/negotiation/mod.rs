@@ -22,8 +22,8 @@ pub use show::{Output, Part};
 pub use templates::Templates;
 pub use terminate::terminate_input;
 pub use views::{
-    AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MovedView,
-    RefusalView, RelaxationView, TemplateView, TimelineView,
+    AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
+    MovedView, RefusalView, RelaxationView, TemplateView, TimelineView,
 };
 
 use crate::catalogue::{Catalogue, is_file_name};

@@ -6,7 +6,7 @@ use scheduler::{Interval, Reason, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Event};
+use crate::agreement::{Agreement, Event, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Refusal};
 
@@ -50,6 +50,9 @@ pub struct AgreementView {
     pub planned_start: String,
     /// Planned end.
     pub planned_end: String,
+    /// What it costs, where it is priced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
     /// Real start, once there is one.
     pub started: Option<String>,
     /// Real end, once there is one.
@@ -95,6 +98,16 @@ pub struct MovedView {
     /// Its planned end from now on.
     #[serde(serialize_with = "as_date_time")]
     pub planned_end: Time,
+}
+
+/// A sum of money. The amount is a text, because a number of JSON may lose its last digits on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoneyView {
+    /// A decimal of at most six places.
+    pub amount: String,
+    /// Three capital letters.
+    pub currency: String,
 }
 
 /// A guarantee term and its state.
@@ -214,6 +227,7 @@ impl AgreementView {
             deadline: second(agreement.deadline),
             planned_start: second(agreement.placement.start),
             planned_end: second(agreement.placement.end),
+            price: agreement.price.map(MoneyView::of),
             started: agreement.started.map(instant),
             ended: agreement.ended.map(instant),
             application: agreement.job.as_ref().map(|job| job.application.clone()),
@@ -246,6 +260,21 @@ impl AgreementView {
     /// Its address, given the service's.
     pub fn address(&self, base: &str) -> String {
         format!("{base}{}", self.path())
+    }
+}
+
+impl MoneyView {
+    pub(super) fn of(money: Money) -> Self {
+        Self {
+            amount: money.amount(),
+            currency: money.currency.to_string(),
+        }
+    }
+}
+
+impl std::fmt::Display for MoneyView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.amount, self.currency)
     }
 }
 

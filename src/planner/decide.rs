@@ -6,17 +6,26 @@ use std::collections::HashMap;
 use scheduler::{Decision, Interval, Move, Request, Time};
 use uuid::Uuid;
 
-use super::plan::request_of;
+use super::plan::{request_of, revenue};
+use super::pricing::Priced;
 use super::{Accepted, Error, Plan, Proposal, Settings};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Outcome, ServiceState,
-    assess,
+    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Money, Outcome,
+    ServiceState, assess,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
 
 /// What the idempotency keys of parties did, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
+
+/// A request that was let in.
+struct Admitted {
+    resource: String,
+    slot: Interval,
+    moved: Vec<Move>,
+    price: Option<Money>,
+}
 
 /// What is decided with: the plan, the present, and the changes that the batch has so far.
 pub(super) struct Decider<'a> {
@@ -44,10 +53,16 @@ impl Decider<'_> {
         let number = self.plan.next_number();
         let mut agreement = agreement_of(&proposal, window, self.now);
         let request = request_of(&agreement, number);
-        let Some((resource, slot, moved)) = self.admit(&request, now) else {
+        let Some(admitted) = self.admit(&proposal.party, &request, now) else {
             return Err(Error::Refused(Box::new(self.no_capacity(&request, now))));
         };
-        (agreement.resource, agreement.placement) = (resource, slot);
+        let Admitted {
+            resource,
+            slot,
+            moved,
+            price,
+        } = admitted;
+        (agreement.resource, agreement.placement, agreement.price) = (resource, slot, price);
         self.plan.insert(agreement.clone(), number);
         if let Some(request) = &proposal.idempotency {
             let key = (request.party.clone(), request.key.clone());
@@ -79,7 +94,7 @@ impl Decider<'_> {
 
     /// Lets a request in on the resource where it completes first as the plans stand, ties to the first configured; on
     /// one where others have to move only if it fits on none as it stands.
-    fn admit(&mut self, request: &Request, now: Time) -> Option<(String, Interval, Vec<Move>)> {
+    fn admit(&mut self, party: &str, request: &Request, now: Time) -> Option<Admitted> {
         let window = request.window_at(now);
         let mut ranked: Vec<_> = self
             .plan
@@ -96,9 +111,28 @@ impl Decider<'_> {
             .collect();
         ranked.sort_unstable();
         for (_, _, index) in ranked {
+            // How busy it is without the newcomer, and what it will pay at least.
+            let load = self.load(index, window);
+            let latest = Interval::of(window.end - request.duration, request.duration);
+            let priced = |slot| Priced {
+                party,
+                request,
+                slot,
+                window,
+            };
+            let least = self.price(index, priced(latest));
+            let request = Request {
+                revenue: revenue(least),
+                ..*request
+            };
             let of = &mut self.plan.resources[index];
-            if let Decision::Accepted { placement, moved } = of.schedule.submit(now, request) {
-                return Some((of.resource.name.clone(), placement.slot, moved));
+            if let Decision::Accepted { placement, moved } = of.schedule.submit(now, &request) {
+                return Some(Admitted {
+                    resource: of.resource.name.clone(),
+                    slot: placement.slot,
+                    moved,
+                    price: self.price_under(load, index, priced(placement.slot)),
+                });
             }
         }
         None
@@ -388,6 +422,7 @@ fn agreement_of(proposal: &Proposal, window: Interval, now: Micros) -> Agreement
         deadline: window.end,
         placement: window,
         fixed: false,
+        price: None,
         job: proposal.job.clone(),
         guarantees: proposal.guarantees.clone(),
         state: AgreementState::Observed,

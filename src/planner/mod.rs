@@ -8,6 +8,7 @@
 mod decide;
 mod nodes;
 mod plan;
+mod pricing;
 mod refuse;
 mod writer;
 
@@ -19,6 +20,7 @@ use uuid::Uuid;
 
 pub use nodes::{BusyTime, NodeReport, NodeState};
 pub use plan::Plan;
+pub use pricing::Pricing;
 
 use crate::agreement::{Agreement, Guarantee, Job, JobEnd};
 use crate::clock::{Clock, Micros};
@@ -53,6 +55,8 @@ pub struct Settings {
     pub refusals: Refusals,
     /// Whether idle moments are used to place what waits earlier.
     pub improve: bool,
+    /// What placements cost; `None` where nothing is charged.
+    pub pricing: Option<Pricing>,
 }
 
 /// What a refusal tells of the plan: a provider may not want to show how busy it is.
@@ -81,6 +85,7 @@ impl Settings {
                 coarsen: 1,
             },
             improve: true,
+            pricing: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use scheduler::{Move, Request, Schedule, Time};
 use uuid::Uuid;
 
 use super::{Resource, Settings, StartError};
-use crate::agreement::{Agreement, ServiceState};
+use crate::agreement::{Agreement, Money, ServiceState};
 use crate::clock::second_of;
 use crate::store::Binding;
 
@@ -277,9 +277,13 @@ pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
         deadline: agreement.deadline,
         duration: agreement.duration,
         nodes: agreement.nodes,
-        // Offers bear no price yet; an order by revenue then goes by size alone.
-        revenue: 0,
+        revenue: revenue(agreement.price),
     }
+}
+
+/// What the provider earns, for an order by revenue: by size alone where nothing is priced.
+pub(super) fn revenue(price: Option<Money>) -> u64 {
+    price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
 }
 
 /// When the planner has to act on an agreement by itself.

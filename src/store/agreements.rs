@@ -106,6 +106,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
         deadline: window.end,
         placement: row.interval("planned_start_s", "planned_end_s")?,
         fixed: row.integer("fixed")? != 0,
+        price: row.maybe_money("price_micros", "price_currency")?,
         job: row.maybe_json("job")?,
         guarantees: row.json("guarantees")?,
         state: row.word("state", AgreementState::from_word)?,
@@ -149,6 +150,8 @@ pub(super) async fn insert<D: Dialect>(
         agreement.created.into(),
         agreement.version.into(),
         i64::from(agreement.fixed).into(),
+        agreement.price.map(|price| price.micros).into(),
+        agreement.price.as_ref().map(|price| price.currency.code()).into(),
     ];
     execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
     execute::<D>(

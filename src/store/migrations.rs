@@ -14,11 +14,18 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "first",
-    sql: include_str!("../../migrations/0001_first.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "first",
+        sql: include_str!("../../migrations/0001_first.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "prices",
+        sql: include_str!("../../migrations/0002_prices.sql"),
+    },
+];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {
     let mut transaction = database.writers.begin_with(D::BEGIN).await?;

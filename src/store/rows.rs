@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::engine::Dialect;
-use crate::agreement::Outcome;
+use crate::agreement::{Currency, Money, Outcome};
 
 /// The columns of one row, by name.
 pub(super) struct Columns<'r, D: Dialect>(&'r D::Row);
@@ -58,6 +58,17 @@ impl<'r, D: Dialect> Columns<'r, D> {
     pub(super) fn word<T>(&self, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
         let word = self.text(column)?;
         named(&word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
+    }
+
+    /// An amount in one column and its currency in another; none where either is null.
+    pub(super) fn maybe_money(&self, micros: &str, currency: &str) -> Result<Option<Money>, Error> {
+        let (micros, code) = (self.maybe_integer(micros)?, self.maybe_text(currency)?);
+        let Some((micros, code)) = micros.zip(code) else {
+            return Ok(None);
+        };
+        let known =
+            Currency::parse(&code).ok_or_else(|| Error::Corrupt(format!("{currency} is {code:?}")))?;
+        Ok(Some(Money::new(micros, known)))
     }
 
     /// A value kept as JSON.

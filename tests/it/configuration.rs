@@ -43,6 +43,22 @@ const WRONG: &[(&str, &[&str])] = &[
         "[[template]]\nfile = \"nowhere.xml\"\n",
         &["template", "nowhere.xml"],
     ),
+    (
+        "[pricing]\ncurrency = \"euro\"\nnode_hour = \"1\"\n",
+        &["currency", "three capital letters"],
+    ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"0.0000001\"\n",
+        &["pricing.node_hour", "six decimals"],
+    ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\nflexible_percent = 101\n",
+        &["pricing.flexible_percent", "0 to 100"],
+    ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[[pricing.resource]]\nname = \"moon\"\nnode_hour = \"2\"\n",
+        &["pricing.resource[0].name", "moon"],
+    ),
     ("not toml", &["bespeak.toml"]),
 ];
 
@@ -87,6 +103,25 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
                 "templates/my-template.xml",
                 concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages/m01-template.xml"),
             );
+        let priced = [
+            "[pricing]",
+            "[[pricing.resource]]",
+            "[[pricing.profile]]",
+            "currency",
+            "node_hour",
+            "busy_percent",
+            "late_percent",
+            "flexible_percent",
+            "flexible_half_seconds",
+            "cancellation_percent",
+            "change_percent",
+            "name = \"local\"",
+            "party",
+            "percent",
+        ];
+        let optional = priced.iter().fold(optional, |text, key| {
+            text.replace(&format!("\n# {key}"), &format!("\n{key}"))
+        });
         assert_ne!(example, optional, "the example has lost its optional keys");
         let server = Server::configured(None, &example);
         server

@@ -13,6 +13,7 @@ mod messages;
 mod operator_commands;
 mod permissions;
 mod portal;
+mod prices;
 mod races;
 mod random_domain;
 mod readme;

@@ -63,6 +63,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         deadline: Time(200),
         placement: Interval::new(Time(100), Time(160)),
         fixed: false,
+        price: None,
         job: Some(Job {
             application: "sleep".into(),
             version: None,

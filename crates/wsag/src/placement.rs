@@ -5,7 +5,8 @@ use crate::document::Node;
 use crate::job::{boolean, double, write_double};
 use crate::ns::BSP;
 use crate::reader::{Check, Sequence};
-use crate::scheduling::count;
+use crate::refusals::read_budget;
+use crate::scheduling::{Budget, count, write_budget};
 use crate::terms::token;
 use crate::time::DateTime;
 use crate::writer::Xml;
@@ -25,6 +26,8 @@ pub struct Placement {
     pub confidence: Option<f64>,
     /// Whether start and end will not move any more.
     pub fixed: bool,
+    /// What it costs, where it is priced.
+    pub price: Option<Budget>,
     /// Names of the nodes, once they are bound.
     pub node_names: Vec<String>,
     /// Real start.
@@ -80,6 +83,9 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
     let fixed = sequence
         .required(check, BSP, "Fixed")
         .and_then(|node| check.simple(node, boolean));
+    let price = sequence
+        .optional(BSP, "Price")
+        .and_then(|node| read_budget(check, node));
     let names = sequence.many(BSP, "Node");
     let started = sequence
         .optional(BSP, "Started")
@@ -101,6 +107,7 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
         nodes: nodes?,
         confidence,
         fixed: fixed?,
+        price,
         node_names: names
             .into_iter()
             .filter_map(|node| check.simple(node, token))
@@ -126,6 +133,9 @@ impl Placement {
         xml.element("bsp:Nodes", &self.nodes.to_string());
         xml.optional_element("bsp:Confidence", self.confidence.map(write_double).as_deref());
         xml.element("bsp:Fixed", if self.fixed { "true" } else { "false" });
+        if let Some(price) = &self.price {
+            write_budget(xml, "bsp:Price", price);
+        }
         for name in &self.node_names {
             xml.element("bsp:Node", name);
         }

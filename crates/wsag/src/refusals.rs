@@ -3,7 +3,7 @@
 use crate::document::{Fragment, Node};
 use crate::ns::{BSP, WSAG, WSRF_BF, XML};
 use crate::reader::{Check, Sequence, fragments};
-use crate::scheduling::{Budget, amount, count, currency, write_amount};
+use crate::scheduling::{Budget, amount, count, currency, write_budget};
 use crate::terms::token;
 use crate::time::DateTime;
 use crate::violation::Violation;
@@ -261,10 +261,7 @@ fn write_refusal(xml: &mut Xml, refusal: &Refusal) {
             relaxation.duration.map(|seconds| seconds.to_string()).as_deref(),
         );
         if let Some(budget) = &relaxation.budget {
-            xml.start("bsp:Budget");
-            xml.element("bsp:Amount", &write_amount(budget.amount_micros));
-            xml.element("bsp:Currency", &budget.currency);
-            xml.end();
+            write_budget(xml, "bsp:Budget", budget);
         }
         xml.end();
     }

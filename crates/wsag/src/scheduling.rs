@@ -222,13 +222,16 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// An amount of money of at most six decimals, as millionths.
-pub(crate) fn amount(text: &str) -> Result<i64, String> {
+///
+/// # Errors
+/// What was expected.
+pub fn amount(text: &str) -> Result<i64, String> {
     let decimal = datatypes::Decimal::parse(text).and_then(|decimal| decimal.micros());
     decimal.ok_or_else(|| "an amount of at most six decimals is expected, such as 12.50".to_owned())
 }
 
 /// Millionths as an amount.
-pub(crate) fn write_amount(micros: i64) -> String {
+pub fn write_amount(micros: i64) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (whole, part) = (
         micros.unsigned_abs() / 1_000_000,
@@ -238,6 +241,14 @@ pub(crate) fn write_amount(micros: i64) -> String {
         return format!("{sign}{whole}");
     }
     format!("{sign}{whole}.{}", format!("{part:06}").trim_end_matches('0'))
+}
+
+/// Writes a sum of money as an element of this name.
+pub(crate) fn write_budget(xml: &mut Xml, name: &'static str, budget: &Budget) {
+    xml.start(name);
+    xml.element("bsp:Amount", &write_amount(budget.amount_micros));
+    xml.element("bsp:Currency", &budget.currency);
+    xml.end();
 }
 
 pub(crate) fn currency(text: &str) -> Result<String, String> {
@@ -267,10 +278,7 @@ impl Scheduling {
             xml.end();
         }
         if let Some(budget) = &self.budget {
-            xml.start("bsp:Budget");
-            xml.element("bsp:Amount", &write_amount(budget.amount_micros));
-            xml.element("bsp:Currency", &budget.currency);
-            xml.end();
+            write_budget(&mut xml, "bsp:Budget", budget);
         }
         xml.optional_element(
             "bsp:MaxDeviation",

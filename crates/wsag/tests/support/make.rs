@@ -455,6 +455,7 @@ impl Make {
             nodes: self.count(),
             confidence: self.maybe(Make::share),
             fixed: self.flag(),
+            price: self.maybe(Self::budget),
             node_names: self.some(0, Make::name),
             started: self.maybe(Make::time),
             ended: self.maybe(Make::time),

@@ -1,0 +1,108 @@
+//! Money: whole millionths of a currency, never a fraction of one, so that the same amount stands in an offer, an
+//! agreement, a ledger and on every page.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A currency: three capital letters, as ISO 4217 has them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    /// The currency that three capital letters name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let letters: [u8; 3] = text.as_bytes().try_into().ok()?;
+        letters
+            .iter()
+            .all(u8::is_ascii_uppercase)
+            .then_some(Self(letters))
+    }
+
+    /// Its three letters.
+    pub fn code(&self) -> &str {
+        // Capital letters are UTF-8.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            let expected = "three capital letters of a currency, such as \"EUR\"";
+            serde::de::Error::invalid_value(serde::de::Unexpected::Str(&text), &expected)
+        })
+    }
+}
+
+/// An exact amount of money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Money {
+    /// Millionths of the currency.
+    pub micros: i64,
+    /// The currency.
+    pub currency: Currency,
+}
+
+impl Money {
+    /// So many millionths of a currency.
+    pub fn new(micros: i64, currency: Currency) -> Self {
+        Self { micros, currency }
+    }
+
+    /// The amount as a decimal without needless zeros, as documents write it: `12.5`.
+    pub fn amount(&self) -> String {
+        wsag::scheduling::write_amount(self.micros)
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.amount(), self.currency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_currency_is_three_capital_letters() {
+        for (text, known) in [
+            ("EUR", true),
+            ("eur", false),
+            ("EU", false),
+            ("EURO", false),
+            ("E1R", false),
+        ] {
+            assert_eq!(Currency::parse(text).is_some(), known, "{text}");
+        }
+        let stored: Money = serde_json::from_str(r#"{"micros":12500000,"currency":"CHF"}"#).unwrap();
+        assert_eq!(stored.to_string(), "12.5 CHF");
+        assert_eq!(
+            serde_json::to_string(&stored).unwrap(),
+            r#"{"micros":12500000,"currency":"CHF"}"#
+        );
+        let wrong = serde_json::from_str::<Money>(r#"{"micros":1,"currency":"chf"}"#);
+        assert!(wrong.unwrap_err().to_string().contains("three capital letters"));
+    }
+}
