@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod figure;
 pub mod flow;
 pub mod lublin;
+pub mod optimum;
 pub mod parallel;
 pub mod random;
 pub mod replay;

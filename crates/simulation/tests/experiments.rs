@@ -54,7 +54,7 @@ fn check(name: &str, workload: &Workload, verdicts: &[Verdict]) {
     );
 }
 
-use Verdict::{Holds, Measured, NotReproduced, Reproduced};
+use Verdict::{DoesNotHold, Holds, Measured, NotReproduced, Reproduced};
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
@@ -123,6 +123,13 @@ fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_
         let report = named(name)[0].run(&setup);
         let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
         assert_eq!(seen, verdicts, "{name}: {:#?}", report.findings);
+    }
+}
+
+#[test]
+fn small_instances_are_solved_for_sure_and_no_policy_is_above_the_optimum() {
+    for workload in [Some(generated().clone()), trace()].iter().flatten() {
+        check("optimum", workload, &[Holds, Measured, DoesNotHold, Measured]);
     }
 }
 

@@ -3,6 +3,7 @@
 mod adaptive;
 mod bound;
 pub mod flexible;
+mod optimum;
 mod reservations;
 pub mod servers;
 
@@ -102,6 +103,7 @@ pub const ALL: &[&[Experiment]] = &[
     reservations::EXPERIMENTS,
     adaptive::EXPERIMENTS,
     servers::EXPERIMENTS,
+    optimum::EXPERIMENTS,
     bound::EXPERIMENTS,
 ];
 
