@@ -14,6 +14,9 @@ use crate::negotiation::AgreementView;
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a file may be on its way.
+const TRANSFER_TIMEOUT: Duration = Duration::from_hours(1);
+
 /// Where the service is and who asks.
 #[derive(Debug, Args)]
 pub(super) struct Server {
@@ -52,7 +55,8 @@ impl Server {
 
     /// Asks for bytes.
     pub(super) async fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        self.send(self.request(Method::GET, path)?).await
+        self.send(self.request(Method::GET, path)?.timeout(TRANSFER_TIMEOUT))
+            .await
     }
 
     /// Sends an XML document and reads the answer.
@@ -65,6 +69,20 @@ impl Server {
         serde_json::from_slice(&bytes).map_err(|why| {
             Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
+    }
+
+    /// Puts bytes in a place.
+    pub(super) async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        let request = self
+            .request(Method::PUT, path)?
+            .timeout(TRANSFER_TIMEOUT)
+            .body(bytes);
+        self.send(request).await.map(drop)
+    }
+
+    /// Removes what is in a place.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), Failure> {
+        self.send(self.request(Method::DELETE, path)?).await.map(drop)
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {

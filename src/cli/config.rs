@@ -158,6 +158,8 @@ pub(super) struct Limits {
     pub body_seconds: u64,
     /// Seconds that running requests have to end after a signal to stop.
     pub shutdown_seconds: u64,
+    /// Mebibytes that the files which a party uploads may have together.
+    pub party_files_mib: u64,
 }
 
 impl Default for Limits {
@@ -168,6 +170,7 @@ impl Default for Limits {
             header_seconds: 10,
             body_seconds: 20,
             shutdown_seconds: 10,
+            party_files_mib: 1_024,
         }
     }
 }
@@ -180,6 +183,7 @@ impl Limits {
             ("header_seconds", self.header_seconds, 3_600),
             ("body_seconds", self.body_seconds, 3_600),
             ("shutdown_seconds", self.shutdown_seconds, 3_600),
+            ("party_files_mib", self.party_files_mib, 1 << 30),
         ] {
             if !(1..=max).contains(&value) {
                 return Err(format!("limits.{key}: expected 1 to {max}, found {value}"));

@@ -9,6 +9,7 @@ mod agreements;
 mod bench;
 mod client;
 mod config;
+mod files;
 mod key;
 mod offer;
 mod output;
@@ -69,6 +70,8 @@ enum Command {
     Terminate(terminate::Options),
     /// Print what an agreement's job wrote.
     Output(output::Options),
+    /// Upload, list, fetch and remove files that your jobs may read.
+    Files(files::Options),
     /// Measure a part of Bespeak by itself.
     Bench(bench::Options),
     /// Decide about a list of requests of your own as the scheduler would, and say what became of each.
@@ -200,6 +203,7 @@ pub fn run() -> ExitCode {
             Command::Watch(options) => watch::run(options).await,
             Command::Terminate(options) => terminate::run(options).await,
             Command::Output(options) => output::run(options).await,
+            Command::Files(options) => files::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. }

@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 use uuid::Uuid;
 
-use super::Failure;
-use super::client::Server;
+use super::client::{self, Server};
+use super::{Failure, files};
 
 /// Options of `output`.
 #[derive(Debug, Args)]
@@ -16,12 +16,34 @@ pub(super) struct Options {
     /// Standard error instead of standard output.
     #[arg(long)]
     stderr: bool,
+    /// A file of its working folder instead.
+    #[arg(long, value_name = "NAME", conflicts_with = "stderr")]
+    file: Option<String>,
+    /// List everything that it has written instead.
+    #[arg(long, conflicts_with_all = ["stderr", "file"])]
+    list: bool,
     #[command(flatten)]
     server: Server,
 }
 
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
-    let name = if options.stderr { "stderr" } else { "stdout" };
+    if options.list {
+        let answer = options
+            .server
+            .get(&format!("/agreements/{}/files", options.id))
+            .await?;
+        if options.server.json {
+            client::print_json(&answer);
+        } else {
+            files::print(&client::read(answer)?);
+        }
+        return Ok(());
+    }
+    let name = match (&options.file, options.stderr) {
+        (Some(name), _) => name,
+        (None, true) => "stderr",
+        (None, false) => "stdout",
+    };
     let bytes = options
         .server
         .get_bytes(&format!("/agreements/{}/files/{name}", options.id))

@@ -17,6 +17,7 @@ use super::{Failure, StoreOptions};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
+use crate::execution::files::InputFiles;
 use crate::execution::local::LocalExecutor;
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
@@ -105,17 +106,19 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     )
     .await
     .map_err(|why| Failure::Refused(why.to_string()))?;
+    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let dispatcher = Dispatcher::new(
         planner.clone(),
         executors,
         Arc::clone(&catalogue),
-        data_dir.join("files"),
+        files.clone(),
         clock.clone(),
     );
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
     let api = Api {
-        negotiation: Negotiation::new(planner, store, templates, catalogue, clock, data_dir),
+        negotiation: Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir),
         access,
         body_timeout: config.limits.body_timeout(),
         requests: Arc::new(Semaphore::new(config.limits.requests)),

@@ -7,7 +7,6 @@
 //! attended to in a lane of its own, and one that is still at it sits a round out.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+use super::files::InputFiles;
 pub use super::lane::Shared;
 use super::lane::{Failure, Hands, Lane};
 use crate::agreement::Agreement;
@@ -67,13 +67,13 @@ struct Trouble {
 
 impl Dispatcher {
     /// A dispatcher of the planner's jobs to the executors of the resources, by their names, with the applications and
-    /// the data folder of the provider. The executors stop jobs by the system's clock; `clock` only decides when their
+    /// the input files. The executors stop jobs by the system's clock; `clock` only decides when their
     /// slots begin.
     pub fn new(
         planner: Planner,
         executors: impl IntoIterator<Item = (String, Shared)>,
         catalogue: Arc<Catalogue>,
-        files: PathBuf,
+        files: InputFiles,
         clock: Clock,
     ) -> Self {
         let hands = Arc::new(Hands {

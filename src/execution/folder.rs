@@ -14,7 +14,7 @@
 //! the job.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -23,15 +23,18 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::files::modified;
 use super::process::ProcessIdentity;
 use super::{ExecutionError, JobSpec};
 use crate::agreement::JobEnd;
+use crate::catalogue::is_file_name;
 use crate::clock::Micros;
 
-/// Bytes of output that one read answers with at most, so that a reader's memory is bounded.
-pub const OUTPUT_PAGE_MAX: usize = 1 << 20;
 /// Bytes of a record at most: 64 arguments of 1,024 characters and as many paths fit many times.
 const RECORD_MAX: u64 = 4 << 20;
+
+/// Files of a job's working folder that are listed at most: as many as a person looks through.
+const WRITTEN_FILES_MAX: usize = 1_000;
 
 const SPEC: &str = "spec.json";
 const LOCK: &str = "lock";
@@ -70,6 +73,26 @@ pub enum Stream {
     Err,
 }
 
+/// What a job has written: one of its two outputs, or a file that it left in its working folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// An output.
+    Stream(Stream),
+    /// A file, by a name that [`is_file_name`] admits.
+    File(String),
+}
+
+/// A file that a job has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Its name.
+    pub name: String,
+    /// Its length by now.
+    pub bytes: u64,
+    /// When it was last written to.
+    pub modified: Micros,
+}
+
 impl Stream {
     /// The name of its file.
     pub fn name(self) -> &'static str {
@@ -78,15 +101,6 @@ impl Stream {
             Self::Err => "stderr",
         }
     }
-}
-
-/// A part of an output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutputPage {
-    /// The bytes from the offset on, at most [`OUTPUT_PAGE_MAX`].
-    pub bytes: Vec<u8>,
-    /// How many bytes the output has by now.
-    pub size: u64,
 }
 
 /// Held while a supervisor is at work; the system releases it when that process is gone, however it went.
@@ -131,12 +145,7 @@ impl Folder {
             .map_err(ExecutionError::system("create", &work))?;
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
-            match symlink(input, &link) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(ExecutionError::system("link", link)(error));
-                }
-                _ => {}
-            }
+            link_input(input, &link).map_err(ExecutionError::system("link", link))?;
         }
         for path in [jobs, folder.path(), &work] {
             sync_folder(path).map_err(ExecutionError::system("sync", path))?;
@@ -237,31 +246,104 @@ impl Folder {
         bytes(Stream::Out) + bytes(Stream::Err)
     }
 
-    /// Reads an output from an offset, while it is being written or afterwards; one that is not there is empty.
+    /// One of the outputs as a file, once there is one.
+    pub fn stream(&self, stream: Stream) -> Option<WrittenFile> {
+        let meta = fs::metadata(self.path.join(stream.name())).ok()?;
+        Some(WrittenFile {
+            name: stream.name().to_owned(),
+            bytes: meta.len(),
+            modified: modified(&meta),
+        })
+    }
+
+    /// What a name means among the things that the job writes: its outputs always, a file of its working folder where
+    /// there is one. Inputs, links and folders are none.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn output(&self, stream: Stream, offset: u64) -> Result<OutputPage, ExecutionError> {
-        let path = self.path.join(stream.name());
-        let read = || -> io::Result<OutputPage> {
-            let mut file = match File::open(&path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    return Ok(OutputPage {
-                        bytes: Vec::new(),
-                        size: 0,
+    pub fn written(&self, name: &str) -> Result<Option<Written>, ExecutionError> {
+        let streams = [Stream::Out, Stream::Err];
+        if let Some(stream) = streams.into_iter().find(|stream| stream.name() == name) {
+            return Ok(Some(Written::Stream(stream)));
+        }
+        let files = self.written_files()?;
+        Ok(files
+            .into_iter()
+            .find(|file| file.name == name)
+            .map(|file| Written::File(file.name)))
+    }
+
+    /// The files that the job has left in its working folder, by name: the first [`WRITTEN_FILES_MAX`] found.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn written_files(&self) -> Result<Vec<WrittenFile>, ExecutionError> {
+        let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
+        let is_input = |name: &str| {
+            inputs
+                .iter()
+                .any(|input| input.file_name().is_some_and(|input| input == name))
+        };
+        let work = self.work();
+        let list = || -> io::Result<Vec<WrittenFile>> {
+            let entries = match fs::read_dir(&work) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                entries => entries?,
+            };
+            let mut files = Vec::new();
+            for entry in entries {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                // Of a link, this is about the link.
+                let meta = match entry.metadata() {
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    meta => meta?,
+                };
+                if meta.is_file() && is_file_name(&name) && !is_input(&name) {
+                    files.push(WrittenFile {
+                        name,
+                        bytes: meta.len(),
+                        modified: modified(&meta),
                     });
                 }
+                if files.len() == WRITTEN_FILES_MAX {
+                    break;
+                }
+            }
+            files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            Ok(files)
+        };
+        list().map_err(ExecutionError::system("list", &work))
+    }
+
+    /// Opens what the job has written, while it is being written or afterwards; none where it is not there.
+    ///
+    /// # Errors
+    /// When the system refuses, or a job has put something else where a file was.
+    pub fn open(&self, written: &Written) -> Result<Option<File>, ExecutionError> {
+        let path = match written {
+            Written::Stream(stream) => self.path.join(stream.name()),
+            Written::File(name) => self.work().join(name),
+        };
+        // A job owns its folder: what it links to is not its own writing, and a pipe would never end.
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let open = || -> io::Result<Option<File>> {
+            let opened = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags.bits().cast_signed())
+                .open(&path);
+            let file = match opened {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                 file => file?,
             };
-            let size = file.metadata()?.len();
-            let mut bytes = Vec::new();
-            if offset < size {
-                file.seek(SeekFrom::Start(offset))?;
-                file.take(OUTPUT_PAGE_MAX as u64).read_to_end(&mut bytes)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is no file"));
             }
-            Ok(OutputPage { bytes, size })
+            Ok(Some(file))
         };
-        read().map_err(ExecutionError::system("read", &path))
+        open().map_err(ExecutionError::system("open", &path))
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
@@ -306,6 +388,19 @@ impl Folder {
         // A draft that stays behind does no harm: nobody reads it.
         let _ = fs::remove_file(&draft);
         written
+    }
+}
+
+/// Puts an input file into a job's folder: as it is now where the file system can, whatever becomes of its name later.
+fn link_input(input: &Path, link: &Path) -> io::Result<()> {
+    let linked = fs::hard_link(input, link).or_else(|why| match why.kind() {
+        ErrorKind::AlreadyExists => Ok(()),
+        // On another file system, or not ours to link to.
+        _ => symlink(input, link),
+    });
+    match linked {
+        Err(why) if why.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
     }
 }
 
@@ -372,30 +467,61 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_read_in_bounded_pages() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("stdout"), vec![b'x'; OUTPUT_PAGE_MAX + 3]).unwrap();
-        let folder = Folder::at(folder.path());
-        let size = OUTPUT_PAGE_MAX as u64 + 3;
-        let first = folder.output(Stream::Out, 0).unwrap();
-        assert_eq!((first.bytes.len(), first.size), (OUTPUT_PAGE_MAX, size));
+    fn what_a_job_writes_is_listed_and_its_inputs_links_and_pipes_are_not() {
+        let jobs = tempfile::tempdir().unwrap();
+        let input = jobs.path().join("input.txt");
+        fs::write(&input, "in").unwrap();
+        let job = JobSpec {
+            agreement: Uuid::now_v7(),
+            party: "physics".to_owned(),
+            program: "/bin/true".into(),
+            arguments: Vec::new(),
+            inputs: vec![input.clone()],
+            nodes: 1,
+            slot_end: 0,
+            output_limit: 1,
+        };
+        let folder = Folder::create(jobs.path(), &job).unwrap();
+        let work = folder.work();
+        fs::remove_file(&input).unwrap();
         assert_eq!(
-            folder.output(Stream::Out, OUTPUT_PAGE_MAX as u64).unwrap().bytes,
-            b"xxx"
+            fs::read(work.join("input.txt")).unwrap(),
+            b"in",
+            "the job keeps it"
         );
+        fs::write(work.join("result.dat"), "42").unwrap();
+        fs::write(work.join("-option"), "").unwrap();
+        fs::create_dir(work.join("folder")).unwrap();
+        symlink("/etc/passwd", work.join("passwd")).unwrap();
+        let files = folder.written_files().unwrap();
+        let names: Vec<_> = files
+            .iter()
+            .map(|file| (file.name.as_str(), file.bytes))
+            .collect();
+        assert_eq!(names, [("result.dat", 2)]);
+        for name in [
+            "input.txt",
+            "passwd",
+            "-option",
+            "folder",
+            "../spec.json",
+            "absent",
+        ] {
+            assert_eq!(folder.written(name).unwrap(), None, "{name}");
+        }
+        let result = folder.written("result.dat").unwrap().unwrap();
+        assert!(folder.open(&result).unwrap().is_some());
+        // The job is faster than the reader.
+        fs::remove_file(work.join("result.dat")).unwrap();
+        symlink("/etc/passwd", work.join("result.dat")).unwrap();
+        assert!(folder.open(&result).is_err());
         assert_eq!(
-            folder.output(Stream::Out, u64::MAX).unwrap(),
-            OutputPage {
-                bytes: Vec::new(),
-                size
-            }
+            folder.written("stdout").unwrap(),
+            Some(Written::Stream(Stream::Out))
         );
-        assert_eq!(
-            folder.output(Stream::Err, 0).unwrap(),
-            OutputPage {
-                bytes: Vec::new(),
-                size: 0
-            }
+        assert!(
+            folder.open(&Written::Stream(Stream::Out)).unwrap().is_none(),
+            "it has not begun"
         );
     }
 }

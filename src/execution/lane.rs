@@ -2,7 +2,6 @@
 //! a time, and never two about one agreement, so that an executor that hangs holds a few threads and nobody else.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+use super::files::InputFiles;
 use super::local::OUTPUT_LIMIT;
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
@@ -31,8 +31,8 @@ const PREPARE_EVERY: Duration = Duration::from_secs(30);
 pub(super) struct Hands {
     pub(super) planner: Planner,
     pub(super) catalogue: Arc<Catalogue>,
-    /// The provider's data folder.
-    pub(super) files: PathBuf,
+    /// The files that jobs may read.
+    pub(super) files: InputFiles,
     pub(super) clock: Clock,
 }
 
@@ -186,7 +186,7 @@ impl Lane {
             inputs: application
                 .files(&job.arguments)
                 .into_iter()
-                .map(|name| self.hands.files.join(name))
+                .filter_map(|name| self.hands.files.find(&agreement.party, name))
                 .collect(),
             nodes: agreement.nodes,
             slot_end: agreement

@@ -6,6 +6,7 @@
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
 
 pub mod dispatcher;
+pub mod files;
 pub mod folder;
 mod lane;
 pub mod launch;

@@ -138,7 +138,18 @@ pub(super) async fn events(
     format.answer(&timeline.view(), || timeline.document())
 }
 
-/// GET /agreements/{id}/files/{name}: what the job wrote, `stdout` or `stderr`.
+/// GET /agreements/{id}/files: what the job has written.
+pub(super) async fn files(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    format: Format,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let files = api.negotiation.outputs(scope(&caller), id_of(&id)?).await?;
+    format.answer(&files, || files.document())
+}
+
+/// GET /agreements/{id}/files/{name}: what the job wrote, to `stdout`, `stderr` or a file of its working folder.
 pub(super) async fn file(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

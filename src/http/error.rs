@@ -76,6 +76,8 @@ impl Error {
             Self::Negotiation(N::Malformed(_)) => (StatusCode::BAD_REQUEST, "MALFORMED"),
             Self::Negotiation(N::Invalid(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID"),
             Self::Negotiation(N::NotOffered(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED"),
+            Self::Negotiation(N::BadName) => (StatusCode::UNPROCESSABLE_ENTITY, "BAD_NAME"),
+            Self::Negotiation(N::QuotaExceeded(_)) => (StatusCode::CONFLICT, "QUOTA_EXCEEDED"),
             Self::Negotiation(N::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
             Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
             Self::Negotiation(N::Conflict(_)) => (StatusCode::CONFLICT, "STATE"),
@@ -109,7 +111,10 @@ impl Error {
     pub(crate) fn leaves_body(&self) -> bool {
         matches!(
             self,
-            Self::BodyTimeout | Self::BodyTooLarge(_) | Self::BodyBroken(_)
+            Self::BodyTimeout
+                | Self::BodyTooLarge(_)
+                | Self::BodyBroken(_)
+                | Self::Negotiation(negotiation::Error::BadName | negotiation::Error::QuotaExceeded(_))
         )
     }
 

@@ -6,6 +6,7 @@
 mod agreements;
 mod body;
 mod error;
+mod files;
 mod format;
 mod health;
 mod listener;
@@ -68,8 +69,14 @@ pub fn router(api: Api, pages: Router<Api>) -> Router {
             get(agreements::guarantee_terms),
         )
         .route("/agreements/{id}/events", get(agreements::events))
+        .route("/agreements/{id}/files", get(agreements::files))
         .route("/agreements/{id}/files/{name}", get(agreements::file))
         .route("/agreements/{id}/terminate", post(agreements::terminate))
+        .route("/files", get(files::list))
+        .route(
+            "/files/{name}",
+            get(files::show).put(files::put).delete(files::remove),
+        )
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate));

@@ -3,6 +3,7 @@
 
 mod create;
 mod documents;
+mod files;
 mod list;
 mod offer;
 mod show;
@@ -10,13 +11,14 @@ mod templates;
 mod terminate;
 mod views;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
 pub use documents::{created, terminated};
+pub use files::{FileView, FilesView, Upload};
 pub use list::{Page, Timeline};
 pub use show::{Output, Part};
 pub use templates::Templates;
@@ -26,8 +28,9 @@ pub use views::{
     MovedView, RefusalView, RelaxationView, TemplateView, TimelineView,
 };
 
-use crate::catalogue::{Catalogue, is_file_name};
+use crate::catalogue::Catalogue;
 use crate::clock::Clock;
+use crate::execution::files::InputFiles;
 use crate::planner::{self, Planner};
 use crate::store::{self, Store};
 
@@ -64,8 +67,8 @@ pub struct Negotiation {
     templates: Arc<Templates>,
     catalogue: Arc<Catalogue>,
     clock: Clock,
-    /// The provider's input files.
-    files: Arc<Path>,
+    /// The files that jobs may read.
+    files: InputFiles,
     /// The jobs' folders.
     jobs: Arc<Path>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -96,6 +99,14 @@ pub enum Error {
     /// The idempotency key came before, with another body.
     #[error("this Idempotency-Key was used for another request")]
     KeyReused,
+    /// A name that no file can have.
+    #[error(
+        "a file's name is 1 to 255 letters, digits, '_', '.' and '-', the first a letter, a digit or '_'"
+    )]
+    BadName,
+    /// What a party may have of something is used up.
+    #[error("{0}")]
+    QuotaExceeded(String),
     /// Nothing was stored; worth another try.
     #[error("the service cannot store decisions at the moment; try again")]
     Unavailable,
@@ -132,6 +143,7 @@ impl Negotiation {
         templates: Templates,
         catalogue: Arc<Catalogue>,
         clock: Clock,
+        files: InputFiles,
         data_dir: &Path,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -141,7 +153,7 @@ impl Negotiation {
             templates: Arc::new(templates),
             catalogue,
             clock,
-            files: data_dir.join("files").into(),
+            files,
             jobs: data_dir.join("jobs").into(),
             reading: Arc::new(Semaphore::new(processors)),
         }
@@ -163,21 +175,12 @@ impl Negotiation {
         &self.clock
     }
 
-    /// Names of the provider's input files, in order, for those who choose: the first [`INPUT_FILES_SHOWN_MAX`] found,
-    /// and none where the folder cannot be read. An offer may name any file that is there.
-    pub async fn input_files(&self) -> Vec<String> {
-        let folder = Arc::clone(&self.files);
-        let names = tokio::task::spawn_blocking(move || {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-            let names = files.filter_map(|entry| entry.file_name().into_string().ok());
-            let mut names: Vec<_> = names
-                .filter(|name| is_file_name(name))
-                .take(INPUT_FILES_SHOWN_MAX)
-                .collect();
-            names.sort();
-            names
-        });
+    /// Names of the files that this party's offers may name, in order, for those who choose: the first
+    /// [`INPUT_FILES_SHOWN_MAX`] found, and none where the folders cannot be read. An offer may name any file that is
+    /// there.
+    pub async fn input_files(&self, party: &str) -> Vec<String> {
+        let (files, party) = (self.files.clone(), party.to_owned());
+        let names = tokio::task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
         names.await.unwrap_or_default()
     }
 
@@ -199,10 +202,6 @@ impl Negotiation {
         })
         .await
         .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
-    }
-
-    fn file_path(&self, name: &str) -> PathBuf {
-        self.files.join(name)
     }
 }
 

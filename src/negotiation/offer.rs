@@ -29,6 +29,7 @@ pub(super) struct Draft {
 struct Check<'a> {
     negotiation: &'a Negotiation,
     document: &'a Document<'a>,
+    party: &'a str,
     offer: &'a AgreementOffer,
     offered: &'a Offered,
     now: Time,
@@ -66,6 +67,7 @@ impl Negotiation {
         let mut check = Check {
             negotiation: self,
             document,
+            party,
             offer,
             offered,
             now,
@@ -334,7 +336,9 @@ impl<'a> Check<'a> {
             .posix
             .as_ref()
             .map_or_else(Vec::new, |posix| posix.arguments.clone());
-        if let Err(wrong) = application.check(&arguments, |name| negotiation.file_path(name).is_file()) {
+        if let Err(wrong) = application.check(&arguments, |name| {
+            negotiation.files.find(self.party, name).is_some()
+        }) {
             let message = format!(
                 "argument {} of {}: expected {}",
                 wrong.index + 1,

@@ -1,10 +1,13 @@
 //! One agreement: the whole, its parts, and what its job wrote.
 
+use std::fs::File;
+use std::io::Read;
+
 use uuid::Uuid;
 
 use super::{AgreementView, Error, Negotiation, Scope};
 use crate::agreement::Agreement;
-use crate::execution::folder::{Folder, Stream};
+use crate::execution::folder::Folder;
 
 /// The whole of an agreement, or a part that has an address of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,28 +26,35 @@ pub enum Part {
     GuaranteeTerms,
 }
 
-/// What a job writes, a page at a time: the whole of it may be larger than many readers at once leave memory for.
+/// Bytes that one read answers with at most.
+const PAGE_MAX: u64 = 1 << 20;
+
+/// A file, a page at a time: the whole of it may be larger than many readers at once leave memory for.
 #[derive(Debug)]
-pub struct Output {
-    folder: Folder,
-    stream: Stream,
-    /// Bytes read so far.
-    read: u64,
-}
+pub struct Output(Option<File>);
 
 impl Output {
+    /// What is in a file.
+    pub(super) fn of(file: Option<File>) -> Self {
+        Self(file)
+    }
+
     /// The next page; empty where nothing more has been written.
     ///
     /// # Errors
     /// [`Error::Internal`] when the system refuses.
     pub async fn page(&mut self) -> Result<Vec<u8>, Error> {
-        let (folder, stream, offset) = (self.folder.clone(), self.stream, self.read);
-        let page = tokio::task::spawn_blocking(move || folder.output(stream, offset))
-            .await
-            .map_err(|why| Error::Internal(why.to_string()))?
-            .map_err(|why| Error::Internal(why.to_string()))?;
-        self.read += page.bytes.len() as u64;
-        Ok(page.bytes)
+        let Some(mut file) = self.0.take() else {
+            return Ok(Vec::new());
+        };
+        let (file, page) = super::files::blocking(move || {
+            let mut page = Vec::new();
+            file.by_ref().take(PAGE_MAX).read_to_end(&mut page)?;
+            Ok((file, page))
+        })
+        .await?;
+        self.0 = Some(file);
+        Ok(page)
     }
 }
 
@@ -63,21 +73,19 @@ impl Negotiation {
         Ok((view, document))
     }
 
-    /// What an agreement's job writes to `stdout` or `stderr`, from its beginning.
+    /// What an agreement's job has written, from its beginning: to `stdout`, to `stderr`, or to a file of its working
+    /// folder.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
         self.stored(&scope, id).await?;
-        let stream = [Stream::Out, Stream::Err]
-            .into_iter()
-            .find(|stream| stream.name() == name)
-            .ok_or(Error::NotFound)?;
-        Ok(Output {
-            folder: Folder::of(&self.jobs, id),
-            stream,
-            read: 0,
-        })
+        let (folder, name) = (Folder::of(&self.jobs, id), name.to_owned());
+        let file = super::files::blocking(move || match folder.written(&name)? {
+            None => Ok(None),
+            Some(written) => Ok(Some(folder.open(&written)?)),
+        });
+        file.await?.map(Output::of).ok_or(Error::NotFound)
     }
 
     /// An agreement, if there is one and the caller may see it.

@@ -222,7 +222,7 @@ async fn home(
         "Reserve nodes"
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
-    let files = api.negotiation.input_files().await;
+    let files = api.negotiation.input_files(&visitor.caller.party).await;
     let home = Home {
         frame: visitor.frame(title),
         form: OfferForm::new(

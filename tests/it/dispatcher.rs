@@ -12,6 +12,7 @@ use bespeak::agreement::{Agreement, AgreementState, Job, Outcome, ServiceState};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
+use bespeak::execution::files::InputFiles;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Settings};
@@ -51,7 +52,7 @@ impl Service {
     async fn start_on(folder: &Arc<TempDir>, catalogue: Catalogue, executors: Vec<(String, Shared)>) -> Self {
         let names: Vec<_> = executors.iter().map(|(name, _)| name.as_str()).collect();
         let mut service = Self::start_planner(folder, &names).await;
-        let files = folder.path().join("files");
+        let files = InputFiles::new(folder.path(), 0).unwrap();
         let planner = service.planner.clone();
         let dispatcher = Dispatcher::new(planner, executors, Arc::new(catalogue), files, Clock::system());
         service

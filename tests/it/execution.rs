@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{JobEnd, Outcome};
 use bespeak::catalogue::Catalogue;
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::execution::folder::Stream;
+use bespeak::execution::folder::{Stream, Written};
 use bespeak::execution::local::{LocalExecutor, OUTPUT_LIMIT, find_program};
 use bespeak::execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,8 +61,9 @@ impl Place {
     }
 
     fn output(&self, job: &JobSpec, stream: Stream) -> String {
-        let page = self.executor().folder(job.agreement).output(stream, 0).unwrap();
-        String::from_utf8(page.bytes).unwrap()
+        let folder = self.executor().folder(job.agreement);
+        let file = folder.open(&Written::Stream(stream)).unwrap();
+        file.map_or_else(String::new, |file| std::io::read_to_string(file).unwrap())
     }
 }
 

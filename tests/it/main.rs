@@ -6,6 +6,7 @@ mod configuration;
 mod dispatcher;
 mod examples;
 mod execution;
+mod files;
 mod hostile;
 mod lasting;
 mod licences;

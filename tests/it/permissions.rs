@@ -22,7 +22,12 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/agreements/{id}/service-terms"),
     (Method::GET, "/agreements/{id}/guarantee-terms"),
     (Method::GET, "/agreements/{id}/events"),
+    (Method::GET, "/agreements/{id}/files"),
     (Method::GET, "/agreements/{id}/files/{name}"),
+    (Method::GET, "/files"),
+    (Method::PUT, "/files/{name}"),
+    (Method::GET, "/files/{name}"),
+    (Method::DELETE, "/files/{name}"),
     (Method::POST, "/agreements/{id}/terminate"),
 ];
 

@@ -57,6 +57,45 @@ pub struct Event {
     pub detail: Option<String>,
 }
 
+/// `bsp:Files`: files of a party, or of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileList {
+    /// The files.
+    pub files: Vec<ListedFile>,
+    /// Bytes that they may have together.
+    pub quota_bytes: Option<u64>,
+}
+
+/// `bsp:File`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was written.
+    pub modified: DateTime,
+}
+
+impl FileList {
+    /// As a document of its own.
+    pub fn to_xml(&self) -> String {
+        let mut xml = Xml::document("bsp:Files", &["bsp"]);
+        for file in &self.files {
+            xml.start("bsp:File");
+            xml.element("bsp:Name", &file.name);
+            xml.element("bsp:Bytes", &file.bytes.to_string());
+            xml.element("bsp:Modified", &file.modified.to_string());
+            xml.end();
+        }
+        xml.optional_element(
+            "bsp:QuotaBytes",
+            self.quota_bytes.map(|of| of.to_string()).as_deref(),
+        );
+        xml.finish()
+    }
+}
+
 impl AgreementList {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {

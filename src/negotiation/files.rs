@@ -1,0 +1,210 @@
+//! Files: those that a party uploads for its jobs to read, and those that a job has written.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::listings::{FileList, ListedFile};
+use wsag::time::DateTime;
+
+use super::show::Output;
+use super::{Error, Negotiation, Scope, views::instant};
+use crate::catalogue::is_file_name;
+use crate::clock::Micros;
+use crate::execution::ExecutionError;
+use crate::execution::files::{self, UploadError};
+use crate::execution::folder::{Folder, Stream};
+
+/// A list of files.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FilesView {
+    /// By name.
+    pub files: Vec<FileView>,
+    /// Bytes that the files may have together; none where that is not bounded for them alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<u64>,
+}
+
+/// A file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileView {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// When it was written.
+    pub modified: String,
+    #[serde(skip)]
+    written: Micros,
+}
+
+/// An upload under way: dropped before its end it leaves nothing behind.
+#[derive(Debug)]
+pub struct Upload(files::Upload);
+
+impl FilesView {
+    /// As a document.
+    pub fn document(&self) -> String {
+        let files = self.files.iter().map(|file| ListedFile {
+            name: file.name.clone(),
+            bytes: file.bytes,
+            modified: DateTime::from_micros(file.written),
+        });
+        FileList {
+            files: files.collect(),
+            quota_bytes: self.quota_bytes,
+        }
+        .to_xml()
+    }
+}
+
+impl FileView {
+    fn new(name: String, bytes: u64, written: Micros) -> Self {
+        Self {
+            name,
+            bytes,
+            modified: instant(written),
+            written,
+        }
+    }
+}
+
+impl Upload {
+    /// Writes more of the file.
+    ///
+    /// # Errors
+    /// [`Error::QuotaExceeded`], [`Error::Internal`] when the system refuses.
+    pub async fn write(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Self, Error> {
+        blocking(move || {
+            self.0.write(bytes.as_ref())?;
+            Ok(self)
+        })
+        .await
+    }
+
+    /// Puts the file in its place, durably; answers whether it replaced one.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the system refuses.
+    pub async fn finish(self) -> Result<bool, Error> {
+        blocking(move || Ok(self.0.finish()?)).await
+    }
+}
+
+impl Negotiation {
+    /// The party's own files.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the system refuses.
+    pub async fn files(&self, party: &str) -> Result<FilesView, Error> {
+        let (files, party) = (self.files.clone(), party.to_owned());
+        let quota = files.quota();
+        let own = blocking(move || Ok(files.own(&party)?)).await?;
+        Ok(FilesView {
+            files: own
+                .into_iter()
+                .map(|file| FileView::new(file.name, file.bytes, file.modified))
+                .collect(),
+            quota_bytes: Some(quota),
+        })
+    }
+
+    /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Internal`].
+    pub async fn upload(&self, party: &str, name: &str) -> Result<Upload, Error> {
+        if !is_file_name(name) {
+            return Err(Error::BadName);
+        }
+        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
+        blocking(move || Ok(Upload(files.upload(&party, &name)?))).await
+    }
+
+    /// What is in one of the party's own files.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it has none of this name.
+    pub async fn file(&self, party: &str, name: &str) -> Result<Output, Error> {
+        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
+        let file = blocking(move || {
+            Ok(files
+                .find_own(&party, &name)
+                .map(std::fs::File::open)
+                .transpose()?)
+        });
+        Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
+    }
+
+    /// Removes one of the party's own files. Jobs that run keep it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it has none of this name, [`Error::Internal`].
+    pub async fn remove_file(&self, party: &str, name: &str) -> Result<(), Error> {
+        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
+        let removed = blocking(move || Ok(files.remove(&party, &name)?)).await?;
+        if removed { Ok(()) } else { Err(Error::NotFound) }
+    }
+
+    /// What an agreement's job has written by now: its two outputs, and the files of its working folder.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
+    pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
+        self.visible(&scope, id).await?;
+        let folder = Folder::of(&self.jobs, id);
+        let written = blocking(move || {
+            let streams = [Stream::Out, Stream::Err].into_iter();
+            let mut all: Vec<_> = streams.filter_map(|stream| folder.stream(stream)).collect();
+            all.extend(folder.written_files()?);
+            Ok(all)
+        });
+        let files = written.await?.into_iter();
+        Ok(FilesView {
+            files: files
+                .map(|file| FileView::new(file.name, file.bytes, file.modified))
+                .collect(),
+            quota_bytes: None,
+        })
+    }
+}
+
+/// Why a file could not be had, by who can mend it.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Quota(UploadError),
+    System(String),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(why: std::io::Error) -> Self {
+        Self::System(why.to_string())
+    }
+}
+
+impl From<ExecutionError> for Failure {
+    fn from(why: ExecutionError) -> Self {
+        Self::System(why.to_string())
+    }
+}
+
+impl From<UploadError> for Failure {
+    fn from(why: UploadError) -> Self {
+        match why {
+            UploadError::QuotaExceeded { .. } => Self::Quota(why),
+            UploadError::System(why) => why.into(),
+        }
+    }
+}
+
+/// Works on files off the async threads.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(Failure::Quota(why))) => Err(Error::QuotaExceeded(why.to_string())),
+        Ok(Err(Failure::System(why))) => Err(Error::Internal(why)),
+        Err(why) => Err(Error::Internal(why.to_string())),
+    }
+}
