@@ -7,6 +7,7 @@ pub mod domain;
 pub mod heterogeneous;
 pub mod measure;
 pub mod moldable;
+pub mod prediction;
 pub mod preemptive;
 pub mod pricing;
 pub mod queue;

@@ -1,0 +1,78 @@
+//! What was stated, held against what happened: the correction that makes "with probability p" true.
+
+use std::collections::VecDeque;
+
+use super::count;
+
+/// Outcomes that are remembered: enough that a stated 95 % is known to two points, few enough that a change of habits is
+/// learned within weeks.
+pub const OUTCOMES_MAX: usize = 1_000;
+
+/// Outcomes below which nothing is corrected: a 90 % interval needs at least 19.
+pub const OUTCOMES_MIN: usize = 50;
+
+/// Where recent outcomes fell in the distributions that had been predicted for them.
+///
+/// The level of an outcome is the probability that had been given to less than it. Were the predictions right, levels would
+/// be spread evenly over [0, 1]; how they really are spread says which level to read to get what is to be stated (a
+/// conformal correction over a moving window). As long as the next outcome is like the remembered ones it holds at any size,
+/// whatever is wrong with the predicted distributions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Calibration {
+    recent: VecDeque<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Calibration {
+    /// Remembers the level of an outcome and forgets the oldest. What is no probability is not counted. Takes steps in
+    /// proportion to [`OUTCOMES_MAX`].
+    pub fn observe(&mut self, level: f64) {
+        if !(0.0..=1.0).contains(&level) {
+            return;
+        }
+        self.recent.push_back(level);
+        self.sorted
+            .insert(self.sorted.partition_point(|known| *known < level), level);
+        if self.recent.len() > OUTCOMES_MAX
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            self.sorted
+                .remove(self.sorted.partition_point(|known| *known < oldest));
+        }
+    }
+
+    /// Outcomes remembered.
+    pub fn outcomes(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The level of a predicted distribution at which to read the quantile that is to be stated as `p`. Rounded away from
+    /// the middle, so that an interval rather holds too much than too little; `p` itself while outcomes are too few.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rank from 0 to a window's size"
+    )]
+    pub fn level(&self, p: f64) -> f64 {
+        let outcomes = self.sorted.len();
+        if outcomes < OUTCOMES_MIN {
+            return p;
+        }
+        let rank = p * count(outcomes + 1);
+        let rank = if p < 0.5 { rank.floor() } else { rank.ceil() } as usize;
+        match rank.checked_sub(1) {
+            None => 0.0,
+            Some(at) => self.sorted.get(at).copied().unwrap_or(1.0),
+        }
+    }
+
+    /// The probability to state for what a predicted distribution gives the probability `level`: the inverse of
+    /// [`Calibration::level`], rounded down.
+    pub fn probability(&self, level: f64) -> f64 {
+        let outcomes = self.sorted.len();
+        if outcomes < OUTCOMES_MIN {
+            return level.clamp(0.0, 1.0);
+        }
+        count(self.sorted.partition_point(|known| *known <= level)) / count(outcomes + 1)
+    }
+}

@@ -1,0 +1,274 @@
+//! The completion estimate of paper 004 (algorithms 1 and 2), as a chain of steps that can be explained.
+
+use std::fmt;
+
+use super::{Smoothing, count, real, runs, whole_seconds};
+use crate::rate::Rate;
+use crate::time::{Interval, Seconds};
+
+/// Executions that the trust in a resource is the mean of (the paper's N).
+pub const TRUST_RUNS: usize = 10;
+
+/// An execution's estimate and what it really took, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// As it was estimated.
+    pub estimated: Seconds,
+    /// As it was.
+    pub real: Seconds,
+}
+
+/// RT(R), equation 1: the mean of estimated − real, in seconds, over the last [`TRUST_RUNS`] of the executions on a
+/// resource, given oldest first. `None` without any. Negative where work takes longer there than estimated.
+pub fn trust(outcomes: &[Outcome]) -> Option<f64> {
+    let last = &outcomes[outcomes.len().saturating_sub(TRUST_RUNS)..];
+    let sum: f64 = last.iter().map(|o| real(o.estimated) - real(o.real)).sum();
+    (!last.is_empty()).then(|| sum / count(last.len()))
+}
+
+/// What an estimate is made from.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence<'a> {
+    /// Run and queue times of past executions of the application on the resource.
+    pub here: &'a [Seconds],
+    /// Those of the application on all resources, each with the rate of its resource.
+    pub anywhere: &'a [(Seconds, Rate)],
+    /// The rate of the resource.
+    pub rate: Rate,
+    /// The requester's own duration.
+    pub requested: Option<Seconds>,
+    /// The template's duration.
+    pub default: Seconds,
+    /// The share of the resource's processors that was free, from 0 to 1.
+    pub free_cpu: Option<&'a Smoothing>,
+    /// Bytes to bring before the start.
+    pub input_bytes: u64,
+    /// Bytes to take away after the end.
+    pub output_bytes: u64,
+    /// Bytes per second towards the resource.
+    pub bandwidth_in: Option<&'a Smoothing>,
+    /// Bytes per second from the resource.
+    pub bandwidth_out: Option<&'a Smoothing>,
+    /// Estimates and outcomes on the resource, of any application, oldest first.
+    pub outcomes: &'a [Outcome],
+}
+
+/// One step of an estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// The mean of so many executions on the resource, in seconds.
+    MeanHere {
+        /// Executions.
+        runs: usize,
+        /// Their mean.
+        seconds: f64,
+    },
+    /// The mean of so many executions anywhere, scaled by the rates of the resources.
+    MeanAnywhere {
+        /// Executions.
+        runs: usize,
+        /// Their mean on this resource.
+        seconds: f64,
+    },
+    /// What the requester asked for.
+    Requested {
+        /// His duration.
+        seconds: f64,
+    },
+    /// What the template says.
+    Default {
+        /// Its duration.
+        seconds: f64,
+    },
+    /// × (2 − free share of the processors).
+    FreeCpu {
+        /// As foreseen over the interval, from 0 to 1.
+        share: f64,
+        /// By what method; `None` where there are no samples, and all is taken to be free.
+        method: Option<&'static str>,
+        /// The execution time after it.
+        seconds: f64,
+    },
+    /// What is added because the resource was slower than estimated.
+    Trust {
+        /// RT(R) in seconds.
+        trust: f64,
+        /// Executions that it is the mean of.
+        runs: usize,
+        /// The execution time after it.
+        seconds: f64,
+    },
+    /// Bringing the input.
+    Prolog(Transfer),
+    /// Taking the output away.
+    Epilog(Transfer),
+    /// The sum of prolog, execution and epilog, rounded up.
+    Completion {
+        /// Whole seconds from start to completion.
+        seconds: Seconds,
+    },
+}
+
+/// Bytes on their way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transfer {
+    /// How many.
+    pub bytes: u64,
+    /// Bytes per second as foreseen; `None` where there are no samples, and then no time is counted.
+    pub bandwidth: Option<f64>,
+    /// How long it takes.
+    pub seconds: f64,
+}
+
+/// A completion estimate with how it came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// The steps in order; the last is the completion.
+    pub steps: Vec<Step>,
+    /// Seconds of execution alone.
+    pub execution: f64,
+    /// Seconds to bring the input.
+    pub prolog: f64,
+    /// Seconds to take the output away.
+    pub epilog: f64,
+    /// Whole seconds from start to completion.
+    pub completion: Seconds,
+}
+
+impl Estimate {
+    /// The estimate for work in the gap from its start to its deadline. There is none without a gap (algorithm 2, line 7):
+    /// whoever asks has found one. Takes steps in proportion to the evidence and to the samples over the gap.
+    pub fn over(gap: Interval, evidence: &Evidence) -> Self {
+        let mut steps = Vec::with_capacity(6);
+        let (first, mean) = evidence.base();
+        steps.push(first);
+        let foreseen = evidence.free_cpu.and_then(|series| {
+            let share = series.mean_over(gap)?;
+            Some((share.clamp(0.0, 1.0), series.method().name()))
+        });
+        let share = foreseen.map_or(1.0, |(share, _)| share);
+        let mut execution = mean * (2.0 - share);
+        steps.push(Step::FreeCpu {
+            share,
+            method: foreseen.map(|(_, method)| method),
+            seconds: execution,
+        });
+        if let Some(trust) = trust(evidence.outcomes) {
+            if trust < 0.0 {
+                execution -= trust;
+            }
+            steps.push(Step::Trust {
+                trust,
+                runs: evidence.outcomes.len().min(TRUST_RUNS),
+                seconds: execution,
+            });
+        }
+        let prolog = Transfer::over(gap, evidence.input_bytes, evidence.bandwidth_in);
+        let epilog = Transfer::over(gap, evidence.output_bytes, evidence.bandwidth_out);
+        steps.extend((prolog.bytes > 0).then_some(Step::Prolog(prolog)));
+        steps.extend((epilog.bytes > 0).then_some(Step::Epilog(epilog)));
+        let completion = whole_seconds(prolog.seconds + execution + epilog.seconds);
+        steps.push(Step::Completion { seconds: completion });
+        Self {
+            steps,
+            execution,
+            prolog: prolog.seconds,
+            epilog: epilog.seconds,
+            completion,
+        }
+    }
+}
+
+impl Evidence<'_> {
+    /// The execution time before any correction, from the best source that there is.
+    fn base(&self) -> (Step, f64) {
+        if let Some(seconds) = runs::mean(self.here) {
+            let runs = self.here.len();
+            return (Step::MeanHere { runs, seconds }, seconds);
+        }
+        if !self.anywhere.is_empty() {
+            let of = |rate: Rate| f64::from(rate.millionths());
+            let scaled = |(run, rate): &(Seconds, Rate)| real(*run) * of(*rate) / of(self.rate);
+            let runs = self.anywhere.len();
+            let seconds = self.anywhere.iter().map(scaled).sum::<f64>() / count(runs);
+            return (Step::MeanAnywhere { runs, seconds }, seconds);
+        }
+        if let Some(requested) = self.requested {
+            let seconds = real(requested);
+            return (Step::Requested { seconds }, seconds);
+        }
+        let seconds = real(self.default);
+        (Step::Default { seconds }, seconds)
+    }
+}
+
+impl Transfer {
+    /// Bytes by the bandwidth foreseen over the gap, which is never less than the least that was seen: a forecast of
+    /// nothing would make a transfer endless.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"
+    )]
+    fn over(gap: Interval, bytes: u64, bandwidth: Option<&Smoothing>) -> Self {
+        let bandwidth = bandwidth.filter(|_| bytes > 0).and_then(|series| {
+            let (least, most) = series.positive_range()?;
+            Some(series.mean_over(gap)?.clamp(least, most))
+        });
+        Self {
+            bytes,
+            bandwidth,
+            seconds: bandwidth.map_or(0.0, |bandwidth| bytes as f64 / bandwidth),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MeanHere { runs, seconds } => {
+                write!(f, "mean of {runs} executions on this resource: {seconds:.1} s")
+            }
+            Self::MeanAnywhere { runs, seconds } => {
+                write!(
+                    f,
+                    "mean of {runs} executions on other resources, scaled by their rates: {seconds:.1} s"
+                )
+            }
+            Self::Requested { seconds } => write!(f, "the requester's own duration: {seconds:.1} s"),
+            Self::Default { seconds } => write!(f, "the template's duration: {seconds:.1} s"),
+            Self::FreeCpu {
+                share,
+                method: Some(method),
+                seconds,
+            } => write!(
+                f,
+                "× (2 − {share:.3}), the free share of the processors foreseen by {method}: {seconds:.1} s"
+            ),
+            Self::FreeCpu { method: None, .. } => {
+                f.write_str("× (2 − 1): no samples of the processors, all taken to be free")
+            }
+            Self::Trust { trust, runs, seconds } if *trust < 0.0 => write!(
+                f,
+                "+ {:.1} s, by which the last {runs} estimates on this resource were short: {seconds:.1} s",
+                -trust
+            ),
+            Self::Trust { trust, runs, .. } => write!(
+                f,
+                "+ 0 s: the last {runs} estimates on this resource were long by {trust:.1} s"
+            ),
+            Self::Prolog(transfer) => write!(f, "+ {transfer} to bring the input"),
+            Self::Epilog(transfer) => write!(f, "+ {transfer} to take the output away"),
+            Self::Completion { seconds } => write!(f, "completion {seconds} s after the start"),
+        }
+    }
+}
+
+impl fmt::Display for Transfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, seconds, .. } = self;
+        match self.bandwidth {
+            Some(bandwidth) => write!(f, "{seconds:.1} s for {bytes} bytes at {bandwidth:.0} bytes/s"),
+            None => write!(f, "0 s for {bytes} bytes at an unknown bandwidth"),
+        }
+    }
+}

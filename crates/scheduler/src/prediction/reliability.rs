@@ -1,0 +1,78 @@
+//! How good statements about run times were: a reliability table and the pinball loss.
+
+use super::count;
+
+/// The probabilities that are looked at: 5 % to 95 % by 5.
+pub const LEVELS: [f64; 19] = [
+    0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85,
+    0.90, 0.95,
+];
+
+/// The loss of having stated `stated` as the quantile `p` of what was `outcome`: p for each unit too little, 1 − p for each
+/// too much. Its expectation is least for the true quantile, so it rewards being right and being sharp at once.
+pub fn pinball(p: f64, stated: f64, outcome: f64) -> f64 {
+    if outcome >= stated {
+        p * (outcome - stated)
+    } else {
+        (1.0 - p) * (stated - outcome)
+    }
+}
+
+/// Statements and outcomes, added up.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reliability {
+    outcomes: usize,
+    /// Outcomes at or below each of [`LEVELS`].
+    held: [usize; LEVELS.len()],
+    loss: [f64; LEVELS.len()],
+    /// Outcomes inside the intervals around the median, the widest first, and the sums of their widths.
+    inside: [usize; INTERVALS],
+    width: [f64; INTERVALS],
+}
+
+/// Intervals around the median that [`LEVELS`] bound: 90 %, 80 %, …
+pub const INTERVALS: usize = LEVELS.len() / 2;
+
+impl Reliability {
+    /// Adds an outcome for which `quantile` had been stated. A single number stated for all probabilities is a point
+    /// forecast, whose mean loss is half its mean absolute error.
+    pub fn add(&mut self, quantile: impl Fn(f64) -> f64, outcome: f64) {
+        let stated = LEVELS.map(quantile);
+        self.outcomes += 1;
+        for (at, (p, stated)) in LEVELS.into_iter().zip(stated).enumerate() {
+            self.held[at] += usize::from(outcome <= stated);
+            self.loss[at] += pinball(p, stated, outcome);
+        }
+        for at in 0..INTERVALS {
+            let (low, high) = (stated[at], stated[LEVELS.len() - 1 - at]);
+            self.inside[at] += usize::from(low <= outcome && outcome <= high);
+            self.width[at] += high - low;
+        }
+    }
+
+    /// Outcomes added.
+    pub fn outcomes(&self) -> usize {
+        self.outcomes
+    }
+
+    /// For each of [`LEVELS`]: the share of outcomes at or below what was stated, and the mean pinball loss. 0 for no outcome.
+    pub fn levels(&self) -> [(f64, f64, f64); LEVELS.len()] {
+        let n = count(self.outcomes.max(1));
+        std::array::from_fn(|at| (LEVELS[at], count(self.held[at]) / n, self.loss[at] / n))
+    }
+
+    /// For each interval around the median, the widest first: what was stated (0.9, 0.8, …), the share of outcomes inside,
+    /// and its mean width. 0 for no outcome.
+    pub fn intervals(&self) -> [(f64, f64, f64); INTERVALS] {
+        let n = count(self.outcomes.max(1));
+        std::array::from_fn(|at| {
+            let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
+            (stated, count(self.inside[at]) / n, self.width[at] / n)
+        })
+    }
+
+    /// The mean pinball loss over all [`LEVELS`].
+    pub fn mean_loss(&self) -> f64 {
+        self.loss.iter().sum::<f64>() / count(LEVELS.len() * self.outcomes.max(1))
+    }
+}

@@ -1,0 +1,242 @@
+//! The distribution of a run time, from the runs that are most like it.
+//!
+//! What is like a run is said by levels, from the most general to the most particular: any run, a run of the application, of
+//! this party, on so many nodes, on this resource. Each level is a history; the particular ones know best and have least to
+//! tell. So they are blended as a chain of Dirichlet processes: of the weight, a level with n effective runs takes n / (n +
+//! [`PRIOR_RUNS`]) and leaves the rest to the level above it, and the most general takes what remains. Within a particular
+//! level, each run weighs [`DECAY`] of the next, because what somebody runs now he will mostly run again.
+//!
+//! Run times are compared by their logarithms: errors of run times are factors. A time limit is known where the requester or
+//! the trace says one, and then a past run that reached its limit tells of its limit and not of its work: it counts as one
+//! that reaches the new limit.
+//!
+//! What the blend states is corrected by a [`Calibration`]: that of the subject's group if it has
+//! [`GROUP_OUTCOMES_MIN`] outcomes, else that of all.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Calibration, Distribution, count, real, whole_seconds};
+use crate::time::{Interval, Seconds, Time};
+
+/// Runs remembered at a level.
+pub const RUNS_MAX: usize = 200;
+
+/// How many runs of a particular level weigh as much as all that the more general levels know.
+pub const PRIOR_RUNS: f64 = 6.0;
+
+/// The weight of a run relative to the next, at all but the most general level.
+pub const DECAY: f64 = 0.88;
+
+/// Outcomes of a group from which its own calibration is used: a stated 95 % is then known to about three points.
+pub const GROUP_OUTCOMES_MIN: usize = 200;
+
+/// A run within so many hundredths of its limit has reached it: batch systems look at the clock once in a while.
+const LIMIT_REACHED: f64 = 0.01;
+
+/// How far beyond its limit a run is taken to go, as a logarithm: 10 %.
+const OVERRUN_MAX: f64 = 0.1;
+
+/// What is to be predicted, or was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subject<K> {
+    /// What it is like, from the most general to the most particular.
+    pub levels: Vec<K>,
+    /// Whose outcomes calibrate it: the application on the resource, for example.
+    pub group: K,
+    /// The run time at which it is stopped or was expected to end, where its requester said one.
+    pub limit: Option<Seconds>,
+}
+
+/// A run that is over, as logarithms of seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    length: f64,
+    limit: Option<f64>,
+}
+
+impl Run {
+    fn new(seconds: Seconds, limit: Option<Seconds>) -> Self {
+        let log = |seconds: Seconds| real(seconds.max(1)).ln();
+        Self {
+            length: log(seconds),
+            limit: limit.filter(|limit| *limit > 0).map(log),
+        }
+    }
+
+    /// What it says of a run under another limit.
+    fn under(self, limit: Option<f64>) -> f64 {
+        match (limit, self.limit) {
+            (None, _) => self.length,
+            (Some(new), Some(old)) if self.length >= old - LIMIT_REACHED => {
+                new + (self.length - old).min(OVERRUN_MAX)
+            }
+            (Some(new), _) => self.length.min(new),
+        }
+    }
+}
+
+/// Runs by what they are like, and how well they predicted. Takes memory in proportion to the number of levels learned, at
+/// most [`RUNS_MAX`] runs each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Runs<K> {
+    histories: BTreeMap<K, VecDeque<Run>>,
+    groups: BTreeMap<K, Calibration>,
+    all: Calibration,
+}
+
+impl<K> Default for Runs<K> {
+    fn default() -> Self {
+        Self {
+            histories: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            all: Calibration::default(),
+        }
+    }
+}
+
+/// The distribution of a run time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction<'a> {
+    /// Of logarithms of seconds, before the correction.
+    distribution: Distribution,
+    calibration: &'a Calibration,
+    /// Runs at the most particular level that has any.
+    runs: usize,
+}
+
+impl<K: Ord + Clone> Runs<K> {
+    /// What is known about a run time. `None` where no level of the subject has a run. Takes steps in proportion to the
+    /// runs that it blends, and their sorting.
+    pub fn predict(&self, subject: &Subject<K>) -> Option<Prediction<'_>> {
+        let limit = Run::new(1, subject.limit).limit;
+        let histories: Vec<&VecDeque<Run>> = subject
+            .levels
+            .iter()
+            .filter_map(|level| self.histories.get(level))
+            .collect();
+        let mut weighted = Vec::new();
+        let mut rest = 1.0;
+        for (depth, history) in histories.iter().enumerate().rev() {
+            let decay: f64 = if depth == 0 { 1.0 } else { DECAY };
+            let mut weights = Vec::with_capacity(history.len());
+            let mut weight = 1.0;
+            for _ in 0..history.len() {
+                weights.push(weight);
+                weight *= decay;
+            }
+            let effective: f64 = weights.iter().sum();
+            let share = if depth == 0 {
+                rest
+            } else {
+                rest * effective / (effective + PRIOR_RUNS)
+            };
+            let newest_first = history.iter().rev().map(|run| run.under(limit));
+            weighted.extend(newest_first.zip(weights.iter().map(|weight| share * weight / effective)));
+            rest -= share;
+        }
+        Some(Prediction {
+            distribution: Distribution::of(weighted)?,
+            calibration: self.calibration(&subject.group),
+            runs: histories.last().map_or(0, |history| history.len()),
+        })
+    }
+
+    /// Learns a run that is over, and how the prediction that was made for it, before it was known, came out: its
+    /// [`Prediction::level`].
+    pub fn learn(&mut self, subject: &Subject<K>, run: Seconds, level: Option<f64>) {
+        let over = Run::new(run, subject.limit);
+        for key in &subject.levels {
+            let history = self.histories.entry(key.clone()).or_default();
+            history.push_back(over);
+            if history.len() > RUNS_MAX {
+                history.pop_front();
+            }
+        }
+        if let Some(level) = level {
+            self.all.observe(level);
+            self.groups
+                .entry(subject.group.clone())
+                .or_default()
+                .observe(level);
+        }
+    }
+
+    fn calibration(&self, group: &K) -> &Calibration {
+        self.groups
+            .get(group)
+            .filter(|own| own.outcomes() >= GROUP_OUTCOMES_MIN)
+            .unwrap_or(&self.all)
+    }
+}
+
+impl Prediction<'_> {
+    /// The seconds within which the run ends with probability `p`.
+    pub fn quantile(&self, p: f64) -> f64 {
+        self.distribution.quantile(self.calibration.level(p)).exp()
+    }
+
+    /// The whole seconds of a slot that holds the run with probability `p`.
+    pub fn slot(&self, p: f64) -> Seconds {
+        whole_seconds(self.quantile(p))
+    }
+
+    /// The probability that the run ends within so many seconds.
+    pub fn probability_within(&self, seconds: f64) -> f64 {
+        if seconds > 0.0 {
+            self.calibration
+                .probability(self.distribution.probability(seconds.ln()))
+        } else {
+            0.0
+        }
+    }
+
+    /// Where an outcome falls in the distribution before its correction: what [`Runs::learn`] wants to know.
+    pub fn level(&self, run: Seconds) -> f64 {
+        self.distribution.probability(real(run.max(1)).ln())
+    }
+
+    /// Runs at the most particular level that has any.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Outcomes that correct it.
+    pub fn outcomes(&self) -> usize {
+        self.calibration.outcomes()
+    }
+}
+
+/// What happens to runs that are replayed, each named by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Its length is asked for, and what had ended by then is known.
+    Asked(usize),
+    /// It ended, and its length is known from now on.
+    Ended(usize),
+}
+
+/// The order of events of runs that were asked for at the start and ended at the end of each interval. At the same instant,
+/// what ends is known to what is asked for; a run ends after it was asked for, whatever its interval says.
+pub fn events(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
+    let mut order: Vec<(Time, bool, usize)> = Vec::new();
+    for (run, span) in spans.into_iter().enumerate() {
+        order.push((span.start, true, run));
+        order.push((span.end.max(span.start + 1), false, run));
+    }
+    order.sort_unstable();
+    order
+        .into_iter()
+        .map(|(_, asked, run)| {
+            if asked {
+                Event::Asked(run)
+            } else {
+                Event::Ended(run)
+            }
+        })
+        .collect()
+}
+
+/// The mean of run times in seconds; `None` of none.
+pub fn mean(runs: &[Seconds]) -> Option<f64> {
+    (!runs.is_empty()).then(|| runs.iter().map(|run| real(*run)).sum::<f64>() / count(runs.len()))
+}

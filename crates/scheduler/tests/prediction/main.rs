@@ -1,0 +1,13 @@
+//! Predictions against naive oracles, and against people made up for the purpose.
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::unwrap_used,
+    reason = "small counts and made-up run times; what is not there fails the test"
+)]
+
+mod estimate;
+mod runs;
+mod smoothing;
+mod statements;
