@@ -3,6 +3,7 @@
 
 mod assessment;
 mod money;
+mod offers;
 mod state;
 
 use scheduler::{Interval, Seconds, Time};
@@ -11,6 +12,9 @@ use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess};
 pub use money::{Currency, Money};
+pub use offers::{
+    NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
+};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 
 use crate::clock::{Micros, second_after};

@@ -38,6 +38,8 @@ pub(super) struct Config {
     #[serde(default)]
     pricing: Option<PriceList>,
     #[serde(default)]
+    negotiation: Negotiating,
+    #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default, rename = "resource")]
     resources: Vec<Resource>,
@@ -144,6 +146,46 @@ impl Scheduling {
     }
 }
 
+/// How negotiations are bounded.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Negotiating {
+    /// Hours that a negotiation lasts where its initiator does not say, and at most.
+    lasts_hours: u32,
+    /// Negotiations that one party may have going on at a time.
+    open_max: u32,
+}
+
+impl Default for Negotiating {
+    fn default() -> Self {
+        Self {
+            lasts_hours: 24,
+            open_max: 100,
+        }
+    }
+}
+
+impl Negotiating {
+    fn check(&self) -> Result<(), String> {
+        for (key, value, max) in [
+            ("lasts_hours", self.lasts_hours, 8_760),
+            ("open_max", self.open_max, 100_000),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(format!("negotiation.{key}: expected 1 to {max}, found {value}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn planner(&self) -> planner::Negotiating {
+        planner::Negotiating {
+            lasts: i64::from(self.lasts_hours) * 3_600,
+            open_max: self.open_max as usize,
+        }
+    }
+}
+
 /// What the service accepts from the network. Every one has a default that suits a service on the open network.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -228,6 +270,7 @@ impl Config {
             ));
         }
         self.scheduling.check()?;
+        self.negotiation.check()?;
         self.limits.check()?;
         for (index, resource) in self.resources.iter().enumerate() {
             let Resource { name, kind, nodes } = resource;
@@ -305,6 +348,7 @@ impl Config {
             },
             improve: self.scheduling.improve,
             pricing: self.pricing().ok().flatten(),
+            negotiation: self.negotiation.planner(),
         }
     }
 

@@ -80,6 +80,7 @@ impl Error {
             Self::Negotiation(N::QuotaExceeded(_)) => (StatusCode::CONFLICT, "QUOTA_EXCEEDED"),
             Self::Negotiation(N::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
             Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
+            Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Conflict(_)) => (StatusCode::CONFLICT, "STATE"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
             Self::Negotiation(N::Unavailable) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
@@ -216,7 +217,7 @@ pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
 }
 
 /// Paths that the protocol has and this version does not offer.
-const NOT_OFFERED: [&str; 4] = ["/negotiations", "/availability", "/metrics", "/openapi.json"];
+const NOT_OFFERED: [&str; 3] = ["/availability", "/metrics", "/openapi.json"];
 
 /// Answers a path that nothing is at.
 pub(super) async fn no_such_path(request: Request) -> Error {

@@ -10,6 +10,7 @@ mod files;
 mod format;
 mod health;
 mod listener;
+mod negotiations;
 mod path;
 mod templates;
 
@@ -77,6 +78,9 @@ pub fn router(api: Api, pages: Router<Api>) -> Router {
             "/files/{name}",
             get(files::show).put(files::put).delete(files::remove),
         )
+        .route("/negotiations", post(negotiations::initiate))
+        .route("/negotiations/{id}", get(negotiations::show))
+        .route("/negotiations/{id}/terminate", post(negotiations::terminate))
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate));

@@ -5,6 +5,7 @@ mod create;
 mod documents;
 mod files;
 mod list;
+mod negotiations;
 mod offer;
 mod show;
 mod templates;
@@ -15,11 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler::Interval;
 use tokio::sync::Semaphore;
 
 pub use documents::{created, terminated};
 pub use files::{FileView, FilesView, Upload};
 pub use list::{Page, Timeline};
+pub use negotiations::{NegotiationView, Opening, end_negotiation_input, negotiation_ended};
 pub use show::{Output, Part};
 pub use templates::Templates;
 pub use terminate::terminate_input;
@@ -71,6 +74,8 @@ pub struct Negotiation {
     files: InputFiles,
     /// The jobs' folders.
     jobs: Arc<Path>,
+    /// What bounds negotiations.
+    negotiating: planner::Negotiating,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
     reading: Arc<Semaphore>,
 }
@@ -93,9 +98,12 @@ pub enum Error {
     /// There is no such thing, or it is another party's.
     #[error("there is no such thing, or it is not yours to see")]
     NotFound,
-    /// The state of the agreement does not allow it.
+    /// The state of the agreement or the negotiation does not allow it.
     #[error("{0}")]
     Conflict(String),
+    /// The time for it is over.
+    #[error("{0}")]
+    Gone(String),
     /// The idempotency key came before, with another body.
     #[error("this Idempotency-Key was used for another request")]
     KeyReused,
@@ -147,6 +155,7 @@ impl Negotiation {
         data_dir: &Path,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let negotiating = planner.negotiating();
         Self {
             planner,
             store,
@@ -155,6 +164,7 @@ impl Negotiation {
             clock,
             files,
             jobs: data_dir.join("jobs").into(),
+            negotiating,
             reading: Arc::new(Semaphore::new(processors)),
         }
     }
@@ -209,9 +219,13 @@ impl From<planner::Error> for Error {
     fn from(error: planner::Error) -> Self {
         match error {
             planner::Error::NotFound => Self::NotFound,
+            planner::Error::Refused(refusal) => {
+                let any = Interval::new(scheduler::Time::MIN, scheduler::Time::MAX);
+                Self::Refused(RefusalView::of(&refusal, any))
+            }
             planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
             planner::Error::Unavailable => Self::Unavailable,
-            other => Self::Internal(other.to_string()),
+            planner::Error::Repeated(_) => Self::Internal(error.to_string()),
         }
     }
 }

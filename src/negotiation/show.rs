@@ -95,7 +95,7 @@ impl Negotiation {
             .map(|agreement| AgreementView::of(&agreement))
     }
 
-    async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement, Error> {
+    pub(super) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement, Error> {
         let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
         match scope.party() {
             Some(party) if party != agreement.party => Err(Error::NotFound),

@@ -58,6 +58,11 @@ impl Templates {
         Ok(Self { offered })
     }
 
+    /// Every template.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Template> {
+        self.offered.iter().map(|offered| &offered.template)
+    }
+
     /// The template with this id.
     pub(super) fn get(&self, id: &str) -> Option<&Offered> {
         self.offered.iter().find(|offered| offered.view.id == id)

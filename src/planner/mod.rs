@@ -6,10 +6,12 @@
 //! else is decided.
 
 mod decide;
+mod negotiate;
 mod nodes;
 mod plan;
 mod pricing;
 mod refuse;
+mod table;
 mod writer;
 
 use scheduler::refusal::Relaxation;
@@ -22,7 +24,7 @@ pub use nodes::{BusyTime, NodeReport, NodeState};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
-use crate::agreement::{Agreement, Guarantee, Job, JobEnd};
+use crate::agreement::{Agreement, Guarantee, Job, JobEnd, NegotiationInstance};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
 
@@ -57,6 +59,27 @@ pub struct Settings {
     pub improve: bool,
     /// What placements cost; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
+    /// How negotiations are bounded.
+    pub negotiation: Negotiating,
+}
+
+/// What bounds negotiations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negotiating {
+    /// Seconds that a negotiation lasts where its initiator does not say, and at most.
+    pub lasts: Seconds,
+    /// Negotiations that one party may have going on at a time.
+    pub open_max: usize,
+}
+
+impl Default for Negotiating {
+    /// A day; enough at a time for a program that plans a campaign.
+    fn default() -> Self {
+        Self {
+            lasts: 86_400,
+            open_max: 100,
+        }
+    }
 }
 
 /// What a refusal tells of the plan: a provider may not want to show how busy it is.
@@ -86,6 +109,7 @@ impl Settings {
             },
             improve: true,
             pricing: None,
+            negotiation: Negotiating::default(),
         }
     }
 }
@@ -185,6 +209,12 @@ enum Command {
         end: JobEnd,
         reply: Reply<()>,
     },
+    Initiate(Box<NegotiationInstance>, String, Reply<NegotiationInstance>),
+    EndNegotiation {
+        id: Uuid,
+        party: Option<String>,
+        reply: Reply<NegotiationInstance>,
+    },
 }
 
 /// The handle to the planner: cheap to clone.
@@ -194,6 +224,7 @@ pub struct Planner {
     due: watch::Receiver<Option<Time>>,
     stored: watch::Receiver<u64>,
     ready: watch::Receiver<bool>,
+    negotiating: Negotiating,
 }
 
 impl Planner {
@@ -209,12 +240,13 @@ impl Planner {
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
-        let plan = Plan::rebuild(
+        let mut plan = Plan::rebuild(
             &settings,
             store.live_agreements().await?,
             store.bindings(clock.now()).await?,
             clock.now(),
         )?;
+        plan.reopen(store.open_negotiations(clock.now()).await?);
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
@@ -224,22 +256,27 @@ impl Planner {
             stored: stored_sender,
             ready: ready_sender,
         };
+        let negotiating = settings.negotiation;
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals);
         let task = tokio::spawn(writer.run(queue, stop));
-        Ok((
-            Self {
-                commands,
-                due,
-                stored,
-                ready,
-            },
-            task,
-        ))
+        let planner = Self {
+            commands,
+            due,
+            stored,
+            ready,
+            negotiating,
+        };
+        Ok((planner, task))
     }
 
     /// Whether the plan is in step with the store.
     pub fn is_ready(&self) -> bool {
         *self.ready.borrow() && !self.commands.is_closed()
+    }
+
+    /// What bounds negotiations.
+    pub fn negotiating(&self) -> Negotiating {
+        self.negotiating
     }
 
     /// Places an offer inside its window, where accepted agreements that may still move make room for it; once this
@@ -301,6 +338,33 @@ impl Planner {
     /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Error> {
         self.ask(|reply| Command::Ended { id, end, reply }).await
+    }
+
+    /// Opens a negotiation; `document` is what asked for it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it is about an agreement that is none of its party's or over, [`Error::Refused`] where
+    /// the party has too many going on, [`Error::Unavailable`].
+    pub async fn initiate(
+        &self,
+        negotiation: NegotiationInstance,
+        document: String,
+    ) -> Result<NegotiationInstance, Error> {
+        self.ask(|reply| Command::Initiate(Box::new(negotiation), document, reply))
+            .await
+    }
+
+    /// Ends a negotiation before its time and gives back what is held in it. `party` restricts it to that party's own.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Unavailable`].
+    pub async fn end_negotiation(
+        &self,
+        id: Uuid,
+        party: Option<String>,
+    ) -> Result<NegotiationInstance, Error> {
+        self.ask(|reply| Command::EndNegotiation { id, party, reply })
+            .await
     }
 
     /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.

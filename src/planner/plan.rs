@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scheduler::{Move, Request, Schedule, Time};
 use uuid::Uuid;
 
+use super::table::Table;
 use super::{Resource, Settings, StartError};
-use crate::agreement::{Agreement, Money, ServiceState};
+use crate::agreement::{Agreement, Money, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
 use crate::store::Binding;
 
@@ -29,6 +30,8 @@ pub struct Plan {
     due: BTreeSet<(Time, Uuid)>,
     /// The nodes that each begun agreement has been given.
     bound: HashMap<Uuid, Vec<u32>>,
+    /// The negotiations that go on.
+    pub(super) table: Table,
 }
 
 impl Plan {
@@ -57,6 +60,7 @@ impl Plan {
             by_number: BTreeMap::new(),
             due: BTreeSet::new(),
             bound: HashMap::new(),
+            table: Table::default(),
         };
         for agreement in agreements {
             let id = agreement.id;
@@ -184,7 +188,16 @@ impl Plan {
 
     /// The next instant at which something is due.
     pub fn next_due(&self) -> Option<Time> {
-        self.due.first().map(|(at, _)| *at)
+        let due = self.due.first().map(|(at, _)| *at);
+        let lapsing = self.table.next_due();
+        due.into_iter().chain(lapsing).min()
+    }
+
+    /// Takes back the negotiations that go on.
+    pub(super) fn reopen(&mut self, open: Vec<(NegotiationInstance, Vec<NegotiationOffer>)>) {
+        for (instance, offers) in open {
+            self.table.open(instance, offers);
+        }
     }
 
     /// The agreements for which something is due by `now`, in order of that instant.

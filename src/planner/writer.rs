@@ -118,6 +118,7 @@ impl Writer {
             batch: &mut batch,
             remembered,
         };
+        decider.lapse();
         let answers: Vec<Answer> = commands
             .into_iter()
             .map(|command| decide(&mut decider, command))
@@ -218,25 +219,35 @@ impl Writer {
         }
         // The batch that failed may still be on its way.
         self.store.settle().await?;
-        Plan::rebuild(
+        let mut plan = Plan::rebuild(
             &self.settings,
             self.store.live_agreements().await?,
             self.store.bindings(self.clock.now()).await?,
             self.clock.now(),
-        )
+        )?;
+        plan.reopen(self.store.open_negotiations(self.clock.now()).await?);
+        Ok(plan)
     }
 
     /// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
-    /// to an agreement tells.
+    /// to an agreement, or the last negotiation or offer that it made, tells.
     async fn is_stored(&self, batch: &[Change]) -> bool {
-        let last = batch.iter().rev().find_map(|change| match change {
-            Change::CreateAgreement { agreement, .. } | Change::UpdateAgreement { agreement, .. } => {
-                Some((agreement.id, agreement.version))
+        for change in batch.iter().rev() {
+            match change {
+                Change::CreateAgreement { agreement, .. } | Change::UpdateAgreement { agreement, .. } => {
+                    let (id, version) = (agreement.id, agreement.version);
+                    return matches!(self.store.agreement(id).await, Ok(Some(stored)) if stored.version >= version);
+                }
+                Change::CreateNegotiation { negotiation, .. } => {
+                    return matches!(self.store.negotiation(negotiation.id).await, Ok(Some(_)));
+                }
+                Change::CreateOffer { offer, .. } => {
+                    return matches!(self.store.offer(offer.id).await, Ok(Some(_)));
+                }
+                _ => {}
             }
-            _ => None,
-        });
-        let Some((id, version)) = last else { return false };
-        matches!(self.store.agreement(id).await, Ok(Some(stored)) if stored.version >= version)
+        }
+        false
     }
 }
 
@@ -249,6 +260,12 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
+        Command::Initiate(negotiation, document, reply) => {
+            answer(reply, decider.initiate(*negotiation, document))
+        }
+        Command::EndNegotiation { id, party, reply } => {
+            answer(reply, decider.end_negotiation(id, party.as_deref()))
+        }
         Command::Ended { id, end, reply } => answer(reply, decider.ended(id, &end)),
     }
 }

@@ -14,9 +14,11 @@ use super::engine::{Dialect, execute, fetch};
 use super::error::is_contention;
 use super::rows::Columns;
 use super::{
-    Database, Error, Idempotent, Store, agreements, bindings, executions, idempotency, on, statements,
+    Database, Error, Idempotent, Store, agreements, bindings, executions, idempotency, negotiations, on,
+    statements,
 };
-use crate::agreement::{Agreement, Event, Execution};
+use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer};
+use crate::clock::Micros;
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;
@@ -70,6 +72,30 @@ pub enum Change {
     RecordExecution(Box<Execution>),
     /// Stores what a request's key did, where the request made no agreement; a conflict where the key is taken.
     RememberRequest(Idempotent),
+    /// Stores a new negotiation with its document.
+    CreateNegotiation {
+        /// The negotiation.
+        negotiation: NegotiationInstance,
+        /// What asked for it, as it came.
+        document: String,
+    },
+    /// Ends a negotiation before its time; a conflict where it has ended.
+    EndNegotiation {
+        /// Which.
+        negotiation: Uuid,
+        /// When.
+        at: Micros,
+    },
+    /// Stores a new offer with its document.
+    CreateOffer {
+        /// The offer.
+        offer: Box<NegotiationOffer>,
+        /// Its words.
+        document: String,
+    },
+    /// Stores what has become of an offer: its state, what is held for it, the agreement made from it; a conflict where
+    /// one has been made from it before.
+    UpdateOffer(Box<NegotiationOffer>),
 }
 
 /// Why an attempt failed.
@@ -224,6 +250,25 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
         }
         Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),
         Change::RememberRequest(done) => remember::<D>(connection, done).await,
+        Change::CreateNegotiation {
+            negotiation,
+            document,
+        } => Ok(negotiations::insert::<D>(connection, negotiation, document).await?),
+        Change::EndNegotiation { negotiation, at } => {
+            if negotiations::end::<D>(connection, *negotiation, *at).await? {
+                return Ok(());
+            }
+            Err(conflict(format!("negotiation {negotiation} has ended")))
+        }
+        Change::CreateOffer { offer, document } => {
+            Ok(negotiations::insert_offer::<D>(connection, offer, document).await?)
+        }
+        Change::UpdateOffer(offer) => {
+            if negotiations::update_offer::<D>(connection, offer).await? {
+                return Ok(());
+            }
+            Err(conflict(format!("offer {} has been accepted", offer.id)))
+        }
     }
 }
 

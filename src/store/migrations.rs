@@ -25,6 +25,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "prices",
         sql: include_str!("../../migrations/0002_prices.sql"),
     },
+    Migration {
+        version: 3,
+        name: "negotiations",
+        sql: include_str!("../../migrations/0003_negotiations.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

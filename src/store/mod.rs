@@ -19,6 +19,7 @@ mod idempotency;
 mod keys;
 mod lease;
 mod migrations;
+mod negotiations;
 mod resources;
 mod rows;
 mod statements;

@@ -21,6 +21,27 @@ macro_rules! select_agreement {
     };
 }
 
+/// The columns of a negotiation, as [`super::negotiations`] reads them.
+macro_rules! select_negotiation {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, party, agreement, created_us, expires_s, ended_us FROM negotiations ",
+            $rest
+        )
+    };
+}
+
+/// The columns of an offer, as [`super::negotiations`] reads them.
+macro_rules! select_offer {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, negotiation, name, parent, creator, state, created_us, expires_s, terms, refusal, held_us, \
+             released_us, agreement, document FROM offers ",
+            $rest
+        )
+    };
+}
+
 statements! {
     PING = "SELECT 1 AS one";
 
@@ -99,6 +120,23 @@ statements! {
     EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
         nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
         transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
+
+    // Negotiations.
+    INSERT_NEGOTIATION = "INSERT INTO negotiations (id, party, agreement, created_us, expires_s, ended_us, document) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    END_NEGOTIATION = "UPDATE negotiations SET ended_us = $2 WHERE id = $1 AND ended_us IS NULL";
+    NEGOTIATION = select_negotiation!("WHERE id = $1");
+    NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
+    OPEN_NEGOTIATIONS = select_negotiation!("WHERE ended_us IS NULL AND (expires_s > $1 OR id IN (SELECT negotiation \
+        FROM offers WHERE held_us IS NOT NULL AND released_us IS NULL)) ORDER BY id");
+    NEGOTIATIONS_OLDEST = select_negotiation!("WHERE id > $1 ORDER BY id LIMIT $2");
+    INSERT_OFFER = "INSERT INTO offers (id, negotiation, name, parent, creator, state, created_us, expires_s, terms, \
+        refusal, held_us, released_us, agreement, document) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
+        $12, $13, $14)";
+    UPDATE_OFFER = "UPDATE offers SET state = $2, refusal = $3, held_us = $4, released_us = $5, agreement = $6 \
+        WHERE id = $1 AND agreement IS NULL";
+    OFFER = select_offer!("WHERE id = $1");
+    OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
     // Idempotency. A key that is older than they are kept is free again.
     REMEMBER = "INSERT INTO idempotency (party, key, request_hash, agreement, created_us) \

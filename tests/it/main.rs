@@ -11,6 +11,7 @@ mod hostile;
 mod lasting;
 mod licences;
 mod messages;
+mod negotiations;
 mod operator_commands;
 mod permissions;
 mod portal;

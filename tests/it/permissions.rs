@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use reqwest::{Method, StatusCode};
 
 use crate::support::client::Client;
-use crate::support::offers::{Offer, file, hours_ahead};
+use crate::support::offers::{Offer, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-/// Every operation that needs a key, as the router has it; the last one ends the agreement that the others are about.
+/// Every operation that needs a key, as the router has it; the last ones of a noun end what the others are about.
 const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/templates"),
     (Method::GET, "/templates/{id}"),
@@ -29,13 +29,22 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/files/{name}"),
     (Method::DELETE, "/files/{name}"),
     (Method::POST, "/agreements/{id}/terminate"),
+    (Method::POST, "/negotiations"),
+    (Method::GET, "/negotiations/{id}"),
+    (Method::POST, "/negotiations/{id}/terminate"),
 ];
 
 /// Every operation that needs none.
 const OPEN: &[&str] = &["/healthz", "/readyz"];
 
-/// The whole input of any POST here: an offer, or a reason to terminate.
+/// The whole input of any POST here: an offer, a negotiation, or a reason to terminate.
 fn input(path: &str) -> String {
+    if path.starts_with("/negotiations/") {
+        return file("tests/messages/m17-negotiation-terminate-input.xml");
+    }
+    if path.starts_with("/negotiations") {
+        return moved(&file("tests/messages/m12-initiate-negotiation-input.xml"));
+    }
     if path.ends_with("/terminate") {
         return "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
                 <r:Reason xmlns:r=\"urn:example:reason\"/></wsag:TerminateInput>"
@@ -61,13 +70,19 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         .await
         .created()
         .to_string();
+    let negotiation = physics
+        .post("/negotiations", input("/negotiations"))
+        .await
+        .created()
+        .to_string();
+    let concrete = |route: &str| concrete(route, &id, &negotiation);
     for (method, route) in KEYED {
-        let path = concrete(route, &id);
+        let path = concrete(route);
         for stranger in [&nobody, &unknown] {
             let answer = ask(stranger, method, &path).await;
             assert_eq!(answer, StatusCode::UNAUTHORIZED, "{method} {route} without a key");
         }
-        if path.contains(&id) {
+        if path.contains(&id) || path.contains(&negotiation) {
             assert_eq!(
                 ask(&biology, method, &path).await,
                 StatusCode::NOT_FOUND,
@@ -82,7 +97,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         "an operator sees all"
     );
     for (method, route) in KEYED {
-        let answer = ask(&physics, method, &concrete(route, &id)).await;
+        let answer = ask(&physics, method, &concrete(route)).await;
         assert!(answer.is_success(), "{method} {route} by its own party: {answer}");
     }
     for path in OPEN {
@@ -110,10 +125,12 @@ fn every_route_of_the_api_is_in_these_tables() {
     assert_eq!(known, routes);
 }
 
-/// The path of a route about the agreement `id`.
-fn concrete(route: &str, id: &str) -> String {
+/// The path of a route about the agreement `id` or the negotiation.
+fn concrete(route: &str, id: &str, negotiation: &str) -> String {
     let id = if route.starts_with("/templates") {
         "advance-reservation"
+    } else if route.starts_with("/negotiations") {
+        negotiation
     } else {
         id
     };

@@ -1,0 +1,258 @@
+//! Negotiations and their offers as values: what was proposed, by whom, in answer to what, and what is held for it.
+//!
+//! An offer never changes its words. What changes is its state, which only ever goes to Rejected, and what is held for
+//! it, which is taken over by an agreement, given back, or lapses with the offer.
+
+use scheduler::{Interval, Seconds, Time};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::clock::Micros;
+
+/// A negotiation as the planner holds it and the store keeps it, without its document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NegotiationInstance {
+    /// Assigned by the service; `UUIDv7`, so that ids sort by creation.
+    pub id: Uuid,
+    /// The party that asked for it and alone may see it.
+    pub party: String,
+    /// The agreement that it is to replace, where it is a renegotiation.
+    pub agreement: Option<Uuid>,
+    /// When it was asked for.
+    pub created: Micros,
+    /// From when on nothing more is negotiated or accepted.
+    pub expires: Time,
+    /// When it was ended before that, if it was.
+    pub ended: Option<Micros>,
+}
+
+impl NegotiationInstance {
+    /// How it stands at `now`.
+    pub fn state(&self, now: Time) -> NegotiationState {
+        if self.ended.is_some() {
+            NegotiationState::Terminated
+        } else if self.expires <= now {
+            NegotiationState::Expired
+        } else {
+            NegotiationState::Open
+        }
+    }
+}
+
+/// How a negotiation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NegotiationState {
+    /// Offers are taken.
+    Open,
+    /// Its time is over.
+    Expired,
+    /// Its party has ended it.
+    Terminated,
+}
+
+impl NegotiationState {
+    /// The word that is shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Expired => "expired",
+            Self::Terminated => "terminated",
+        }
+    }
+}
+
+/// A side of a negotiation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OfferCreator {
+    /// The party that asked for the negotiation.
+    Initiator,
+    /// The service.
+    Responder,
+}
+
+impl OfferCreator {
+    /// The word of the specification.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Initiator => "NegotiationInitiator",
+            Self::Responder => "NegotiationResponder",
+        }
+    }
+
+    /// The side that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Initiator, Self::Responder]
+            .into_iter()
+            .find(|of| of.word() == word)
+    }
+}
+
+/// State of an offer (GFD.193, section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OfferState {
+    /// A proposal that binds nobody.
+    Advisory,
+    /// A proposal that must be answered Acceptable or Rejected.
+    Solicited,
+    /// Its maker would take it.
+    Acceptable,
+    /// It leads nowhere, and nor does anything that answers it.
+    Rejected,
+}
+
+impl OfferState {
+    /// The word of the specification.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Advisory => "Advisory",
+            Self::Solicited => "Solicited",
+            Self::Acceptable => "Acceptable",
+            Self::Rejected => "Rejected",
+        }
+    }
+
+    /// The state that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Advisory, Self::Solicited, Self::Acceptable, Self::Rejected]
+            .into_iter()
+            .find(|of| of.word() == word)
+    }
+}
+
+/// An offer or counter offer, without its document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NegotiationOffer {
+    /// Assigned by the service; `UUIDv7`, so that ids sort by creation.
+    pub id: Uuid,
+    /// The negotiation that it was made in.
+    pub negotiation: Uuid,
+    /// Its `OfferId`, unique in its negotiation: the requester's own choice, or the id in words.
+    pub name: String,
+    /// The offer that it answers; none where that is the template.
+    pub parent: Option<Uuid>,
+    /// Who made it.
+    pub creator: OfferCreator,
+    /// Its state.
+    pub state: OfferState,
+    /// When it came or was made.
+    pub created: Micros,
+    /// From when on it is no longer taken.
+    pub expires: Option<Time>,
+    /// Of a counter offer that can be had: what it amounts to.
+    pub terms: Option<OfferTerms>,
+    /// Of one that is rejected: why, as JSON of the refusal's flat rendering.
+    pub refusal: Option<String>,
+    /// Since when its nodes are held, if ever.
+    pub held: Option<Micros>,
+    /// Since when they are no longer, if so.
+    pub released: Option<Micros>,
+    /// The agreement that was made from it.
+    pub agreement: Option<Uuid>,
+}
+
+impl NegotiationOffer {
+    /// Whether nodes are kept for it at the moment.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some() && self.released.is_none()
+    }
+
+    /// Whether its time is over at `now`.
+    pub fn is_expired(&self, now: Time) -> bool {
+        self.expires.is_some_and(|at| at <= now)
+    }
+}
+
+/// What a counter offer amounts to: where and when, for how much.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferTerms {
+    /// The resource that it lies on.
+    pub resource: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// Duration in seconds.
+    pub duration: Seconds,
+    /// Earliest start of the agreement that it would become.
+    #[serde(with = "seconds")]
+    pub ready: Time,
+    /// Latest completion of that agreement.
+    #[serde(with = "seconds")]
+    pub deadline: Time,
+    /// Where it would start; the agreement may move inside its window afterwards.
+    #[serde(with = "seconds")]
+    pub start: Time,
+    /// Until when its nodes are held, counted from the start: a slot that begins before the offer expires is held for
+    /// as long as it takes to begin it at the last moment.
+    #[serde(with = "seconds")]
+    pub kept_until: Time,
+    /// How far it lies from what was asked: the greatest of its deviations in time, size and length.
+    pub deviation: f64,
+    /// In which way it differs from what was asked.
+    pub kind: OfferKind,
+    /// Probability that it completes in time, where it is known.
+    pub confidence: Option<f64>,
+}
+
+impl OfferTerms {
+    /// Where the agreement would lie at first.
+    pub fn slot(&self) -> Interval {
+        Interval::of(self.start, self.duration)
+    }
+
+    /// Where the agreement may lie.
+    pub fn window(&self) -> Interval {
+        Interval::new(self.ready, self.deadline)
+    }
+
+    /// What is held for it.
+    pub fn kept(&self) -> Interval {
+        Interval::new(self.start, self.kept_until)
+    }
+}
+
+/// In which way a counter offer differs from what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OfferKind {
+    /// In none.
+    Exact,
+    /// It lies before the window.
+    Earlier,
+    /// It lies after the window.
+    Later,
+    /// It has fewer nodes.
+    Fewer,
+    /// It has more nodes.
+    More,
+    /// It is shorter.
+    Shorter,
+}
+
+impl OfferKind {
+    /// The word that is shown in documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "Exact",
+            Self::Earlier => "Earlier",
+            Self::Later => "Later",
+            Self::Fewer => "Fewer",
+            Self::More => "More",
+            Self::Shorter => "Shorter",
+        }
+    }
+}
+
+/// Times as whole seconds since the Unix epoch.
+mod seconds {
+    use scheduler::Time;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+    pub(super) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(time.seconds())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+        i64::deserialize(deserializer).map(Time)
+    }
+}

@@ -1,0 +1,69 @@
+//! Negotiations: opened, shown and ended.
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use uuid::Uuid;
+
+use super::format::{Format, document};
+use super::path::Path;
+use super::{Api, Error, base_address, body, scope};
+use crate::access::Caller;
+use crate::negotiation;
+
+/// POST /negotiations: InitiateNegotiationInput.
+pub(super) async fn initiate(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    format: Format,
+    request: Request,
+) -> Result<Response, Error> {
+    if format == Format::Neither {
+        return Err(Error::NotAcceptable);
+    }
+    let base = base_address(&api, request.headers());
+    let input = body::xml(&api, request).await?;
+    let view = api.negotiation.initiate(&caller.party, input).await?;
+    let body = match format {
+        Format::Xml => document(view.created_document(&base)),
+        _ => axum::Json(&view).into_response(),
+    };
+    Ok((StatusCode::CREATED, [(header::LOCATION, view.path())], body).into_response())
+}
+
+/// GET /negotiations/{id}: NegotiationProperties.
+pub(super) async fn show(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    format: Format,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let (view, xml) = api.negotiation.negotiation(&scope(&caller), id_of(&id)?).await?;
+    format.answer(&view, || xml)
+}
+
+/// POST /negotiations/{id}/terminate.
+pub(super) async fn terminate(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    format: Format,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Error> {
+    let id = id_of(&id)?;
+    if format == Format::Neither {
+        return Err(Error::NotAcceptable);
+    }
+    let input = body::xml(&api, request).await?;
+    let view = api
+        .negotiation
+        .end_negotiation(&scope(&caller), id, input)
+        .await?;
+    format.answer(&view, negotiation::negotiation_ended)
+}
+
+/// An id from a path; what is no id names nothing.
+fn id_of(text: &str) -> Result<Uuid, Error> {
+    text.parse().map_err(|_| negotiation::Error::NotFound.into())
+}

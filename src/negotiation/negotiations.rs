@@ -1,0 +1,298 @@
+//! Negotiations: opened, shown and ended.
+
+use scheduler::Time;
+use serde::Serialize;
+use uuid::Uuid;
+use wsag::endpoint::EndpointReference;
+use wsag::negotiations::{
+    InitiateInput, NegotiationKind, NegotiationProperties, NegotiationRole, initiate_negotiation_output,
+    terminate_negotiation_input, terminate_negotiation_response,
+};
+use wsag::time::DateTime;
+use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
+
+use super::views::{instant, second};
+use super::{Error, Negotiation, Scope};
+use crate::agreement::{NegotiationInstance, NegotiationState};
+use crate::planner;
+
+/// A negotiation.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NegotiationView {
+    /// Its id.
+    pub id: Uuid,
+    /// The party that asked for it.
+    pub party: String,
+    /// The agreement that it is to replace, where it is a renegotiation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Uuid>,
+    /// open, expired or terminated.
+    pub state: &'static str,
+    /// When it was asked for.
+    pub created: String,
+    /// From when on nothing more is negotiated or accepted.
+    pub expires: String,
+}
+
+impl NegotiationView {
+    /// The view of a negotiation as it stands at `now`.
+    pub(super) fn of(instance: &NegotiationInstance, now: Time) -> Self {
+        Self {
+            id: instance.id,
+            party: instance.party.clone(),
+            agreement: instance.agreement,
+            state: instance.state(now).word(),
+            created: instant(instance.created),
+            expires: second(instance.expires),
+        }
+    }
+
+    /// Its path under the service's address.
+    pub fn path(&self) -> String {
+        format!("/negotiations/{}", self.id)
+    }
+
+    /// The InitiateNegotiationOutput with its address below the service's.
+    pub fn created_document(&self, base: &str) -> String {
+        initiate_negotiation_output(&EndpointReference::new(format!("{base}{}", self.path())))
+    }
+}
+
+/// What a negotiation is asked for with, whatever it came in.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// Until when it is to last; as long as the provider lets it where this is not said.
+    pub expires: Option<Time>,
+    /// The agreement that is to be replaced.
+    pub agreement: Option<Uuid>,
+}
+
+impl Negotiation {
+    /// Opens a negotiation, as an InitiateNegotiationInput asks.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] and [`Error::Invalid`] for what is wrong with the document, [`Error::NotFound`] where it
+    /// is about an agreement that is none of the party's, [`Error::Conflict`] where that is over,
+    /// [`Error::Refused`] where the party has too many going on, [`Error::Unavailable`].
+    pub async fn initiate(&self, party: &str, body: Vec<u8>) -> Result<NegotiationView, Error> {
+        let (opening, document) = self.reading(move |this| this.read_opening(&body)).await??;
+        self.open(party, opening, document).await
+    }
+
+    /// Opens a negotiation that was asked for without a document.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::initiate`].
+    pub async fn open_negotiation(&self, party: &str, opening: Opening) -> Result<NegotiationView, Error> {
+        let kind = match opening.agreement {
+            None => NegotiationKind::Negotiation(Vec::new()),
+            Some(agreement) => NegotiationKind::Renegotiation {
+                responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
+                initiator_agreement: None,
+            },
+        };
+        let input = InitiateInput {
+            context: wsag::negotiations::NegotiationContext {
+                kind,
+                expiration_time: None,
+                negotiation_initiator: None,
+                negotiation_responder: None,
+                agreement_responder: NegotiationRole::NegotiationResponder,
+                factory: None,
+                extensions: Vec::new(),
+            },
+            initiator: None,
+            noncritical: Vec::new(),
+        };
+        self.open(party, opening, input.to_xml()).await
+    }
+
+    async fn open(&self, party: &str, opening: Opening, document: String) -> Result<NegotiationView, Error> {
+        if let Some(agreement) = opening.agreement {
+            let scope = Scope::Party(party.to_owned());
+            let found = self.stored(&scope, agreement).await?;
+            if !found.is_waiting() {
+                let what = if found.state.is_final() {
+                    found.state.word()
+                } else {
+                    "being carried out"
+                };
+                return Err(Error::Conflict(format!(
+                    "the agreement is {what}, and can be changed before its slot begins only"
+                )));
+            }
+        }
+        let latest = self.clock.now() + self.negotiating.lasts;
+        let instance = NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            agreement: opening.agreement,
+            created: self.clock.micros(),
+            expires: opening.expires.unwrap_or(latest).min(latest),
+            ended: None,
+        };
+        let opened = self.planner.initiate(instance, document).await?;
+        Ok(NegotiationView::of(&opened, self.clock.now()))
+    }
+
+    fn read_opening(&self, body: &[u8]) -> Result<(Opening, String), Error> {
+        let document = Document::parse(body).map_err(Error::Malformed)?;
+        let Message::InitiateNegotiationInput(input) = wsag::read(&document).map_err(Error::Invalid)? else {
+            let what = "wsag-neg:InitiateNegotiationInput is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        };
+        let context = &input.context;
+        let mut found = Vec::new();
+        let mut wrong = |local: &str, message: &str| {
+            found.push(Violation {
+                path: document.path_to(ns::WSAG_NEG, local, 0),
+                kind: ViolationKind::Value,
+                message: message.to_owned(),
+            });
+        };
+        if context.agreement_responder != NegotiationRole::NegotiationResponder {
+            wrong(
+                "AgreementResponder",
+                "NegotiationResponder is expected: the service answers the agreement's offer",
+            );
+        }
+        let expires = context.expiration_time.map(|at| Time(at.floor()));
+        if expires.is_some_and(|at| at <= self.clock.now()) {
+            wrong("ExpirationTime", "an instant in the future is expected");
+        }
+        let agreement = match &context.kind {
+            NegotiationKind::Negotiation(_) => None,
+            NegotiationKind::Renegotiation {
+                responder_agreement, ..
+            } => {
+                let id = id_in(responder_agreement);
+                if id.is_none() {
+                    wrong(
+                        "ResponderAgreementEPR",
+                        "the address of an agreement here is expected, such as http://…/agreements/ID",
+                    );
+                }
+                id
+            }
+        };
+        if found.is_empty() {
+            // The guard takes nothing but UTF-8.
+            let text = String::from_utf8_lossy(body).into_owned();
+            Ok((Opening { expires, agreement }, text))
+        } else {
+            Err(Error::Invalid(Violations::of(found)))
+        }
+    }
+
+    /// A negotiation, and its NegotiationProperties.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String), Error> {
+        let instance = self.instance(scope, id).await?;
+        let document = self
+            .store
+            .negotiation_document(id)
+            .await?
+            .ok_or(Error::NotFound)?;
+        let view = NegotiationView::of(&instance, self.clock.now());
+        let xml = self
+            .reading(move |this| {
+                let InitiateInput { mut context, .. } = opening_of(&document)?;
+                context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
+                let properties = NegotiationProperties {
+                    context,
+                    templates: this.templates.all().cloned().collect(),
+                    offers: Vec::new(),
+                };
+                Ok::<_, Error>(properties.to_xml())
+            })
+            .await??;
+        Ok((view, xml))
+    }
+
+    /// Ends a negotiation before its time, as a TerminateInput asks; an empty body asks for it too.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] and [`Error::Invalid`] for what is wrong with the document, [`Error::NotFound`],
+    /// [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over, [`Error::Unavailable`].
+    pub async fn end_negotiation(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        body: Vec<u8>,
+    ) -> Result<NegotiationView, Error> {
+        self.instance(scope, id).await?;
+        if !body.is_empty() {
+            self.reading(move |_| read_end(&body)).await??;
+        }
+        let party = scope.party().map(ToOwned::to_owned);
+        match self.planner.end_negotiation(id, party).await {
+            Ok(ended) => Ok(NegotiationView::of(&ended, self.clock.now())),
+            Err(planner::Error::NotFound) => Err(over(&self.instance(scope, id).await?)),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// A negotiation, if there is one and the caller may see it.
+    pub(super) async fn instance(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance, Error> {
+        let instance = self.store.negotiation(id).await?.ok_or(Error::NotFound)?;
+        match scope.party() {
+            Some(party) if party != instance.party => Err(Error::NotFound),
+            _ => Ok(instance),
+        }
+    }
+}
+
+/// Why nothing more is done in a negotiation that goes on no longer.
+pub(super) fn over(instance: &NegotiationInstance) -> Error {
+    // It has left the planner's table, so what has not been ended has expired.
+    match instance.state(Time::MIN) {
+        NegotiationState::Terminated => Error::Conflict("the negotiation is terminated already".to_owned()),
+        _ => Error::Gone("the negotiation has expired".to_owned()),
+    }
+}
+
+/// The id at the end of an address of ours.
+pub(super) fn id_in(endpoint: &EndpointReference) -> Option<Uuid> {
+    endpoint
+        .address
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// What asked for a negotiation, as it was stored.
+fn opening_of(text: &str) -> Result<InitiateInput, Error> {
+    let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
+    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
+        Message::InitiateNegotiationInput(input) => Ok(*input),
+        _ => Err(unreadable("it is another document".to_owned())),
+    }
+}
+
+fn read_end(body: &[u8]) -> Result<(), Error> {
+    let document = Document::parse(body).map_err(Error::Malformed)?;
+    match wsag::read(&document).map_err(Error::Invalid)? {
+        Message::TerminateNegotiationInput(_) => Ok(()),
+        _ => Err(Error::not_offered(
+            &document,
+            "",
+            "wsag-neg:TerminateInput is expected here",
+        )),
+    }
+}
+
+/// The TerminateResponse of a negotiation.
+pub fn negotiation_ended() -> String {
+    terminate_negotiation_response()
+}
+
+/// The TerminateInput of a negotiation that our own client sends.
+pub fn end_negotiation_input() -> String {
+    terminate_negotiation_input(&[])
+}

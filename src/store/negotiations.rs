@@ -1,0 +1,186 @@
+//! Negotiations and their trees of offers.
+
+use scheduler::Time;
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute};
+use super::rows::{Columns, to_json};
+use super::{Database, Error, Store, on, statements};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::clock::Micros;
+
+impl Store {
+    /// The negotiations that go on at `now`, and those whose time is over while something is still held in them, each
+    /// with its offers, ordered by id: what a plan is rebuilt from.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn open_negotiations(
+        &self,
+        now: Time,
+    ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>, Error> {
+        on!(self, database => open(database, now).await)
+    }
+
+    /// The negotiation with an id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn negotiation(&self, id: Uuid) -> Result<Option<NegotiationInstance>, Error> {
+        on!(self, database => Ok(database.read(statements::NEGOTIATION, &[id.into()], read).await?.pop()))
+    }
+
+    /// What asked for a negotiation, as it came.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn negotiation_document(&self, id: Uuid) -> Result<Option<String>, Error> {
+        on!(self, database => {
+            let values = [id.into()];
+            Ok(database.read(statements::NEGOTIATION_DOCUMENT, &values, |row| row.text("document")).await?.pop())
+        })
+    }
+
+    /// An offer and its words.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offer(&self, id: Uuid) -> Result<Option<(NegotiationOffer, String)>, Error> {
+        on!(self, database => {
+            Ok(database.read(statements::OFFER, &[id.into()], read_with_document).await?.pop())
+        })
+    }
+
+    /// Every offer of a negotiation and its words, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
+        on!(self, database => {
+            database.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document).await
+        })
+    }
+}
+
+async fn open<D: Dialect>(
+    database: &Database<D>,
+    now: Time,
+) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>, Error> {
+    let negotiations = database
+        .read(statements::OPEN_NEGOTIATIONS, &[now.into()], read)
+        .await?;
+    let mut found = Vec::with_capacity(negotiations.len());
+    for negotiation in negotiations {
+        let of = [negotiation.id.into()];
+        let offers = database.read(statements::OFFERS_OF, &of, read_offer).await?;
+        found.push((negotiation, offers));
+    }
+    Ok(found)
+}
+
+/// Reads a row of [`statements::NEGOTIATION`] and its like.
+pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<NegotiationInstance, Error> {
+    Ok(NegotiationInstance {
+        id: row.id("id")?,
+        party: row.text("party")?,
+        agreement: row.maybe_id("agreement")?,
+        created: row.integer("created_us")?,
+        expires: Time(row.integer("expires_s")?),
+        ended: row.maybe_integer("ended_us")?,
+    })
+}
+
+/// Reads a row of [`statements::OFFER`] and its like.
+pub(super) fn read_offer<D: Dialect>(row: &Columns<'_, D>) -> Result<NegotiationOffer, Error> {
+    Ok(NegotiationOffer {
+        id: row.id("id")?,
+        negotiation: row.id("negotiation")?,
+        name: row.text("name")?,
+        parent: row.maybe_id("parent")?,
+        creator: row.word("creator", OfferCreator::from_word)?,
+        state: row.word("state", OfferState::from_word)?,
+        created: row.integer("created_us")?,
+        expires: row.maybe_integer("expires_s")?.map(Time),
+        terms: row.maybe_json("terms")?,
+        refusal: row.maybe_text("refusal")?,
+        held: row.maybe_integer("held_us")?,
+        released: row.maybe_integer("released_us")?,
+        agreement: row.maybe_id("agreement")?,
+    })
+}
+
+fn read_with_document<D: Dialect>(row: &Columns<'_, D>) -> Result<(NegotiationOffer, String), Error> {
+    Ok((read_offer(row)?, row.text("document")?))
+}
+
+/// Stores a new negotiation.
+pub(super) async fn insert<D: Dialect>(
+    connection: &mut D::Connection,
+    negotiation: &NegotiationInstance,
+    document: &str,
+) -> Result<(), sqlx::Error> {
+    let values = [
+        negotiation.id.into(),
+        (&negotiation.party).into(),
+        negotiation.agreement.into(),
+        negotiation.created.into(),
+        negotiation.expires.into(),
+        negotiation.ended.into(),
+        document.into(),
+    ];
+    execute::<D>(connection, statements::INSERT_NEGOTIATION, &values).await?;
+    Ok(())
+}
+
+/// Ends a negotiation; false where it has ended.
+pub(super) async fn end<D: Dialect>(
+    connection: &mut D::Connection,
+    negotiation: Uuid,
+    at: Micros,
+) -> Result<bool, sqlx::Error> {
+    let values = [negotiation.into(), at.into()];
+    Ok(execute::<D>(connection, statements::END_NEGOTIATION, &values).await? == 1)
+}
+
+/// Stores a new offer.
+pub(super) async fn insert_offer<D: Dialect>(
+    connection: &mut D::Connection,
+    offer: &NegotiationOffer,
+    document: &str,
+) -> Result<(), sqlx::Error> {
+    let terms = offer.terms.as_ref().map(to_json);
+    let values = [
+        offer.id.into(),
+        offer.negotiation.into(),
+        (&offer.name).into(),
+        offer.parent.into(),
+        offer.creator.word().into(),
+        offer.state.word().into(),
+        offer.created.into(),
+        offer.expires.map(Time::seconds).into(),
+        (&terms).into(),
+        (&offer.refusal).into(),
+        offer.held.into(),
+        offer.released.into(),
+        offer.agreement.into(),
+        document.into(),
+    ];
+    execute::<D>(connection, statements::INSERT_OFFER, &values).await?;
+    Ok(())
+}
+
+/// Stores what has become of an offer; false where an agreement has been made from it.
+pub(super) async fn update_offer<D: Dialect>(
+    connection: &mut D::Connection,
+    offer: &NegotiationOffer,
+) -> Result<bool, sqlx::Error> {
+    let values = [
+        offer.id.into(),
+        offer.state.word().into(),
+        (&offer.refusal).into(),
+        offer.held.into(),
+        offer.released.into(),
+        offer.agreement.into(),
+    ];
+    Ok(execute::<D>(connection, statements::UPDATE_OFFER, &values).await? == 1)
+}

@@ -1,0 +1,111 @@
+//! Negotiations over HTTP: opened, shown, ended, and still there after a crash.
+
+use reqwest::StatusCode;
+
+use crate::support::offers::{date_time, file, hours_ahead, moved, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    a_negotiation_is_opened_shown_and_ended,
+    a_negotiation_survives_a_crash,
+);
+
+/// An InitiateNegotiationInput as it comes with the messages, and with another expiration.
+pub(crate) fn opening() -> String {
+    moved(&file("tests/messages/m12-initiate-negotiation-input.xml"))
+}
+
+const END: &str = "tests/messages/m17-negotiation-terminate-input.xml";
+
+async fn a_negotiation_is_opened_shown_and_ended(url: String) {
+    let server = Server::start(&url);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let opened = client.post("/negotiations", opening()).await;
+    let id = opened.created();
+    assert!(
+        opened.text("Address").ends_with(&format!("/negotiations/{id}")),
+        "{opened:?}"
+    );
+    let path = format!("/negotiations/{id}");
+    let shown = client.get(&path).await;
+    assert_eq!(shown.status, StatusCode::OK, "{shown:?}");
+    assert_eq!(shown.text("AgreementResponder"), "NegotiationResponder");
+    assert_eq!(shown.texts("TemplateId").first(), Some(&"advance-reservation"));
+    let view = client.get_json(&path).await;
+    assert_eq!(view["state"], "open", "{view}");
+    assert_eq!(view["expires"].as_str(), Some(shown.text("ExpirationTime")));
+
+    let ended = client.post(&format!("{path}/terminate"), file(END)).await;
+    assert_eq!(ended.status, StatusCode::OK, "{ended:?}");
+    assert_eq!(client.get_json(&path).await["state"], "terminated");
+    let again = client.post(&format!("{path}/terminate"), "").await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+    server.assert_verified();
+}
+
+async fn a_negotiation_survives_a_crash(url: String) {
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let id = client.post("/negotiations", opening()).await.created();
+    let before = client.get_json(&format!("/negotiations/{id}")).await;
+    server.kill9();
+    server.restart();
+    let client = server.client();
+    let after = client.get_json(&format!("/negotiations/{id}")).await;
+    assert_eq!(after, before);
+    let ended = client.post(&format!("/negotiations/{id}/terminate"), "").await;
+    assert_eq!(ended.status, StatusCode::OK, "{ended:?}");
+    server.assert_verified();
+}
+
+#[test]
+fn what_is_wrong_with_an_opening_is_told_with_its_place() {
+    crate::support::run(async {
+        let server = Server::local();
+        let client = server.client();
+        let later = date_time(hours_ahead(24 * 7));
+        for (from, to, path) in [
+            (later.as_str(), &date_time(now() - 5), "ExpirationTime"),
+            (
+                "<wsag-neg:AgreementResponder>NegotiationResponder",
+                &"<wsag-neg:AgreementResponder>NegotiationInitiator".to_owned(),
+                "AgreementResponder",
+            ),
+        ] {
+            let answer = client.post("/negotiations", opening().replace(from, to)).await;
+            assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
+            assert!(answer.text("Path").ends_with(path), "{answer:?}");
+        }
+        let offer = client.post("/negotiations", file("examples/sleep.xml")).await;
+        assert_eq!(offer.status, StatusCode::UNPROCESSABLE_ENTITY, "{offer:?}");
+        // Nobody changes what is not there.
+        let change = file("tests/messages/m18-initiate-renegotiation-input.xml");
+        let nothing = client.post("/negotiations", change.clone()).await;
+        assert_eq!(nothing.status, StatusCode::UNPROCESSABLE_ENTITY, "{nothing:?}");
+        let unknown = change.replace("/a-1", "/0190a000-0000-7000-8000-000000000000");
+        let answer = client.post("/negotiations", unknown).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+    });
+}
+
+#[test]
+fn a_negotiation_whose_time_is_over_is_gone() {
+    crate::support::run(async {
+        let server = Server::local();
+        let client = server.client();
+        let soon = date_time(now() + 2);
+        let short = opening().replace(&date_time(hours_ahead(24 * 7)), &soon);
+        let id = client.post("/negotiations", short).await.created();
+        let path = format!("/negotiations/{id}");
+        for _ in 0..100 {
+            if client.get_json(&path).await["state"] == "expired" {
+                let answer = client.post(&format!("{path}/terminate"), "").await;
+                assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("it does not expire");
+    });
+}
