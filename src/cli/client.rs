@@ -182,13 +182,18 @@ fn describe(status: StatusCode, problem: &Value) -> String {
             ("deadline", "a deadline of "),
             ("nodes", "nodes "),
             ("durationSeconds", "a duration in seconds of "),
+            ("budget", "a budget of "),
         ];
         let parts = parts.into_iter().filter_map(|(key, words)| {
             let value = &relaxation[key];
             let value = value
                 .as_str()
                 .map(ToOwned::to_owned)
-                .or_else(|| value.as_u64().map(|n| n.to_string()));
+                .or_else(|| value.as_u64().map(|n| n.to_string()))
+                .or_else(|| {
+                    let (amount, currency) = (value["amount"].as_str()?, value["currency"].as_str()?);
+                    Some(format!("{amount} {currency}"))
+                });
             Some(format!("{words}{}", value?))
         });
         text += &format!(

@@ -239,7 +239,7 @@ fn document_of(refusal: &RefusalView) -> refusals::Refusal {
                 duration: of
                     .duration_seconds
                     .and_then(|seconds| u32::try_from(seconds).ok()),
-                budget: None,
+                budget: of.budget.map(sum),
             })
             .collect(),
     }

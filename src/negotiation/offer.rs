@@ -7,13 +7,13 @@ use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::{self, GuardError};
 use wsag::job::JobDefinition;
-use wsag::scheduling::Scheduling;
+use wsag::scheduling::{Budget, Scheduling};
 use wsag::terms::{ServiceDescription, Term};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::templates::Offered;
 use super::{Error, Negotiation};
-use crate::agreement::{Guarantee, GuaranteeState, Job};
+use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money};
 use crate::planner::Proposal;
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
@@ -41,6 +41,7 @@ struct Check<'a> {
 struct Described<'a> {
     job: Option<&'a JobDefinition>,
     time: Option<&'a AllocationTimeConstraint>,
+    budget: Option<&'a Budget>,
 }
 
 /// Size and window of a request.
@@ -79,6 +80,7 @@ impl Negotiation {
         let job = described.job.and_then(|definition| check.job(definition));
         let request = check.request(&described);
         let guarantees = check.guarantees();
+        let budget = check.budget(&described);
         let found = check.found;
         let Some(request) = request.filter(|_| found.is_empty()) else {
             return Err(Error::Invalid(Violations::of(found)));
@@ -98,6 +100,7 @@ impl Negotiation {
             deadline: request.deadline,
             job,
             guarantees,
+            budget,
             document: verbatim(document)?,
             idempotency: None,
         };
@@ -257,7 +260,12 @@ impl<'a> Check<'a> {
                     }
                 }
                 ServiceDescription::Scheduling(scheduling) => {
-                    if **scheduling != Scheduling::default() {
+                    described.budget = scheduling.budget.as_ref();
+                    let beyond = Scheduling {
+                        budget: None,
+                        ..(**scheduling).clone()
+                    };
+                    if beyond != Scheduling::default() {
                         let message = "what bsp:Scheduling asks for is not offered by this version";
                         self.not_offered(ns::BSP, "Scheduling", message);
                     }
@@ -415,6 +423,18 @@ impl<'a> Check<'a> {
             ready,
             deadline,
         })
+    }
+
+    /// What it may cost: an amount in the currency of the price list. Where nothing is priced any budget will do.
+    fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
+        let budget = described.budget?;
+        let currency = Currency::parse(&budget.currency)?;
+        let charged = self.negotiation.templates.currency();
+        if let Some(charged) = charged.filter(|charged| *charged != currency) {
+            let message = format!("prices are in {charged}, a budget in that currency is expected");
+            self.violation(ns::BSP, "Currency", 0, message);
+        }
+        Some(Money::new(budget.amount_micros, currency))
     }
 
     /// The guarantees: those of the template, as they stand there.

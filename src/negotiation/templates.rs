@@ -5,6 +5,7 @@ use wsag::templates::{Template, agreement_factory_properties};
 use wsag::{Document, Message};
 
 use super::{Negotiation, TemplateView};
+use crate::agreement::Currency;
 use crate::planner::Settings;
 
 /// The template offered where the configuration names none.
@@ -21,6 +22,7 @@ pub(super) struct Offered {
 /// The templates that are offered.
 pub struct Templates {
     offered: Vec<Offered>,
+    currency: Option<Currency>,
 }
 
 impl Templates {
@@ -30,12 +32,14 @@ impl Templates {
     /// # Errors
     /// A sentence that names the template and what is wrong with it.
     pub fn load(texts: &[(String, Vec<u8>)], settings: &Settings) -> Result<Self, String> {
+        let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
         let capacity = settings.resources.iter().map(|of| of.capacity).max().unwrap_or(0);
         if texts.is_empty() {
             let template =
                 read(BUILT_IN.as_bytes()).map_err(|why| format!("the built-in template: {why}"))?;
             return Ok(Self {
                 offered: vec![Offered::new(template.with_nodes_max(capacity))],
+                currency,
             });
         }
         let mut offered: Vec<Offered> = Vec::new();
@@ -55,7 +59,12 @@ impl Templates {
             }
             offered.push(next);
         }
-        Ok(Self { offered })
+        Ok(Self { offered, currency })
+    }
+
+    /// What everything is priced in; none where nothing is.
+    pub(super) fn currency(&self) -> Option<Currency> {
+        self.currency
     }
 
     /// Every template.

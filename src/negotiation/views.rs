@@ -193,6 +193,9 @@ pub struct RelaxationView {
     /// The longest shorter duration, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<i64>,
+    /// The lowest budget.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_maybe_money")]
+    pub budget: Option<Money>,
 }
 
 /// A slot outside the window that was asked for.
@@ -317,6 +320,10 @@ impl RefusalView {
                 .relaxations
                 .iter()
                 .map(|of| RelaxationView::of(*of))
+                .chain(refusal.lowest_budget.map(|budget| RelaxationView {
+                    budget: Some(budget),
+                    ..RelaxationView::default()
+                }))
                 .collect(),
         }
     }
@@ -373,6 +380,11 @@ fn as_maybe_date_time<S: serde::Serializer>(time: &Option<Time>, serializer: S) 
         Some(time) => serializer.serialize_str(&second(*time)),
         None => serializer.serialize_none(),
     }
+}
+
+#[expect(clippy::ref_option, reason = "the shape that serde asks for")]
+fn as_maybe_money<S: serde::Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {
+    money.map(MoneyView::of).serialize(serializer)
 }
 
 /// A second as a dateTime in UTC.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use scheduler::{Decision, Interval, Move, Request, Time};
 use uuid::Uuid;
 
+use super::budget::Payer;
 use super::plan::{request_of, revenue};
 use super::pricing::Priced;
 use super::{Accepted, Error, Plan, Proposal, Settings};
@@ -53,8 +54,12 @@ impl Decider<'_> {
         let number = self.plan.next_number();
         let mut agreement = agreement_of(&proposal, window, self.now);
         let request = request_of(&agreement, number);
-        let Some(admitted) = self.admit(&proposal.party, &request, now) else {
-            return Err(Error::Refused(Box::new(self.no_capacity(&request, now))));
+        let payer = Payer {
+            party: &proposal.party,
+            budget: proposal.budget,
+        };
+        let Some(admitted) = self.admit(payer, &request, now) else {
+            return Err(Error::Refused(Box::new(self.no_place(payer, &request, now))));
         };
         let Admitted {
             resource,
@@ -94,35 +99,35 @@ impl Decider<'_> {
 
     /// Lets a request in on the resource where it completes first as the plans stand, ties to the first configured; on
     /// one where others have to move only if it fits on none as it stands.
-    fn admit(&mut self, party: &str, request: &Request, now: Time) -> Option<Admitted> {
+    fn admit(&mut self, payer: Payer<'_>, request: &Request, now: Time) -> Option<Admitted> {
         let window = request.window_at(now);
-        let mut ranked: Vec<_> = self
-            .plan
-            .resources
-            .iter()
-            .enumerate()
-            .map(|(index, of)| {
-                let start = of
-                    .schedule
-                    .tree()
-                    .earliest_fit(request.nodes, request.duration, window);
-                (start.is_none(), start, index)
+        let mut ranked: Vec<_> = (0..self.plan.resources.len())
+            .filter_map(|index| {
+                // How busy it is without the newcomer, and from when on it can pay.
+                let load = self.load(index, window);
+                let ready = self.affordable_from(index, load, payer, request, window)?;
+                let tree = self.plan.resources[index].schedule.tree();
+                let payable = Interval::new(ready, window.end);
+                let start = tree.earliest_fit(request.nodes, request.duration, payable);
+                Some((start.is_none(), start, index, ready, load))
             })
             .collect();
-        ranked.sort_unstable();
-        for (_, _, index) in ranked {
-            // How busy it is without the newcomer, and what it will pay at least.
-            let load = self.load(index, window);
-            let latest = Interval::of(window.end - request.duration, request.duration);
+        ranked.sort_unstable_by_key(|of| (of.0, of.1, of.2));
+        for (_, _, index, ready, load) in ranked {
             let priced = |slot| Priced {
-                party,
+                party: payer.party,
                 request,
                 slot,
                 window,
             };
-            let least = self.price(index, priced(latest));
+            let least = request.slot(window.end - request.duration);
             let request = Request {
-                revenue: revenue(least),
+                ready: if ready > window.start {
+                    ready
+                } else {
+                    request.ready
+                },
+                revenue: revenue(self.price_under(load, index, priced(least))),
                 ..*request
             };
             let of = &mut self.plan.resources[index];

@@ -5,6 +5,7 @@
 //! The database is the truth. When a commit fails, or its outcome is unknown, the plan is read anew before anything
 //! else is decided.
 
+mod budget;
 mod decide;
 mod negotiate;
 mod nodes;
@@ -24,7 +25,7 @@ pub use nodes::{BusyTime, NodeReport, NodeState};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
-use crate::agreement::{Agreement, Guarantee, Job, JobEnd, NegotiationInstance};
+use crate::agreement::{Agreement, Guarantee, Job, JobEnd, Money, NegotiationInstance};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
 
@@ -137,6 +138,8 @@ pub struct Proposal {
     pub job: Option<Job>,
     /// Its guarantee terms.
     pub guarantees: Vec<Guarantee>,
+    /// The most that it may cost, in the provider's currency; `None` for whatever it costs.
+    pub budget: Option<Money>,
     /// The offer as it came, to be shown again.
     pub document: String,
     /// Kept with the agreement, so that a repeated request finds it.
@@ -164,6 +167,8 @@ pub struct Refusal {
     pub alternatives: Vec<Interval>,
     /// The smallest changes that would have been accepted.
     pub relaxations: Vec<Relaxation>,
+    /// The lowest budget that would have done, where it was the budget that did not.
+    pub lowest_budget: Option<Money>,
 }
 
 /// Why a command was not carried out.

@@ -76,5 +76,6 @@ pub(super) fn quota(binding: String) -> Error {
         binding,
         alternatives: Vec::new(),
         relaxations: Vec::new(),
+        lowest_budget: None,
     }))
 }

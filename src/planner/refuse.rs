@@ -9,8 +9,10 @@ use scheduler::alternatives::Limits;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Time};
 
+use super::budget::Payer;
 use super::decide::Decider;
 use super::{Proposal, Refusal};
+use crate::agreement::Money;
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -60,25 +62,46 @@ impl Decider<'_> {
             binding,
             alternatives: Vec::new(),
             relaxations: Vec::new(),
+            lowest_budget: None,
         })
     }
 
-    /// The refusal of an offer that no resource has room for.
-    pub(super) fn no_capacity(&mut self, request: &Request, now: Time) -> Refusal {
+    /// The refusal of an offer that has no place: because of what it would cost, or because no resource has room for it.
+    pub(super) fn no_place(&mut self, payer: Payer<'_>, request: &Request, now: Time) -> Refusal {
+        let lowest = self.lowest_budget(payer, request, now);
+        if lowest.is_some() || !self.could_pay(payer, request, now) {
+            return self.too_dear(payer, lowest, request, now);
+        }
         Refusal {
             reason: Reason::NoCapacityInWindow,
             binding: format!(
                 "no resource has {} nodes free for {} seconds anywhere in the window, whatever moves inside its own",
                 request.nodes, request.duration
             ),
-            alternatives: self.alternatives(request, now),
-            relaxations: self.relaxations(request, now),
+            alternatives: self.alternatives(payer, request, now),
+            relaxations: self.relaxations(payer, request, now),
+            lowest_budget: None,
+        }
+    }
+
+    /// The refusal of an offer whose budget is too low for every place that it could have.
+    fn too_dear(&mut self, payer: Payer<'_>, lowest: Option<Money>, request: &Request, now: Time) -> Refusal {
+        let binding = match payer.budget {
+            Some(budget) => format!("every placement in the window costs more than {budget}"),
+            None => "it would cost more than any amount that can be written".to_owned(),
+        };
+        Refusal {
+            reason: Reason::BudgetTooLow,
+            binding,
+            alternatives: self.alternatives(payer, request, now),
+            relaxations: Vec::new(),
+            lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
         }
     }
 
     /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands.
-    fn alternatives(&mut self, request: &Request, now: Time) -> Vec<Interval> {
+    fn alternatives(&mut self, payer: Payer<'_>, request: &Request, now: Time) -> Vec<Interval> {
         let (duration, horizon) = (request.duration, now + self.settings.horizon);
         // A slot that starts before the window's start ends before `start + duration`; one that ends after the
         // window's end starts after `end − duration`.
@@ -102,7 +125,10 @@ impl Decider<'_> {
             let deviation = (request.ready - *start).max(*start + duration - request.deadline);
             (deviation, *start)
         };
-        let mut starts: Vec<Time> = starts.into_iter().collect();
+        let mut starts: Vec<Time> = starts
+            .into_iter()
+            .filter(|start| self.could_pay(payer, &request.fixed_to(*start), now))
+            .collect();
         starts.sort_unstable_by_key(outside);
         starts.truncate(ALTERNATIVES_MAX);
         starts
@@ -112,7 +138,7 @@ impl Decider<'_> {
     }
 
     /// The smallest changes that would have let the offer in, on the resource where there are most of them.
-    fn relaxations(&self, request: &Request, now: Time) -> Vec<Relaxation> {
+    fn relaxations(&self, payer: Payer<'_>, request: &Request, now: Time) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -127,6 +153,7 @@ impl Decider<'_> {
             found
                 .into_iter()
                 .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
+                .filter(|relaxation| self.is_payable(payer, &relaxation.applied(request), now))
                 .collect()
         };
         let each = self.plan.resources.iter().map(coarsened);

@@ -129,6 +129,7 @@ impl Service {
             guarantees: Vec::new(),
             document: "<offer/>".into(),
             idempotency: None,
+            budget: None,
         };
         self.planner.place(proposal).await.unwrap().agreement
     }

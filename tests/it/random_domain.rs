@@ -241,6 +241,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         }],
         document: "<offer/>".into(),
         idempotency: None,
+        budget: None,
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Offer {
     pub(crate) end: Option<i64>,
     /// Contract duration in seconds.
     pub(crate) duration: i64,
+    /// The most that it may cost: amount and currency.
+    pub(crate) budget: Option<(&'static str, &'static str)>,
 }
 
 impl Offer {
@@ -39,6 +41,15 @@ impl Offer {
             start: None,
             end: None,
             duration,
+            budget: None,
+        }
+    }
+
+    /// The same with a budget.
+    pub(crate) fn for_at_most(self, amount: &'static str, currency: &'static str) -> Self {
+        Self {
+            budget: Some((amount, currency)),
+            ..self
         }
     }
 
@@ -65,6 +76,14 @@ impl Offer {
                 element("jsdl:ApplicationName", name)
             )
         });
+        let scheduling = self.budget.map_or_else(String::new, |(amount, currency)| {
+            format!(
+                r#"<wsag:ServiceDescriptionTerm wsag:Name="SCHEDULING" wsag:ServiceName="COMPUTE"><bsp:Scheduling xmlns:bsp="urn:bespeak:terms:1"><bsp:Budget>{}{}</bsp:Budget></bsp:Scheduling></wsag:ServiceDescriptionTerm>
+"#,
+                element("bsp:Amount", amount),
+                element("bsp:Currency", currency)
+            )
+        });
         let time =
             |name: &str, at: Option<i64>| at.map_or_else(String::new, |at| element(name, &date_time(at)));
         format!(
@@ -73,7 +92,7 @@ impl Offer {
 <wsag:Terms><wsag:All>
 <wsag:ServiceDescriptionTerm wsag:Name="JOB" wsag:ServiceName="COMPUTE"><jsdl:JobDefinition xmlns:jsdl="http://schemas.ggf.org/jsdl/2005/11/jsdl"><jsdl:JobDescription>{application}<jsdl:Resources><jsdl:TotalResourceCount>{nodes}</jsdl:TotalResourceCount></jsdl:Resources></jsdl:JobDescription></jsdl:JobDefinition></wsag:ServiceDescriptionTerm>
 <wsag:ServiceDescriptionTerm wsag:Name="TIME" wsag:ServiceName="COMPUTE"><arp:AllocationTimeConstraint xmlns:arp="http://www.ogf.org/graap/AR/2009/04/">{start}{end}{duration}</arp:AllocationTimeConstraint></wsag:ServiceDescriptionTerm>
-<wsag:GuaranteeTerm wsag:Name="COMPLETION" wsag:Obligated="ServiceProvider"><wsag:ServiceScope wsag:ServiceName="COMPUTE"/><wsag:ServiceLevelObjective><wsag:KPITarget><wsag:KPIName>completion</wsag:KPIName><wsag:CustomServiceLevel>completed le deadline</wsag:CustomServiceLevel></wsag:KPITarget></wsag:ServiceLevelObjective><wsag:BusinessValueList/></wsag:GuaranteeTerm>
+{scheduling}<wsag:GuaranteeTerm wsag:Name="COMPLETION" wsag:Obligated="ServiceProvider"><wsag:ServiceScope wsag:ServiceName="COMPUTE"/><wsag:ServiceLevelObjective><wsag:KPITarget><wsag:KPIName>completion</wsag:KPIName><wsag:CustomServiceLevel>completed le deadline</wsag:CustomServiceLevel></wsag:KPITarget></wsag:ServiceLevelObjective><wsag:BusinessValueList/></wsag:GuaranteeTerm>
 </wsag:All></wsag:Terms>
 </wsag:AgreementOffer>"#,
             name = element("wsag:Name", &self.name),

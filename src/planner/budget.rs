@@ -1,0 +1,107 @@
+//! Budgets: what a requester is ready to pay decides where its placement may lie, and a refusal tells the least that
+//! would have done.
+//!
+//! In one window a later placement never costs more than an earlier one. So a budget is a bound on the start, and the
+//! cheapest placement of the plan as it stands is its latest fit.
+
+use scheduler::{Fraction, Interval, Request, Time};
+
+use super::decide::Decider;
+use super::pricing::Priced;
+use crate::agreement::Money;
+
+/// Who pays, and how much at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Payer<'a> {
+    /// The party, for its price profile.
+    pub(super) party: &'a str,
+    /// The most that it pays; none for whatever it costs.
+    pub(super) budget: Option<Money>,
+}
+
+impl Decider<'_> {
+    /// The earliest start in the window of a request from which on a placement on a resource is within the budget, and
+    /// can be priced at all; none where no start is. O(log n), and for a budget the logarithm of the window's length
+    /// besides.
+    pub(super) fn affordable_from(
+        &self,
+        resource: usize,
+        load: Fraction,
+        payer: Payer<'_>,
+        request: &Request,
+        window: Interval,
+    ) -> Option<Time> {
+        if self.settings.pricing.is_none() {
+            return Some(window.start);
+        }
+        let affordable = |start: Time| {
+            let priced = Priced {
+                party: payer.party,
+                request,
+                slot: request.slot(start),
+                window,
+            };
+            let price = self.price_under(load, resource, priced);
+            price.is_some_and(|price| payer.budget.is_none_or(|budget| within(price, budget)))
+        };
+        let (mut early, mut late) = (window.start, window.end - request.duration);
+        if !affordable(late) {
+            return None;
+        }
+        while early < late {
+            let middle = Time(i64::midpoint(early.seconds(), late.seconds()));
+            if affordable(middle) {
+                late = middle;
+            } else {
+                early = middle + 1;
+            }
+        }
+        Some(late)
+    }
+
+    /// The lowest budget for which the request has a place in its window on the plan as it stands; none where it has
+    /// no place, or nothing is priced. Since admission ends with the plan as it stands, it is accepted with it.
+    pub(super) fn lowest_budget(&self, payer: Payer<'_>, request: &Request, now: Time) -> Option<Money> {
+        let window = request.window_at(now);
+        let cheapest = |(index, of): (usize, &super::plan::ResourcePlan)| {
+            let tree = of.schedule.tree();
+            let start = tree.latest_fit(request.nodes, request.duration, window)?;
+            let priced = Priced {
+                party: payer.party,
+                request,
+                slot: request.slot(start),
+                window,
+            };
+            self.price(index, priced)
+        };
+        let prices = self.plan.resources.iter().enumerate().filter_map(cheapest);
+        prices.min_by_key(|price| price.micros)
+    }
+
+    /// Whether a request has a place on the plan as it stands that its payer can pay.
+    pub(super) fn is_payable(&self, payer: Payer<'_>, request: &Request, now: Time) -> bool {
+        let Some(budget) = payer.budget.filter(|_| self.settings.pricing.is_some()) else {
+            return true;
+        };
+        let lowest = self.lowest_budget(payer, request, now);
+        lowest.is_some_and(|lowest| within(lowest, budget))
+    }
+
+    /// Whether there is a start in the window of a request, free or not, that its payer can pay.
+    pub(super) fn could_pay(&self, payer: Payer<'_>, request: &Request, now: Time) -> bool {
+        let window = request.window_at(now);
+        (0..self.plan.resources.len()).any(|index| {
+            let load = self.load(index, window);
+            self.affordable_from(index, load, payer, request, window)
+                .is_some()
+        })
+    }
+}
+
+/// Whether a price is within a budget: never in another currency.
+fn within(price: Money, budget: Money) -> bool {
+    price.currency == budget.currency && price.micros <= budget.micros
+}
+
+#[cfg(test)]
+mod tests;
