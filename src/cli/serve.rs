@@ -125,7 +125,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         public_address: config.public_address.as_deref().map(Arc::from),
     };
     // Set once, here.
-    let _ = router.set(http::router(api, portal::router()));
+    let _ = router.set(http::router(api, portal::pages()));
     announce(address, &key, &options.store);
     info!(%address, "ready");
 

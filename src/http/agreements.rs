@@ -7,14 +7,14 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::conditions::{IdempotencyKey, IfMatch, entity_tag};
 use super::format::{Format, document};
 use super::path::Path;
 use super::{Api, Error, body, scope};
 use crate::access::Caller;
-use crate::negotiation::{self, AgreementView, Part};
-
-/// The longest `Idempotency-Key` that is kept.
-const IDEMPOTENCY_KEY_MAX: usize = 255;
+use crate::negotiation::{
+    self, AgreementView, ContextView, GuaranteeView, Part, Shown, TerminateRequest, TermsView,
+};
 
 /// Where a page of a list begins, and how long it is.
 #[derive(Debug, Deserialize)]
@@ -29,25 +29,17 @@ pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
+    key: IdempotencyKey,
     request: Request,
 ) -> Result<Response, Error> {
-    if format == Format::Neither {
-        return Err(Error::NotAcceptable);
-    }
-    let key = idempotency_key(request.headers())?;
     let base = base_address(&api, request.headers());
     let offer = body::xml(&api, request).await?;
+    let key = key.of(&caller, "POST /agreements", &offer);
     let accepted = api.negotiation.create(&caller.party, offer, key).await?;
-    let body = match format {
-        Format::Xml => document(negotiation::created(&accepted, &base)),
-        _ => axum::Json(&accepted).into_response(),
-    };
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, accepted.agreement.path())],
-        body,
-    )
-        .into_response())
+    let answer = format.answer(&accepted, || negotiation::created(&accepted, &base));
+    let location = [(header::LOCATION, accepted.agreement.path())];
+    let answer = (StatusCode::CREATED, location, answer).into_response();
+    Ok(tagged(answer, accepted.agreement.version))
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
@@ -64,7 +56,7 @@ pub(super) async fn list(
         .negotiation
         .list(scope(&caller), query.after, query.limit)
         .await?;
-    format.answer(&page.view(), || page.document(&base))
+    Ok(format.answer(&page.view(), || page.document(&base)))
 }
 
 /// GET /agreements/{id}: AgreementProperties.
@@ -135,7 +127,7 @@ pub(super) async fn events(
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
     let timeline = api.negotiation.timeline(scope(&caller), id_of(&id)?).await?;
-    format.answer(&timeline.view(), || timeline.document())
+    Ok(format.answer(&timeline.view(), || timeline.document()))
 }
 
 /// GET /agreements/{id}/files: what the job has written.
@@ -146,7 +138,7 @@ pub(super) async fn files(
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
     let files = api.negotiation.outputs(scope(&caller), id_of(&id)?).await?;
-    format.answer(&files, || files.document())
+    Ok(format.answer(&files, || files.document()))
 }
 
 /// GET /agreements/{id}/files/{name}: what the job wrote, to `stdout`, `stderr` or a file of its working folder.
@@ -166,33 +158,45 @@ pub(super) async fn terminate(
     Extension(caller): Extension<Caller>,
     format: Format,
     Path(id): Path<String>,
+    IfMatch(versions): IfMatch,
+    key: IdempotencyKey,
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    if format == Format::Neither {
-        return Err(Error::NotAcceptable);
-    }
-    let input = body::xml(&api, request).await?;
-    let view = api.negotiation.terminate(scope(&caller), id, input).await?;
-    format.answer(&view, negotiation::terminated)
+    let body = body::xml(&api, request).await?;
+    let key = key.of(&caller, &format!("POST /agreements/{id}/terminate"), &body);
+    let order = TerminateRequest {
+        id,
+        body,
+        versions,
+        key,
+    };
+    let view = api.negotiation.terminate(scope(&caller), order).await?;
+    Ok(tagged(
+        format.answer(&view, negotiation::terminated),
+        view.version,
+    ))
 }
 
 /// One part of an agreement, or the whole, with its entity tag.
 async fn part(api: &Api, caller: &Caller, format: Format, id: &str, part: Part) -> Result<Response, Error> {
-    let (view, xml) = api.negotiation.show(scope(caller), id_of(id)?, part).await?;
-    let mut response = match part {
-        Part::Whole => format.answer(&view, || xml)?,
-        _ => format.answer(&select(&view, part), || xml)?,
+    let shown = api.negotiation.show(scope(caller), id_of(id)?, part).await?;
+    let version = shown.view.version;
+    let answer = match format {
+        Format::Xml => document(shown.document),
+        Format::Json => axum::Json(select(&shown, part)).into_response(),
     };
-    // Digits between quotes.
-    if let Ok(tag) = format!("\"{}\"", view.version).parse() {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    Ok(response)
+    Ok(tagged(answer, version))
+}
+
+/// An answer about an agreement in this version.
+fn tagged(mut answer: Response, version: i64) -> Response {
+    answer.headers_mut().insert(header::ETAG, entity_tag(version));
+    answer
 }
 
 /// The part of an agreement's flat rendering that has the part's name.
-fn select(view: &AgreementView, part: Part) -> impl Serialize + '_ {
+fn select(shown: &Shown, part: Part) -> impl Serialize + '_ {
     #[derive(Serialize)]
     #[serde(untagged)]
     enum Selected<'a> {
@@ -205,10 +209,13 @@ fn select(view: &AgreementView, part: Part) -> impl Serialize + '_ {
             state: &'a str,
         },
         Guarantees {
-            guarantees: &'a [crate::negotiation::GuaranteeView],
+            guarantees: &'a [GuaranteeView],
         },
+        Terms(&'a TermsView),
+        Context(&'a ContextView),
         Whole(&'a AgreementView),
     }
+    let view = &shown.view;
     match part {
         Part::State => Selected::State {
             state: &view.state,
@@ -220,7 +227,9 @@ fn select(view: &AgreementView, part: Part) -> impl Serialize + '_ {
         Part::GuaranteeTerms => Selected::Guarantees {
             guarantees: &view.guarantees,
         },
-        Part::Whole | Part::Terms | Part::Context => Selected::Whole(view),
+        Part::Terms => Selected::Terms(&shown.terms),
+        Part::Context => Selected::Context(&shown.context),
+        Part::Whole => Selected::Whole(view),
     }
 }
 
@@ -228,18 +237,6 @@ fn select(view: &AgreementView, part: Part) -> impl Serialize + '_ {
 fn id_of(text: &str) -> Result<Uuid, Error> {
     text.parse()
         .map_err(|_| crate::negotiation::Error::NotFound.into())
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Error> {
-    let Some(value) = headers.get("idempotency-key") else {
-        return Ok(None);
-    };
-    match value.to_str() {
-        Ok(key) if (1..=IDEMPOTENCY_KEY_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
-        _ => Err(Error::Query(format!(
-            "Idempotency-Key: expected 1 to {IDEMPOTENCY_KEY_MAX} visible ASCII characters"
-        ))),
-    }
 }
 
 /// The address that the client knows the service by, for the endpoint references in documents.

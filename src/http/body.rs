@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
 
@@ -16,29 +16,38 @@ const BODY_MAX: usize = 256 * 1_024;
 const READ_MAX: usize = 4 * BODY_MAX;
 
 /// The body of a request that carries an XML document.
-///
-/// A form's content type is taken for XML too: it is what `curl --data-binary @offer.xml` says of anything.
 pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    let kind = request
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .map(|value| value.to_str().unwrap_or_default());
-    let kind = kind.map(|kind| {
-        kind.split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase()
-    });
-    match kind.as_deref() {
-        None | Some("application/xml" | "text/xml" | "application/x-www-form-urlencoded") => {}
-        Some(other) => {
-            return Err(Error::UnsupportedMediaType(format!(
-                "expected application/xml, found {other}; offers in JSON are not offered by this version"
-            )));
-        }
-    }
+    is_xml(request.headers())?;
     whole(api, request).await
+}
+
+/// Refuses a body that is said to be anything but XML in UTF-8 as it stands. `text/xml` is another name of the same
+/// (RFC 7303), and a form's type is what `curl --data-binary @offer.xml` says of anything.
+fn is_xml(headers: &HeaderMap) -> Result<(), Error> {
+    if let Some(coding) = headers.get(header::CONTENT_ENCODING)
+        && coding != "identity"
+    {
+        let what = "a body without Content-Encoding is expected";
+        return Err(Error::UnsupportedMediaType(what.to_owned()));
+    }
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
+    let mut parts = value.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    if !["application/xml", "text/xml", "application/x-www-form-urlencoded"].contains(&kind) {
+        return Err(Error::UnsupportedMediaType(format!(
+            "expected application/xml, found {kind:?}; offers in JSON are not offered by this version"
+        )));
+    }
+    let charset = parts.find_map(|part| part.strip_prefix("charset="));
+    match charset.map(|charset| charset.trim_matches('"')) {
+        None | Some("utf-8" | "us-ascii") => Ok(()),
+        Some(other) => Err(Error::UnsupportedMediaType(format!(
+            "expected UTF-8, found the charset {other:?}"
+        ))),
+    }
 }
 
 /// The body of a request.

@@ -48,6 +48,9 @@ pub enum Error {
     /// A part of the query is wrong.
     #[error("{0}")]
     Query(String),
+    /// A header is wrong.
+    #[error("{0}")]
+    Header(String),
     /// More requests than are worked on at once.
     #[error("too many requests at once; try again")]
     Busy,
@@ -72,6 +75,7 @@ impl Error {
             Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
             Self::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BODY_BROKEN"),
             Self::Query(_) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
+            Self::Header(_) => (StatusCode::BAD_REQUEST, "BAD_HEADER"),
             Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
             Self::Negotiation(N::Malformed(_)) => (StatusCode::BAD_REQUEST, "MALFORMED"),
             Self::Negotiation(N::Invalid(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID"),
@@ -82,6 +86,7 @@ impl Error {
             Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
             Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Conflict(_)) => (StatusCode::CONFLICT, "STATE"),
+            Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
             Self::Negotiation(N::Unavailable) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
             Self::Negotiation(N::Internal(_)) | Self::Internal => {
@@ -165,15 +170,30 @@ impl IntoResponse for Error {
     }
 }
 
-/// Gives an error its body, in what the client accepts, and logs what is ours to mend.
-pub(super) async fn rendered(State(api): State<Api>, request: Request, next: Next) -> Response {
-    let format = Format::of(request.headers());
+/// Makes a page of an error.
+pub(super) type ErrorPage = fn(&Error) -> Response;
+
+/// Gives an error its body, in what the client accepts, and logs what is ours to mend. What goes wrong around a page is
+/// a page.
+pub(super) async fn rendered(
+    State((api, page)): State<(Api, ErrorPage)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let format = Format::of_error(request.headers());
     let instance = request.uri().path().to_owned();
     let id = request.headers().get(REQUEST_ID).cloned();
     let mut response = next.run(request).await;
     let Some(error) = response.extensions_mut().remove::<Arc<Error>>() else {
         return response;
     };
+    if instance == super::PAGES
+        || instance
+            .strip_prefix(super::PAGES)
+            .is_some_and(|rest| rest.starts_with('/'))
+    {
+        return page(&error);
+    }
     let (status, code) = error.status();
     error.log();
     let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();

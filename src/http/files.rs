@@ -19,7 +19,7 @@ pub(super) async fn list(
     format: Format,
 ) -> Result<Response, Error> {
     let files = api.negotiation.files(&caller.party).await?;
-    format.answer(&files, || files.document())
+    Ok(format.answer(&files, || files.document()))
 }
 
 /// PUT /files/{name}: 201 where it is new, 204 where it replaces one.

@@ -1,7 +1,5 @@
 //! Which of the two representations an answer takes: XML carries the WS-Agreement documents, JSON a flat rendering.
 
-use std::convert::Infallible;
-
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -15,50 +13,107 @@ use super::Error;
 pub(super) enum Format {
     Xml,
     Json,
-    /// The client takes neither.
-    Neither,
+}
+
+/// A range of media types that a client accepts, and how much it likes it, in thousandths.
+struct Range {
+    kind: String,
+    subtype: String,
+    quality: u16,
 }
 
 impl Format {
-    /// What the `Accept` header asks for: the best by its quality, XML where it leaves the choice.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    /// What the `Accept` header asks for (RFC 9110, section 12.5.1): each representation has the quality of the most
+    /// precise range that it lies in; the better one is taken, and XML where they are equal. None where the client
+    /// takes neither.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(header::ACCEPT).iter().peekable();
         if values.peek().is_none() {
-            return Self::Xml;
+            return Some(Self::Xml);
         }
-        let ranges = values
+        let ranges: Vec<_> = values
             .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','));
-        let mut best = (0.0, Self::Neither);
-        for range in ranges {
-            let mut parts = range.split(';').map(str::trim);
-            let format = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
-                "application/xml" | "text/xml" | "application/*" | "text/*" | "*/*" => Self::Xml,
-                "application/json" | "application/problem+json" => Self::Json,
-                _ => continue,
-            };
-            let quality = parts
-                .find_map(|part| part.strip_prefix("q="))
-                .map_or(1.0, |q| q.parse().unwrap_or(0.0));
-            if quality > best.0 {
-                best = (quality, format);
-            }
+            .flat_map(|value| value.split(','))
+            .filter_map(Range::read)
+            .collect();
+        let xml = quality(&ranges, "application", "xml");
+        let json = quality(&ranges, "application", "json");
+        match (xml, json) {
+            (0, 0) => None,
+            (xml, json) if xml >= json => Some(Self::Xml),
+            _ => Some(Self::Json),
         }
-        best.1
     }
 
-    /// An answer with status 200 in the representation asked for.
-    pub(super) fn answer<T: Serialize>(
-        self,
-        view: &T,
-        xml: impl FnOnce() -> String,
-    ) -> Result<Response, Error> {
-        match self {
-            Self::Xml => Ok(document(xml())),
-            Self::Json => Ok(axum::Json(view).into_response()),
-            Self::Neither => Err(Error::NotAcceptable),
+    /// What an error is told in: the same, where problem details count as JSON, and XML for who takes neither.
+    pub(super) fn of_error(headers: &HeaderMap) -> Self {
+        let names_problems = headers
+            .get_all(header::ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(Range::read)
+            .any(|range| range.quality > 0 && range.kind == "application" && range.subtype == "problem+json");
+        match Self::of(headers) {
+            None if names_problems => Self::Json,
+            format => format.unwrap_or(Self::Xml),
         }
     }
+
+    /// An answer with status 200 in this representation.
+    pub(super) fn answer<T: Serialize>(self, view: &T, xml: impl FnOnce() -> String) -> Response {
+        match self {
+            Self::Xml => document(xml()),
+            Self::Json => axum::Json(view).into_response(),
+        }
+    }
+}
+
+impl Range {
+    /// Reads `type/subtype;…;q=…`. Other parameters change nothing: our types have none that matters. None where it is
+    /// no such range, or where its quality is no quality.
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let (kind, subtype) = parts.next()?.split_once('/')?;
+        let weight = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
+        });
+        Some(Self {
+            kind: kind.trim().to_ascii_lowercase(),
+            subtype: subtype.trim().to_ascii_lowercase(),
+            quality: weight.map_or(Some(1_000), thousandths)?,
+        })
+    }
+}
+
+/// A quality as RFC 9110 writes it, 0 to 1 with at most three decimals, in thousandths.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    if decimals.len() > 3 || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let part: u16 = format!("{decimals:0<3}").parse().ok()?;
+    match whole {
+        "0" => Some(part),
+        "1" if part == 0 => Some(1_000),
+        _ => None,
+    }
+}
+
+/// The quality of a media type: that of the most precise range that it lies in, and 0 where it lies in none.
+fn quality(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
+    let precision = |range: &Range| match (range.kind.as_str(), range.subtype.as_str()) {
+        (of, this) if of == kind && this == subtype => Some(2),
+        (of, "*") if of == kind => Some(1),
+        ("*", "*") => Some(0),
+        _ => None,
+    };
+    ranges
+        .iter()
+        .filter_map(|range| Some((precision(range)?, range.quality)))
+        .max()
+        .map_or(0, |(_, quality)| quality)
 }
 
 /// An XML document as a body.
@@ -67,10 +122,10 @@ pub(super) fn document(xml: String) -> Response {
 }
 
 impl<S: Sync> FromRequestParts<S> for Format {
-    type Rejection = Infallible;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(&parts.headers))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        Self::of(&parts.headers).ok_or(Error::NotAcceptable)
     }
 }
 
@@ -78,30 +133,54 @@ impl<S: Sync> FromRequestParts<S> for Format {
 mod tests {
     use super::*;
 
-    fn of(accept: &str) -> Format {
+    fn headers(accept: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, accept.parse().unwrap());
-        Format::of(&headers)
+        headers
     }
 
     #[test]
     fn the_accept_header_decides_by_quality_and_leaves_xml_in_doubt() {
-        assert_eq!(Format::of(&HeaderMap::new()), Format::Xml);
+        assert_eq!(Format::of(&HeaderMap::new()), Some(Format::Xml));
         for (accept, format) in [
-            ("*/*", Format::Xml),
-            ("application/json", Format::Json),
-            ("Application/JSON; charset=utf-8", Format::Json),
-            ("application/xml;q=0.5, application/json", Format::Json),
-            ("application/json;q=0.5, */*;q=0.8", Format::Xml),
+            ("*/*", Some(Format::Xml)),
+            ("application/*", Some(Format::Xml)),
+            ("application/json", Some(Format::Json)),
+            ("Application/JSON; charset=utf-8", Some(Format::Json)),
+            ("application/xml;q=0.5, application/json", Some(Format::Json)),
+            ("application/json;q=0.5, */*;q=0.8", Some(Format::Xml)),
+            ("application/json, */*;q=0.8", Some(Format::Json)),
+            ("application/xml;q=0, */*", Some(Format::Json)),
+            (
+                "application/xml; Q=0.0 , application/*;q=0.001",
+                Some(Format::Json),
+            ),
+            ("*/*, application/xml;q=0, application/json;q=0", None),
+            ("application/xml;q=2, application/json;q=0.1", Some(Format::Json)),
+            ("application/xml;q=x", None),
             (
                 "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8",
-                Format::Xml,
+                Some(Format::Xml),
             ),
-            ("image/png", Format::Neither),
-            ("application/json;q=0", Format::Neither),
-            ("", Format::Neither),
+            ("text/xml", None),
+            ("text/*", None),
+            ("image/png", None),
+            ("application/json;q=0", None),
+            ("", None),
         ] {
-            assert_eq!(of(accept), format, "{accept:?}");
+            assert_eq!(Format::of(&headers(accept)), format, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_told_to_everybody() {
+        for (accept, format) in [
+            ("image/png", Format::Xml),
+            ("application/problem+json", Format::Json),
+            ("application/problem+json;q=0", Format::Xml),
+            ("application/json", Format::Json),
+        ] {
+            assert_eq!(Format::of_error(&headers(accept)), format, "{accept:?}");
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod agreements;
 mod body;
+mod conditions;
 mod error;
 mod files;
 mod format;
@@ -39,6 +40,17 @@ use crate::negotiation::{Negotiation, Scope};
 /// Every answer bears it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Where the pages are.
+const PAGES: &str = "/portal";
+
+/// What stands beside the API for people: pages, which find out by themselves who may see them.
+pub struct Pages {
+    /// Their routes, below `/portal`.
+    pub routes: Router<Api>,
+    /// The page of what went wrong before or after any of them had its say.
+    pub error: fn(&Error) -> Response,
+}
+
 /// What the handlers work with: cheap to clone.
 #[derive(Clone)]
 pub struct Api {
@@ -54,8 +66,8 @@ pub struct Api {
     pub public_address: Option<Arc<str>>,
 }
 
-/// The routes of the API and, beside them, `pages`, which find out by themselves who may see them.
-pub fn router(api: Api, pages: Router<Api>) -> Router {
+/// The routes of the API and, beside them, the pages.
+pub fn router(api: Api, pages: Pages) -> Router {
     let keyed = Router::new()
         .route("/templates", get(templates::list))
         .route("/templates/{id}", get(templates::show))
@@ -87,12 +99,15 @@ pub fn router(api: Api, pages: Router<Api>) -> Router {
     Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .merge(pages)
+        .merge(pages.routes)
         .fallback_service(keyed.with_state(api.clone()))
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), bounded))
         .layer(CatchPanicLayer::custom(error::panicked))
-        .layer(middleware::from_fn_with_state(api.clone(), error::rendered))
+        .layer(middleware::from_fn_with_state(
+            (api.clone(), pages.error),
+            error::rendered,
+        ))
         .layer(middleware::from_fn(traced))
         .with_state(api)
 }

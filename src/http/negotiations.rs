@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use uuid::Uuid;
 
-use super::format::{Format, document};
+use super::format::Format;
 use super::path::Path;
 use super::{Api, Error, base_address, body, scope};
 use crate::access::Caller;
@@ -19,16 +19,10 @@ pub(super) async fn initiate(
     format: Format,
     request: Request,
 ) -> Result<Response, Error> {
-    if format == Format::Neither {
-        return Err(Error::NotAcceptable);
-    }
     let base = base_address(&api, request.headers());
     let input = body::xml(&api, request).await?;
     let view = api.negotiation.initiate(&caller.party, input).await?;
-    let body = match format {
-        Format::Xml => document(view.created_document(&base)),
-        _ => axum::Json(&view).into_response(),
-    };
+    let body = format.answer(&view, || view.created_document(&base));
     Ok((StatusCode::CREATED, [(header::LOCATION, view.path())], body).into_response())
 }
 
@@ -40,7 +34,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
     let (view, xml) = api.negotiation.negotiation(&scope(&caller), id_of(&id)?).await?;
-    format.answer(&view, || xml)
+    Ok(format.answer(&view, || xml))
 }
 
 /// POST /negotiations/{id}/terminate.
@@ -52,15 +46,12 @@ pub(super) async fn terminate(
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    if format == Format::Neither {
-        return Err(Error::NotAcceptable);
-    }
     let input = body::xml(&api, request).await?;
     let view = api
         .negotiation
         .end_negotiation(&scope(&caller), id, input)
         .await?;
-    format.answer(&view, negotiation::negotiation_ended)
+    Ok(format.answer(&view, negotiation::negotiation_ended))
 }
 
 /// An id from a path; what is no id names nothing.

@@ -9,9 +9,9 @@ use super::{Api, Error};
 
 /// GET /templates: AgreementFactoryProperties.
 pub(super) async fn list(State(api): State<Api>, format: Format) -> Result<Response, Error> {
-    format.answer(&api.negotiation.templates(), || {
+    Ok(format.answer(&api.negotiation.templates(), || {
         api.negotiation.factory_properties()
-    })
+    }))
 }
 
 /// GET /templates/{id}: Template.
@@ -24,5 +24,5 @@ pub(super) async fn show(
         .negotiation
         .template(&id)
         .ok_or_else(|| Error::NotFound(format!("there is no template {id:?}; see /templates")))?;
-    format.answer(&view, || document)
+    Ok(format.answer(&view, || document))
 }

@@ -1,17 +1,16 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
-use sha2::{Digest, Sha256};
 use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message};
 
+use super::idempotency::{kept, repeated};
 use super::offer::Draft;
-use super::{AcceptedView, Error, Negotiation, RefusalView, Scope};
-use crate::planner;
-use crate::store::{IDEMPOTENCY_KEPT, Idempotent, hex};
+use super::{AcceptedView, Error, Negotiation, RefusalView, RequestKey};
+use crate::planner::{self, Accepted};
 
 impl Negotiation {
-    /// Takes an offer, bare or in its CreateAgreementInput. Once this answers, the agreement is stored; the same
-    /// `idempotency_key` with the same body answers with the same agreement for a day.
+    /// Takes an offer, bare or in its CreateAgreementInput. Once this answers, the agreement is stored, and the same
+    /// request under the same key gets the same answer for a day.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong with the document,
@@ -20,44 +19,22 @@ impl Negotiation {
         &self,
         party: &str,
         body: Vec<u8>,
-        idempotency_key: Option<String>,
+        key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
-        let (of, hash) = (party.to_owned(), hex(&Sha256::digest(&body)));
-        if let Some(key) = &idempotency_key
-            && let Some(earlier) = self.store.idempotent(party, key).await?
-            && earlier.created > self.clock.micros() - IDEMPOTENCY_KEPT
-        {
-            // What was accepted once is so, even if the same offer would come too late by now.
-            return self.repeated(&earlier, party, &hash).await;
+        // What was accepted once is so, even if the same offer would come too late by now.
+        if let Some(answer) = self.answered(key.as_ref()).await? {
+            return Ok(answer);
         }
+        let of = party.to_owned();
         let Draft { mut proposal, window } = self.reading(move |this| this.read_offer(&body, &of)).await??;
-        proposal.idempotency = idempotency_key.map(|key| Idempotent {
-            party: party.to_owned(),
-            key,
-            request_hash: hash.clone(),
-            agreement: proposal.id,
-            created: self.clock.micros(),
-        });
+        let hash = key.as_ref().map(RequestKey::hash);
+        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
         match self.planner.place(proposal).await {
             Ok(accepted) => Ok(AcceptedView::of(&accepted)),
             Err(planner::Error::Refused(refusal)) => Err(Error::Refused(RefusalView::of(&refusal, window))),
-            Err(planner::Error::Repeated(earlier)) => self.repeated(&earlier, party, &hash).await,
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             Err(why) => Err(why.into()),
         }
-    }
-
-    /// The answer to a request whose idempotency key came before.
-    async fn repeated(&self, earlier: &Idempotent, party: &str, hash: &str) -> Result<AcceptedView, Error> {
-        if earlier.request_hash != hash {
-            return Err(Error::KeyReused);
-        }
-        let agreement = self
-            .visible(&Scope::Party(party.to_owned()), earlier.agreement)
-            .await?;
-        Ok(AcceptedView {
-            agreement,
-            moved: Vec::new(),
-        })
     }
 
     fn read_offer(&self, body: &[u8], party: &str) -> Result<Draft, Error> {

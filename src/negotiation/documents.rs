@@ -12,13 +12,29 @@ use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
 use super::list::{Page, Timeline};
-use super::{AcceptedView, Error, Negotiation, Part, RefusalView};
+use super::{
+    AcceptedView, AgreementView, ContextView, Error, Negotiation, Part, RefusalView, Shown, TermsView,
+};
 use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, ServiceState};
 use crate::clock::Micros;
 
-/// The document of an agreement or of one of its parts, from its state and the offer that it was made from.
-pub(super) fn properties(agreement: &Agreement, offer: &str, part: Part) -> Result<String, Error> {
+/// An agreement with the document of one of its parts, from its state and the offer that it was made from.
+pub(super) fn shown(agreement: &Agreement, offer: &str, part: Part) -> Result<Shown, Error> {
     let (offer, context, terms) = stored_offer(offer)?;
+    Ok(Shown {
+        view: AgreementView::of(agreement),
+        context: ContextView::of(&offer.context),
+        terms: TermsView::of(&offer.terms),
+        document: properties(agreement, offer, (context, terms), part),
+    })
+}
+
+fn properties(
+    agreement: &Agreement,
+    offer: AgreementOffer,
+    (context, terms): (Fragment, Fragment),
+    part: Part,
+) -> String {
     let services = offer
         .terms
         .descriptions()
@@ -43,14 +59,14 @@ pub(super) fn properties(agreement: &Agreement, offer: &str, part: Part) -> Resu
             .collect(),
         services,
     };
-    Ok(match part {
+    match part {
         Part::Whole => properties.to_xml(),
         Part::State => properties.part_xml(states::Part::State),
         Part::Terms => properties.part_xml(states::Part::Terms),
         Part::Context => properties.part_xml(states::Part::Context),
         Part::ServiceTerms => properties.part_xml(states::Part::Services),
         Part::GuaranteeTerms => properties.part_xml(states::Part::Guarantees),
-    })
+    }
 }
 
 /// An offer that was read before it was stored, and its context and terms as they came.

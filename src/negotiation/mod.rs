@@ -4,9 +4,12 @@
 mod create;
 mod documents;
 mod files;
+mod idempotency;
 mod list;
 mod negotiations;
 mod offer;
+mod parts;
+mod scheduling;
 mod show;
 mod templates;
 mod terminate;
@@ -21,11 +24,16 @@ use tokio::sync::Semaphore;
 
 pub use documents::{created, terminated};
 pub use files::{FileView, FilesView, Upload};
+pub use idempotency::RequestKey;
 pub use list::{Page, Timeline};
 pub use negotiations::{NegotiationView, Opening, end_negotiation_input, negotiation_ended};
-pub use show::{Output, Part};
+pub use parts::{ContextView, TermView, TermsView};
+pub use scheduling::{
+    AmountView, MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView,
+};
+pub use show::{Output, Part, Shown};
 pub use templates::Templates;
-pub use terminate::terminate_input;
+pub use terminate::{TerminateRequest, terminate_input};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
     MovedView, RefusalView, RelaxationView, TemplateView, TimelineView,
@@ -104,6 +112,9 @@ pub enum Error {
     /// The time for it is over.
     #[error("{0}")]
     Gone(String),
+    /// The agreement is in another version than the request was made for.
+    #[error("the agreement has changed since the version that If-Match names")]
+    Changed,
     /// The idempotency key came before, with another body.
     #[error("this Idempotency-Key was used for another request")]
     KeyReused,
@@ -224,6 +235,7 @@ impl From<planner::Error> for Error {
                 Self::Refused(RefusalView::of(&refusal, any))
             }
             planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
+            planner::Error::Changed => Self::Changed,
             planner::Error::Unavailable => Self::Unavailable,
             planner::Error::Repeated(_) => Self::Internal(error.to_string()),
         }

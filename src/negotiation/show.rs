@@ -5,7 +5,7 @@ use std::io::Read;
 
 use uuid::Uuid;
 
-use super::{AgreementView, Error, Negotiation, Scope};
+use super::{AgreementView, ContextView, Error, Negotiation, Scope, TermsView};
 use crate::agreement::Agreement;
 use crate::execution::folder::Folder;
 
@@ -28,6 +28,19 @@ pub enum Part {
 
 /// Bytes that one read answers with at most.
 const PAGE_MAX: u64 = 1 << 20;
+
+/// An agreement as it is shown.
+#[derive(Debug)]
+pub struct Shown {
+    /// The whole of it, flat.
+    pub view: AgreementView,
+    /// The context of the offer, flat.
+    pub context: ContextView,
+    /// The terms of the offer, flat.
+    pub terms: TermsView,
+    /// The document of the part that was asked for.
+    pub document: String,
+}
 
 /// A file, a page at a time: the whole of it may be larger than many readers at once leave memory for.
 #[derive(Debug)]
@@ -59,18 +72,15 @@ impl Output {
 }
 
 impl Negotiation {
-    /// An agreement and the document of one of its parts.
+    /// An agreement, with the document of one of its parts.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<(AgreementView, String), Error> {
+    pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<Shown, Error> {
         let agreement = self.stored(&scope, id).await?;
         let offer = self.store.agreement_document(id).await?.ok_or(Error::NotFound)?;
-        let view = AgreementView::of(&agreement);
-        let document = self
-            .reading(move |_| super::documents::properties(&agreement, &offer, part))
-            .await??;
-        Ok((view, document))
+        self.reading(move |_| super::documents::shown(&agreement, &offer, part))
+            .await?
     }
 
     /// What an agreement's job has written, from its beginning: to `stdout`, to `stderr`, or to a file of its working

@@ -3,26 +3,55 @@
 use uuid::Uuid;
 use wsag::{Document, Message};
 
-use super::{AgreementView, Error, Negotiation, Scope};
-use crate::planner;
+use super::idempotency::{kept, repeated};
+use super::{AgreementView, Error, Negotiation, RequestKey, Scope};
+use crate::agreement::Agreement;
+use crate::planner::{self, Termination};
+
+/// A request to end an agreement.
+#[derive(Debug)]
+pub struct TerminateRequest {
+    /// Which.
+    pub id: Uuid,
+    /// The TerminateInput; nothing asks for it too.
+    pub body: Vec<u8>,
+    /// The versions that the agreement may have; none for any.
+    pub versions: Option<Vec<i64>>,
+    /// The key of the request.
+    pub key: Option<RequestKey>,
+}
 
 impl Negotiation {
-    /// Ends an agreement before its time, as a TerminateInput asks; an empty body asks for it too.
+    /// Ends an agreement before its time.
     ///
     /// # Errors
     /// [`Error::Malformed`] and [`Error::Invalid`] for what is wrong with the document, [`Error::NotFound`],
-    /// [`Error::Conflict`] when it has ended already, [`Error::Unavailable`].
-    pub async fn terminate(&self, scope: Scope, id: Uuid, body: Vec<u8>) -> Result<AgreementView, Error> {
+    /// [`Error::Conflict`] when it has ended already, [`Error::Changed`] when it is in another version,
+    /// [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView, Error> {
+        let TerminateRequest {
+            id,
+            body,
+            versions,
+            key,
+        } = request;
         let before = self.visible(&scope, id).await?;
+        if let Some(answer) = self.answered(key.as_ref()).await? {
+            return Ok(answer);
+        }
         if !body.is_empty() {
             self.reading(move |_| read_input(&body)).await??;
         }
-        match self
-            .planner
-            .terminate(id, scope.party().map(ToOwned::to_owned))
-            .await
-        {
+        let hash = key.as_ref().map(RequestKey::hash);
+        let order = Termination {
+            id,
+            party: scope.party().map(ToOwned::to_owned),
+            versions,
+            idempotency: key.map(|key| key.kept(|done: &Agreement| kept(&AgreementView::of(done)))),
+        };
+        match self.planner.terminate(order).await {
             Ok(agreement) => Ok(AgreementView::of(&agreement)),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             // It exists, so it has left the plan: it is over.
             Err(planner::Error::NotFound) => {
                 let now = self.visible(&scope, id).await.unwrap_or(before);

@@ -75,28 +75,28 @@ pub struct AgreementView {
 }
 
 /// An offer that was accepted.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptedView {
     /// What it became.
     #[serde(flatten)]
     pub agreement: AgreementView,
     /// The same party's other agreements that moved inside their windows to let it in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
 }
 
 /// An agreement that moved inside its window.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MovedView {
     /// Which.
     pub id: Uuid,
     /// Its planned start from now on.
-    #[serde(serialize_with = "as_date_time")]
+    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
     pub planned_start: Time,
     /// Its planned end from now on.
-    #[serde(serialize_with = "as_date_time")]
+    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
     pub planned_end: Time,
 }
 
@@ -385,6 +385,13 @@ fn as_maybe_date_time<S: serde::Serializer>(time: &Option<Time>, serializer: S) 
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]
 fn as_maybe_money<S: serde::Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {
     money.map(MoneyView::of).serialize(serializer)
+}
+
+fn from_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse::<jiff::Timestamp>()
+        .map(|timestamp| Time(timestamp.as_second()))
+        .map_err(serde::de::Error::custom)
 }
 
 /// A second as a dateTime in UTC.

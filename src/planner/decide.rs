@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::budget::Payer;
 use super::plan::{request_of, revenue};
 use super::pricing::Priced;
-use super::{Accepted, Error, Plan, Proposal, Settings};
+use super::{Accepted, Error, Plan, Proposal, Settings, Termination};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Money, Outcome,
     ServiceState, assess,
@@ -17,7 +17,7 @@ use crate::agreement::{
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
 
-/// What the idempotency keys of parties did, by party and key.
+/// What the requests with the idempotency keys of parties were answered, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
 
 /// A request that was let in.
@@ -40,12 +40,7 @@ pub(super) struct Decider<'a> {
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Accepted, Error> {
-        if let Some(request) = &proposal.idempotency {
-            let key = (request.party.clone(), request.key.clone());
-            if let Some(earlier) = self.remembered.get(&key) {
-                return Err(Error::Repeated(Box::new(earlier.clone())));
-            }
-        }
+        self.is_new(proposal.idempotency.as_ref())?;
         let now = second_of(self.now);
         let window = self
             .window(&proposal, now)
@@ -69,10 +64,6 @@ impl Decider<'_> {
         } = admitted;
         (agreement.resource, agreement.placement, agreement.price) = (resource, slot, price);
         self.plan.insert(agreement.clone(), number);
-        if let Some(request) = &proposal.idempotency {
-            let key = (request.party.clone(), request.key.clone());
-            self.remembered.insert(key, request.clone());
-        }
         let detail = match moved.len() {
             0 => format!("placed on {} as the first fit in its window", agreement.resource),
             count => format!(
@@ -84,17 +75,18 @@ impl Decider<'_> {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
             events: vec![self.event(EventKind::Accepted, detail)],
-            idempotency: proposal.idempotency,
         });
         let moved = self.moved(&moved, "to let another agreement in");
         let own = moved
             .into_iter()
             .filter(|other| other.party == agreement.party)
             .collect();
-        Ok(Accepted {
+        let accepted = Accepted {
             agreement,
             moved: own,
-        })
+        };
+        self.remember(proposal.idempotency, &accepted);
+        Ok(accepted)
     }
 
     /// Lets a request in on the resource where it completes first as the plans stand, ties to the first configured; on
@@ -193,11 +185,25 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement before its time.
-    pub(super) fn terminate(&mut self, id: Uuid, party: Option<&str>) -> Result<Agreement, Error> {
-        let mut agreement = self.live(id)?;
-        if party.is_some_and(|party| party != agreement.party) {
+    pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement, Error> {
+        self.is_new(order.idempotency.as_ref())?;
+        let agreement = self.live(order.id)?;
+        if order.party.is_some_and(|party| party != agreement.party) {
             return Err(Error::NotFound);
         }
+        if order
+            .versions
+            .is_some_and(|may| !may.contains(&agreement.version))
+        {
+            return Err(Error::Changed);
+        }
+        let ending = self.terminated(agreement)?;
+        self.remember(order.idempotency, &ending);
+        Ok(ending)
+    }
+
+    /// Ends an agreement at once, or has its job stopped first.
+    fn terminated(&mut self, mut agreement: Agreement) -> Result<Agreement, Error> {
         // Asked before: its job is being stopped.
         let Some(terminating) = agreement.state.terminating() else {
             return Ok(agreement);

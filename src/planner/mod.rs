@@ -7,6 +7,7 @@
 
 mod budget;
 mod decide;
+mod idempotency;
 mod negotiate;
 mod nodes;
 mod plan;
@@ -21,6 +22,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+pub use idempotency::Idempotency;
 pub use nodes::{BusyTime, NodeReport, NodeState};
 pub use plan::Plan;
 pub use pricing::Pricing;
@@ -142,8 +144,8 @@ pub struct Proposal {
     pub budget: Option<Money>,
     /// The offer as it came, to be shown again.
     pub document: String,
-    /// Kept with the agreement, so that a repeated request finds it.
-    pub idempotency: Option<Idempotent>,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<Accepted>>,
 }
 
 /// An offer that was accepted.
@@ -153,6 +155,31 @@ pub struct Accepted {
     pub agreement: Agreement,
     /// The same party's other agreements that moved inside their windows to let it in.
     pub moved: Vec<Agreement>,
+}
+
+/// An order to end an agreement before its time.
+#[derive(Debug, Clone)]
+pub struct Termination {
+    /// Which agreement.
+    pub id: Uuid,
+    /// The party that it must be of; none for any.
+    pub party: Option<String>,
+    /// The versions that it may have, where that matters to whoever asks.
+    pub versions: Option<Vec<i64>>,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<Agreement>>,
+}
+
+impl Termination {
+    /// Of an agreement in whatever version, which must be `party`'s where one is named.
+    pub fn of(id: Uuid, party: Option<String>) -> Self {
+        Self {
+            id,
+            party,
+            versions: None,
+            idempotency: None,
+        }
+    }
 }
 
 /// Why an offer has no place, and the nearest places that there are.
@@ -183,7 +210,10 @@ pub enum Error {
     /// The agreement's state does not allow it.
     #[error("the agreement is {0}")]
     Conflict(&'static str),
-    /// The request's idempotency key came before; this is what it did then.
+    /// The agreement is not in a version that the request was made for.
+    #[error("the agreement has changed")]
+    Changed,
+    /// The request's idempotency key came before; this is what it was answered then.
     #[error("the idempotency key has been used")]
     Repeated(Box<Idempotent>),
     /// Nothing was stored; worth another try.
@@ -196,11 +226,7 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 /// What the planner can be told.
 enum Command {
     Place(Box<Proposal>, Reply<Accepted>),
-    Terminate {
-        id: Uuid,
-        party: Option<String>,
-        reply: Reply<Agreement>,
-    },
+    Terminate(Box<Termination>, Reply<Agreement>),
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
     PlannedOn(String, Reply<Vec<Agreement>>),
@@ -295,12 +321,13 @@ impl Planner {
     }
 
     /// Ends an agreement before its time: at once when nothing of it runs, else as soon as its job has been stopped.
-    /// `party` restricts it to that party's own.
     ///
     /// # Errors
-    /// [`Error::NotFound`], or [`Error::Conflict`] when it has ended already.
-    pub async fn terminate(&self, id: Uuid, party: Option<String>) -> Result<Agreement, Error> {
-        self.ask(|reply| Command::Terminate { id, party, reply }).await
+    /// [`Error::NotFound`] also when it has ended already, [`Error::Changed`] when it is in another version,
+    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
+    pub async fn terminate(&self, termination: Termination) -> Result<Agreement, Error> {
+        self.ask(|reply| Command::Terminate(Box::new(termination), reply))
+            .await
     }
 
     /// Begins every slot whose start has come and closes every reservation without a job whose slot is over. Answers

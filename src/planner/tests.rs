@@ -281,17 +281,20 @@ async fn an_end_is_recorded_once() {
 async fn a_waiting_agreement_terminates_at_once_and_frees_its_slot() {
     let domain = Domain::start().await;
     let id = domain.place(proposal(4, 100, 50..150)).await.unwrap().id;
-    let other = domain.planner.terminate(id, Some("chemistry".into())).await;
+    let other = domain
+        .planner
+        .terminate(Termination::of(id, Some("chemistry".into())))
+        .await;
     assert_eq!(other, Err(Error::NotFound));
     let gone = domain
         .planner
-        .terminate(id, Some("physics".into()))
+        .terminate(Termination::of(id, Some("physics".into())))
         .await
         .unwrap();
     assert_eq!(gone.state, AgreementState::Terminated);
     domain.place(proposal(4, 100, 50..150)).await.unwrap();
     assert_eq!(
-        domain.planner.terminate(id, None).await,
+        domain.planner.terminate(Termination::of(id, None)).await,
         Err(Error::NotFound),
         "it has left the plan"
     );
@@ -302,9 +305,9 @@ async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
     domain.planner.begin_due().await.unwrap();
-    let terminating = domain.planner.terminate(id, None).await.unwrap();
+    let terminating = domain.planner.terminate(Termination::of(id, None)).await.unwrap();
     assert_eq!(terminating.state, AgreementState::ObservedAndTerminating);
-    let again = domain.planner.terminate(id, None).await.unwrap();
+    let again = domain.planner.terminate(Termination::of(id, None)).await.unwrap();
     assert_eq!(again.state, AgreementState::ObservedAndTerminating);
     domain.turn(3);
     domain
@@ -322,7 +325,7 @@ async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
     domain.planner.begin_due().await.unwrap();
-    domain.planner.terminate(id, None).await.unwrap();
+    domain.planner.terminate(Termination::of(id, None)).await.unwrap();
     domain.turn(3);
     domain
         .planner
@@ -379,19 +382,18 @@ async fn a_repeated_idempotency_key_places_nothing_new() {
     let domain = Domain::start().await;
     let keyed = |key: &str| {
         let mut proposal = proposal(1, 100, 0..1_000);
-        proposal.idempotency = Some(Idempotent {
+        proposal.idempotency = Some(Idempotency {
             party: "physics".into(),
             key: key.into(),
             request_hash: "h".into(),
-            agreement: proposal.id,
-            created: NOW * MICROS_PER_SECOND,
+            answer: |accepted: &Accepted| accepted.agreement.id.to_string(),
         });
         proposal
     };
     let first = domain.place(keyed("a")).await.unwrap();
     let (second, third) = tokio::join!(domain.place(keyed("a")), domain.place(keyed("b")));
     match second {
-        Err(Error::Repeated(earlier)) => assert_eq!(earlier.agreement, first.id),
+        Err(Error::Repeated(earlier)) => assert_eq!(earlier.answer, first.id.to_string()),
         other => panic!("expected what the key did before, got {other:?}"),
     }
     assert!(third.is_ok());
@@ -478,7 +480,11 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
     let first = domain.place(proposal(4, 100, 50..150)).await.unwrap();
     let waiting = domain.place(proposal(4, 100, 50..1_000)).await.unwrap();
     assert_eq!(waiting.placement.start, Time(NOW + 150));
-    domain.planner.terminate(first.id, None).await.unwrap();
+    domain
+        .planner
+        .terminate(Termination::of(first.id, None))
+        .await
+        .unwrap();
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
     assert_eq!(moved.placement.start, Time(NOW + 50));
 }

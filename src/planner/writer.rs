@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
-use super::{Command, Error, Plan, Reply, Settings};
+use super::{Command, Error, Idempotency, Plan, Reply, Settings};
 use crate::clock::{Clock, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
@@ -172,19 +172,18 @@ impl Writer {
         decider.improve(IMPROVE_WAITING_MAX);
     }
 
-    /// What the idempotency keys of these commands did before.
+    /// What the requests with these commands' idempotency keys were answered before.
     async fn remembered(&self, commands: &[Command]) -> Result<Remembered, store::Error> {
         let mut remembered = Remembered::new();
-        for command in commands {
-            if let Command::Place(proposal, _) = command
-                && let Some(request) = &proposal.idempotency
-                && let Some(earlier) = self.store.idempotent(&request.party, &request.key).await?
-            {
-                if earlier.created > request.created - IDEMPOTENCY_KEPT {
-                    remembered.insert((earlier.party.clone(), earlier.key.clone()), earlier);
-                } else {
-                    self.store.forget_idempotent(request.created).await?;
-                }
+        let now = self.clock.micros();
+        for (party, key) in commands.iter().filter_map(Command::idempotency) {
+            let Some(earlier) = self.store.idempotent(&party, &key).await? else {
+                continue;
+            };
+            if earlier.created > now - IDEMPOTENCY_KEPT {
+                remembered.insert((party, key), earlier);
+            } else {
+                self.store.forget_idempotent(now).await?;
             }
         }
         Ok(remembered)
@@ -251,11 +250,22 @@ impl Writer {
     }
 }
 
+impl Command {
+    /// The party and the key of a request that is to have one effect only.
+    fn idempotency(&self) -> Option<(String, String)> {
+        match self {
+            Self::Place(proposal, _) => proposal.idempotency.as_ref().map(Idempotency::scope),
+            Self::Terminate(order, _) => order.idempotency.as_ref().map(Idempotency::scope),
+            _ => None,
+        }
+    }
+}
+
 /// Decides one command; its answer waits for the batch.
 fn decide(decider: &mut Decider, command: Command) -> Answer {
     match command {
         Command::Place(proposal, reply) => answer(reply, decider.place(*proposal)),
-        Command::Terminate { id, party, reply } => answer(reply, decider.terminate(id, party.as_deref())),
+        Command::Terminate(order, reply) => answer(reply, decider.terminate(*order)),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),

@@ -1,17 +1,18 @@
 //! An agreement: where it stands, what was planned and what has happened, what its job has written, and its end.
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use uuid::Uuid;
 
 use super::error::Failure;
+use super::path::Path;
 use super::session::{self, Visitor};
 use super::text::{self, Standing};
 use super::{Frame, page};
 use crate::http::{Api, base_address, output_body, scope};
-use crate::negotiation::{AgreementView, EventView, GuaranteeView, Part};
+use crate::negotiation::{AgreementView, EventView, GuaranteeView, Part, TerminateRequest};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
 const REFRESH: u32 = 5;
@@ -60,10 +61,11 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
-    let (view, _) = api
+    let view = api
         .negotiation
         .show(scope(&visitor.caller), id, Part::Whole)
-        .await?;
+        .await?
+        .view;
     let events = api
         .negotiation
         .timeline(scope(&visitor.caller), id)
@@ -150,10 +152,11 @@ pub(super) async fn confirm(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
-    let (view, _) = api
+    let view = api
         .negotiation
         .show(scope(&visitor.caller), id, Part::Whole)
-        .await?;
+        .await?
+        .view;
     let name = text::name(&view);
     let confirm = Confirm {
         frame: visitor.frame(format!("Terminate {name}?")),
@@ -171,8 +174,12 @@ pub(super) async fn terminate(
 ) -> Result<Response, Failure> {
     let (visitor, _) = session::form(&api, request).await?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
-    api.negotiation
-        .terminate(scope(&visitor.caller), id, Vec::new())
-        .await?;
+    let order = TerminateRequest {
+        id,
+        body: Vec::new(),
+        versions: None,
+        key: None,
+    };
+    api.negotiation.terminate(scope(&visitor.caller), order).await?;
     Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
 }

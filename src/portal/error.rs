@@ -61,54 +61,64 @@ impl From<access::Error> for Failure {
     }
 }
 
+/// The page of what went wrong around a page.
+pub(super) fn around(error: &http::Error) -> Response {
+    super::with_headers(of_request(error))
+}
+
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let leaves_body = matches!(&self, Self::Request(error) if error.leaves_body());
-        let (status, heading, sentences) = match self {
-            Self::SignedOut(back) => return SignIn::asked(back),
-            Self::Forged => (
+        match self {
+            Self::SignedOut(back) => SignIn::asked(back),
+            Self::Forged => error_page(
                 StatusCode::FORBIDDEN,
                 "This form was not sent from here",
                 vec![
                     "Nothing was done. Go back, load the page again, and send the form once more.".to_owned(),
                 ],
             ),
-            Self::NotFound => (
+            Self::NotFound => error_page(
                 StatusCode::NOT_FOUND,
                 "There is no such page",
                 vec!["Nothing is at this address, or it is not yours to see.".to_owned()],
             ),
-            Self::Request(error) => {
-                error.log();
-                let status = error.status().0;
-                let heading = if status.is_server_error() {
-                    "This did not work"
-                } else {
-                    "This cannot be done"
-                };
-                (status, heading, error.descriptions())
-            }
-        };
-        let page = ErrorPage {
-            frame: Frame::outside(heading),
-            heading: heading.to_owned(),
-            sentences,
-        };
-        let body = page.render().map_or_else(
-            |_| heading.to_owned().into_response(),
-            |body| Html(body).into_response(),
-        );
-        let mut response = (status, body).into_response();
-        if leaves_body {
-            response
-                .headers_mut()
-                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            Self::Request(error) => of_request(&error),
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        response
     }
+}
+
+/// The page of what can go wrong with a request to the API too.
+fn of_request(error: &http::Error) -> Response {
+    error.log();
+    let status = error.status().0;
+    let heading = if status.is_server_error() {
+        "This did not work"
+    } else {
+        "This cannot be done"
+    };
+    let mut response = error_page(status, heading, error.descriptions());
+    if error.leaves_body() {
+        response
+            .headers_mut()
+            .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn error_page(status: StatusCode, heading: &str, sentences: Vec<String>) -> Response {
+    let page = ErrorPage {
+        frame: Frame::outside(heading),
+        heading: heading.to_owned(),
+        sentences,
+    };
+    let body = page.render().map_or_else(
+        |_| heading.to_owned().into_response(),
+        |body| Html(body).into_response(),
+    );
+    (status, body).into_response()
 }

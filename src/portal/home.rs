@@ -16,7 +16,7 @@ use super::{Frame, page};
 use crate::access::Role;
 use crate::clock::second_of;
 use crate::http::{Api, scope};
-use crate::negotiation::{self, AgreementView, RefusalView};
+use crate::negotiation::{self, AgreementView, RefusalView, RequestKey};
 
 /// Agreements on a page.
 const AGREEMENTS: u32 = 12;
@@ -109,13 +109,12 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
             return home(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
         }
     };
-    let document = super::offer::offer(&super::offer::template(&api)?, &wish).to_xml();
-    let key = once.map(|once| once.to_string());
-    let error = match api
-        .negotiation
-        .create(&visitor.caller.party, document.into_bytes(), key)
-        .await
-    {
+    let document = super::offer::offer(&super::offer::template(&api)?, &wish)
+        .to_xml()
+        .into_bytes();
+    let party = &visitor.caller.party;
+    let key = once.map(|once| RequestKey::new(party, &once.to_string(), "a form of the portal", &document));
+    let error = match api.negotiation.create(party, document, key).await {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             return Ok(Redirect::to(&to).into_response());

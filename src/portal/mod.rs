@@ -11,6 +11,7 @@ mod fields;
 mod form;
 mod home;
 mod offer;
+mod path;
 mod session;
 mod text;
 mod values;
@@ -23,7 +24,7 @@ use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{any, get};
 
-use crate::http::{self, Api};
+use crate::http::{self, Api, Pages};
 use error::Failure;
 
 /// The one style sheet.
@@ -47,7 +48,14 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
 const STYLE_KEPT: &str = "private, max-age=600";
 
 /// The portal's pages, to stand beside the API.
-pub fn router() -> Router<Api> {
+pub fn pages() -> Pages {
+    Pages {
+        routes: routes(),
+        error: error::around,
+    }
+}
+
+fn routes() -> Router<Api> {
     Router::new()
         .route("/portal", get(home::show))
         .route("/portal/", get(to_home))
@@ -99,7 +107,10 @@ fn page(status: StatusCode, template: &impl Template) -> Result<Response, Failur
 }
 
 async fn guarded(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+    with_headers(next.run(request).await)
+}
+
+fn with_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
     }

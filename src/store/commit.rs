@@ -40,8 +40,6 @@ pub enum Change {
         document: String,
         /// The beginning of its timeline.
         events: Vec<Event>,
-        /// The key that the request came with.
-        idempotency: Option<Idempotent>,
     },
     /// Stores what has changed of an agreement; a conflict unless the stored version is the one before.
     UpdateAgreement {
@@ -70,7 +68,7 @@ pub enum Change {
     },
     /// Stores a finished piece of work.
     RecordExecution(Box<Execution>),
-    /// Stores what a request's key did, where the request made no agreement; a conflict where the key is taken.
+    /// Stores what a request with a key was answered; a conflict where the key is taken.
     RememberRequest(Idempotent),
     /// Stores a new negotiation with its document.
     CreateNegotiation {
@@ -211,14 +209,9 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
             agreement,
             document,
             events,
-            idempotency,
         } => {
             agreements::insert::<D>(connection, agreement, document).await?;
-            agreements::append_events::<D>(connection, agreement, events).await?;
-            match idempotency {
-                Some(done) => remember::<D>(connection, done).await,
-                None => Ok(()),
-            }
+            Ok(agreements::append_events::<D>(connection, agreement, events).await?)
         }
         Change::UpdateAgreement { agreement, events } => {
             if !agreements::update::<D>(connection, agreement).await? {
@@ -249,7 +242,12 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
             Ok(bindings::release::<D>(connection, *agreement, *end).await?)
         }
         Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),
-        Change::RememberRequest(done) => remember::<D>(connection, done).await,
+        Change::RememberRequest(done) => {
+            if idempotency::remember::<D>(connection, done).await? {
+                return Ok(());
+            }
+            Err(conflict(format!("the idempotency key {:?} is taken", done.key)))
+        }
         Change::CreateNegotiation {
             negotiation,
             document,
@@ -269,14 +267,6 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
             }
             Err(conflict(format!("offer {} has been accepted", offer.id)))
         }
-    }
-}
-
-async fn remember<D: Dialect>(connection: &mut D::Connection, done: &Idempotent) -> Result<(), Failure> {
-    if idempotency::remember::<D>(connection, done).await? {
-        Ok(())
-    } else {
-        Err(conflict(format!("the idempotency key {:?} is taken", done.key)))
     }
 }
 

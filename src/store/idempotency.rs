@@ -1,7 +1,5 @@
 //! What a request with an `Idempotency-Key` did, so that the same request again has no second effect.
 
-use uuid::Uuid;
-
 use super::engine::{Dialect, execute};
 use super::rows::Columns;
 use super::{Error, Store, on, statements};
@@ -10,7 +8,7 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 /// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
 pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
 
-/// A request with a key, and the agreement that it made or changed.
+/// A request with a key, and what it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotent {
     /// The party that sent it; keys of different parties have nothing to do with each other.
@@ -19,8 +17,8 @@ pub struct Idempotent {
     pub key: String,
     /// A digest of the request: another request under the same key is the client's mistake.
     pub request_hash: String,
-    /// What it made or changed.
-    pub agreement: Uuid,
+    /// The answer, in the words of whoever gave it: the same request again gets the same one.
+    pub answer: String,
     /// When.
     pub created: Micros,
 }
@@ -50,7 +48,7 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Idempotent, Error> {
         party: row.text("party")?,
         key: row.text("key")?,
         request_hash: row.text("request_hash")?,
-        agreement: row.id("agreement")?,
+        answer: row.text("answer")?,
         created: row.integer("created_us")?,
     })
 }
@@ -64,7 +62,7 @@ pub(super) async fn remember<D: Dialect>(
         (&done.party).into(),
         (&done.key).into(),
         (&done.request_hash).into(),
-        done.agreement.into(),
+        (&done.answer).into(),
         done.created.into(),
         done.created.saturating_sub(IDEMPOTENCY_KEPT).into(),
     ];

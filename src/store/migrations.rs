@@ -30,6 +30,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "negotiations",
         sql: include_str!("../../migrations/0003_negotiations.sql"),
     },
+    Migration {
+        version: 4,
+        name: "answers",
+        sql: include_str!("../../migrations/0004_answers.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

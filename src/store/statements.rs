@@ -139,10 +139,10 @@ statements! {
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
     // Idempotency. A key that is older than they are kept is free again.
-    REMEMBER = "INSERT INTO idempotency (party, key, request_hash, agreement, created_us) \
+    REMEMBER = "INSERT INTO idempotency (party, key, request_hash, answer, created_us) \
         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (party, key) DO UPDATE SET request_hash = excluded.request_hash, \
-        agreement = excluded.agreement, created_us = excluded.created_us WHERE idempotency.created_us < $6";
-    IDEMPOTENT = "SELECT party, key, request_hash, agreement, created_us FROM idempotency \
+        answer = excluded.answer, created_us = excluded.created_us WHERE idempotency.created_us < $6";
+    IDEMPOTENT = "SELECT party, key, request_hash, answer, created_us FROM idempotency \
         WHERE party = $1 AND key = $2";
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 

@@ -15,7 +15,7 @@ use bespeak::execution::dispatcher::{Dispatcher, Shared};
 use bespeak::execution::files::InputFiles;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
-use bespeak::planner::{Planner, Proposal, Resource, Settings};
+use bespeak::planner::{Planner, Proposal, Resource, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
 use scheduler::Seconds;
 use tempfile::TempDir;
@@ -288,7 +288,11 @@ fn a_terminated_job_is_stopped_and_then_its_agreement_is_terminated() {
         let service = Service::start(&folder()).await;
         let agreement = service.place("sleep 1000; touch late", 0, 3_600).await;
         service.started(agreement.id).await;
-        let terminating = service.planner.terminate(agreement.id, None).await.unwrap();
+        let terminating = service
+            .planner
+            .terminate(Termination::of(agreement.id, None))
+            .await
+            .unwrap();
         assert_eq!(terminating.state, AgreementState::ObservedAndTerminating);
         let over = service.over(agreement.id).await;
         assert_eq!(
@@ -352,7 +356,11 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
         let terminated = service.place("touch ran", 0, 3_600).await;
         let traceless = service.place("touch ran", 0, 3_600).await;
         assert_eq!(service.planner.begin_due().await.unwrap().len(), 3);
-        service.planner.terminate(terminated.id, None).await.unwrap();
+        service
+            .planner
+            .terminate(Termination::of(terminated.id, None))
+            .await
+            .unwrap();
         service
             .planner
             .report_started(traceless.id, Clock::system().micros())

@@ -2,6 +2,7 @@
 
 mod access;
 mod commands;
+mod conditions;
 mod configuration;
 mod dispatcher;
 mod examples;

@@ -6,7 +6,7 @@ use std::future::Future;
 
 use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, ServiceState};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::planner::{Error, Planner, Proposal, Resource, Settings};
+use bespeak::planner::{Error, Planner, Proposal, Resource, Settings, Termination};
 use bespeak::store::{self, Finding, ResourceRow, Store};
 use scheduler::{Interval, Time};
 use tokio::task::JoinHandle;
@@ -184,9 +184,9 @@ async fn terminate(planner: &Planner, told: &mut Told, random: &mut Random) {
     let Some(one) = random.choose(&told.accepted) else {
         return;
     };
-    let foreign = patient(|| planner.terminate(one.id, Some("chemistry".into()))).await;
+    let foreign = patient(|| planner.terminate(Termination::of(one.id, Some("chemistry".into())))).await;
     assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
-    match patient(|| planner.terminate(one.id, Some("physics".into()))).await {
+    match patient(|| planner.terminate(Termination::of(one.id, Some("physics".into())))).await {
         Ok(_) => drop(told.terminated.insert(one.id)),
         Err(Error::NotFound | Error::Conflict(_)) => {}
         Err(error) => panic!("{error}"),

@@ -101,7 +101,6 @@ pub(crate) fn create(agreement: &Agreement) -> Change {
         agreement: Box::new(agreement.clone()),
         document: format!("<offer>{}</offer>", agreement.id),
         events: vec![event(EventKind::Accepted)],
-        idempotency: None,
     }
 }
 

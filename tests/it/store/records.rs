@@ -317,44 +317,27 @@ async fn a_key_works_once_a_day(url: String) {
             party: party.into(),
             key: "k".into(),
             request_hash: made.id.to_string(),
-            agreement: made.id,
+            answer: format!("{{\"id\": \"{}\"}}", made.id),
             created,
         };
-        let Change::CreateAgreement {
-            agreement,
-            document,
-            events,
-            ..
-        } = create(&made)
-        else {
-            unreachable!()
-        };
-        (
-            Change::CreateAgreement {
-                agreement,
-                document,
-                events,
-                idempotency: Some(done.clone()),
-            },
-            done,
-        )
+        ([create(&made), Change::RememberRequest(done.clone())], done)
     };
     let (first, done) = make("a", 1_000);
-    store.commit(lease.epoch, &[first]).await.expect("the key is new");
+    store.commit(lease.epoch, &first).await.expect("the key is new");
     let (other_party, _) = make("b", 1_000);
     store
-        .commit(lease.epoch, &[other_party])
+        .commit(lease.epoch, &other_party)
         .await
         .expect("another party's key is another");
     let (again, _) = make("a", 1_000 + IDEMPOTENCY_KEPT);
-    let refused = store.commit(lease.epoch, &[again]).await;
+    let refused = store.commit(lease.epoch, &again).await;
     assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
     assert_eq!(store.live_agreements().await.expect("an answer").len(), 2);
     assert_eq!(store.idempotent("a", "k").await.expect("an answer"), Some(done));
     assert_eq!(store.idempotent("a", "other").await.expect("an answer"), None);
     let (next_day, done) = make("a", 1_001 + IDEMPOTENCY_KEPT);
     store
-        .commit(lease.epoch, &[next_day])
+        .commit(lease.epoch, &next_day)
         .await
         .expect("the key is free again");
     assert_eq!(

@@ -1,0 +1,51 @@
+//! Requests that bear an idempotency key: the answer is stored with the effect, and whoever repeats the request gets it
+//! again instead of a second effect.
+
+use super::Error;
+use super::decide::Decider;
+use crate::store::{Change, Idempotent};
+
+/// What tells a request from others, and how its answer is kept.
+#[derive(Debug, Clone)]
+pub struct Idempotency<T> {
+    /// The party that sent it; keys of different parties have nothing to do with each other.
+    pub party: String,
+    /// The key.
+    pub key: String,
+    /// A digest of the request: another request under the same key is the client's mistake.
+    pub request_hash: String,
+    /// Puts the answer into the words that are kept. It runs on the planner's task, so it only writes what it is given.
+    pub answer: fn(&T) -> String,
+}
+
+impl<T> Idempotency<T> {
+    /// Under what it is remembered.
+    pub(super) fn scope(&self) -> (String, String) {
+        (self.party.clone(), self.key.clone())
+    }
+}
+
+impl Decider<'_> {
+    /// Refuses a request whose key came before.
+    pub(super) fn is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<(), Error> {
+        match request.and_then(|request| self.remembered.get(&request.scope())) {
+            Some(earlier) => Err(Error::Repeated(Box::new(earlier.clone()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps the answer to a request with a key, in the batch of its effect.
+    pub(super) fn remember<T>(&mut self, request: Option<Idempotency<T>>, answer: &T) {
+        let Some(request) = request else { return };
+        let scope = request.scope();
+        let done = Idempotent {
+            answer: (request.answer)(answer),
+            party: request.party,
+            key: request.key,
+            request_hash: request.request_hash,
+            created: self.now,
+        };
+        self.remembered.insert(scope, done.clone());
+        self.batch.push(Change::RememberRequest(done));
+    }
+}

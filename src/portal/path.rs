@@ -1,0 +1,21 @@
+//! What the path of a page names. One that is not UTF-8 leads nowhere, and is answered as any other such.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use super::error::Failure;
+
+/// The variable parts of a path.
+pub(super) struct Path<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        axum::extract::Path::from_request_parts(parts, state)
+            .await
+            .map(|axum::extract::Path(named)| Self(named))
+            .map_err(|_| Failure::NotFound)
+    }
+}
