@@ -5,6 +5,7 @@ macro_rules! say {
     ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
 }
 
+mod advise;
 mod agreements;
 mod bench;
 mod client;
@@ -76,6 +77,8 @@ enum Command {
     Bench(bench::Options),
     /// Decide about a list of requests of your own as the scheduler would, and say what became of each.
     Replay(replay::Options),
+    /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
+    Advise(advise::Options),
     /// Run the experiments of the papers on a trace or a generated workload, and report.
     Simulate(simulate::Options),
     /// Make, list and revoke API keys, in the store itself.
@@ -181,6 +184,7 @@ pub fn run() -> ExitCode {
     let command = match Cli::parse().command {
         Command::Supervise { job } => return crate::execution::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::launch::run(&job),
+        Command::Advise(options) => return exit(advise::run(&options)),
         Command::Bench(options) => return exit(bench::run(options)),
         Command::Replay(options) => return exit(replay::run(&options)),
         Command::Simulate(options) => return exit(simulate::run(&options)),
@@ -208,6 +212,7 @@ pub fn run() -> ExitCode {
             Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. }
             | Command::Launch { .. }
+            | Command::Advise(_)
             | Command::Bench(_)
             | Command::Replay(_)
             | Command::Simulate(_) => Ok(()),

@@ -12,7 +12,7 @@ use simulation::lublin;
 use simulation::parallel::Workers;
 use simulation::run::run as run_all;
 use simulation::swf::Trace;
-use simulation::workload::{self, WINDOW_SECONDS, WINDOWS, Workload};
+use simulation::workload::{self, WINDOW_SECONDS, WINDOWS, Window, Workload};
 
 use super::Failure;
 
@@ -32,27 +32,34 @@ pub(super) struct Options {
     /// The experiment, or `all`.
     #[arg(value_name = "NAME|all")]
     name: String,
-    /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    source: Source,
     /// Folder for the report, tables and figures.
     #[arg(long, value_name = "DIR", default_value = "bespeak-evaluation")]
     out: PathBuf,
-    /// Seed of everything random: the same seed gives the same report.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// How many windows of 15 days.
-    #[arg(long, value_name = "N", default_value_t = WINDOWS, value_parser = clap::value_parser!(u32).range(1..=WINDOWS_MAX))]
-    windows: u32,
-    /// Which jobs of the workload.
-    #[arg(long, value_enum, default_value_t = Filter::F1h)]
-    filter: Filter,
     /// Jobs of each run of paper 003's experiments, which have a workload of their own (1,000,000 in the paper).
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1_000..=JOBS_MAX))]
     jobs: u32,
     /// Runs of paper 003's experiments (30 in the paper).
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=RUNS_MAX))]
     runs: u32,
+}
+
+/// Whose jobs are replayed.
+#[derive(Debug, Args)]
+pub(super) struct Source {
+    /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Seed of everything random: the same seed gives the same report.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// How many windows of 15 days.
+    #[arg(long, value_name = "N", default_value_t = WINDOWS, value_parser = clap::value_parser!(u32).range(1..=WINDOWS_MAX))]
+    windows: u32,
+    /// Which jobs of the workload.
+    #[arg(long, value_enum, default_value_t = Filter::F1h)]
+    filter: Filter,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -81,25 +88,16 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             names().join(", ")
         )));
     }
-    let workload = workload(options)?;
-    let filter = options.filter.into();
-    let windows = workload.windows(filter, options.windows as usize);
-    if windows.is_empty() {
-        return Err(Failure::Usage(format!(
-            "{}: no job passes the filter",
-            workload.name
-        )));
-    }
+    let (workload, windows) = options.source.open()?;
+    let filter = options.source.filter();
     let line = ProgressLine::default();
-    let workers = Workers {
-        threads: thread::available_parallelism().map_or(1, NonZero::get),
-        progress: &|done, total| line.show(done, total),
-    };
+    let progress = |done, total| line.show(done, total);
+    let workers = all_cores(&progress);
     let servers = ServerRuns {
         jobs: options.jobs as usize,
         runs: options.runs as usize,
     };
-    let setup = Setup::new(&workload, &windows, options.seed, workers, servers);
+    let setup = Setup::new(&workload, &windows, options.source.seed, workers, servers);
     let starts = |name: &str| line.starts(name);
     let reports = run_all(&experiments, &setup, filter, &options.out, &starts)
         .map_err(|error| Failure::Usage(error.to_string()))?;
@@ -119,28 +117,58 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn workload(options: &Options) -> Result<Workload, Failure> {
-    let Some(path) = &options.trace else {
-        return Ok(lublin::generate(
-            options.seed,
-            WINDOW_SECONDS * i64::from(options.windows),
-        ));
-    };
-    let trace = Trace::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
-    for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
-        eprintln!(
-            "bespeak: {}:{}: {}",
-            path.display(),
-            malformed.line,
-            malformed.reason
-        );
+impl Source {
+    /// The workload and its windows, of which there is at least one.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or none of its jobs is replayed.
+    pub(super) fn open(&self) -> Result<(Workload, Vec<Window>), Failure> {
+        let workload = self.workload()?;
+        let windows = workload.windows(self.filter(), self.windows as usize);
+        if windows.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{}: no job passes the filter",
+                workload.name
+            )));
+        }
+        Ok((workload, windows))
     }
-    if trace.malformed.len() > MALFORMED_SHOWN {
-        let more = trace.malformed.len() - MALFORMED_SHOWN;
-        eprintln!("bespeak: {}: {more} more lines are no jobs", path.display());
+
+    pub(super) fn filter(&self) -> workload::Filter {
+        self.filter.into()
     }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    Ok(Workload::from_trace(&name, &trace))
+
+    fn workload(&self) -> Result<Workload, Failure> {
+        let Some(path) = &self.trace else {
+            return Ok(lublin::generate(
+                self.seed,
+                WINDOW_SECONDS * i64::from(self.windows),
+            ));
+        };
+        let trace = Trace::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
+        for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
+            eprintln!(
+                "bespeak: {}:{}: {}",
+                path.display(),
+                malformed.line,
+                malformed.reason
+            );
+        }
+        if trace.malformed.len() > MALFORMED_SHOWN {
+            let more = trace.malformed.len() - MALFORMED_SHOWN;
+            eprintln!("bespeak: {}: {more} more lines are no jobs", path.display());
+        }
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Ok(Workload::from_trace(&name, &trace))
+    }
+}
+
+/// All cores, of which each says through `progress` how far they all are.
+pub(super) fn all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
+    Workers {
+        threads: thread::available_parallelism().map_or(1, NonZero::get),
+        progress,
+    }
 }
 
 /// One line on the standard error stream that says how far an experiment, or other long work, is, where a person may be looking.

@@ -1,6 +1,7 @@
 //! One test binary, a module a topic.
 
 mod access;
+mod advise;
 mod commands;
 mod conditions;
 mod configuration;

@@ -9,6 +9,7 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
+pub mod advisor;
 pub mod experiment;
 pub mod figure;
 pub mod flow;

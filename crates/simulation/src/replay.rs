@@ -81,9 +81,22 @@ impl Taken {
     }
 }
 
+/// How a request was accepted, which settles its price whatever moves later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// Where it was placed at first.
+    pub slot: Interval,
+    /// Where it may be placed: its window, or the alternative that was taken.
+    pub window: Interval,
+    /// Node-seconds of the window that were taken before.
+    pub busy_area: u64,
+}
+
 /// What became of the requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
+    /// How each accepted request was, by id.
+    pub accepted: BTreeMap<u64, Accepted>,
     /// Where each accepted request ran, by id.
     pub ran: BTreeMap<u64, (Interval, u32)>,
     /// Why each refused request was, by id.
@@ -165,9 +178,17 @@ impl Player {
     }
 
     fn submit(&mut self, request: &Request) -> Result<(), Reason> {
+        let window = request.window();
+        let busy_area = self.schedule.tree().busy_area(window);
         match self.schedule.submit(request.submitted, request) {
             Decision::Accepted { placement, moved } => {
                 self.starts.insert(placement.id, placement.slot.start);
+                let accepted = Accepted {
+                    slot: placement.slot,
+                    window,
+                    busy_area,
+                };
+                self.outcome.accepted.insert(placement.id, accepted);
                 self.note(&moved);
                 Ok(())
             }

@@ -68,6 +68,54 @@ impl Summary {
     }
 }
 
+/// The probability that values which are zero in the mean have, by chance, a mean this far from it on either side (Student's
+/// t-test). 1 for fewer than two values.
+pub fn chance(summary: &Summary) -> f64 {
+    if summary.count < 2 || summary.mean == 0.0 {
+        return 1.0;
+    }
+    if summary.deviation == 0.0 {
+        return 0.0;
+    }
+    let t = summary.mean.abs() * (summary.count as f64).sqrt() / summary.deviation;
+    (1.0 - within(t, summary.count - 1)).max(0.0)
+}
+
+/// The probability that Student's t lies between −`t` and `t` (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+fn within(t: f64, degrees: usize) -> f64 {
+    let n = degrees as f64;
+    let angle = (t / n.sqrt()).atan();
+    let (sine, square) = (angle.sin(), angle.cos().powi(2));
+    // 1 + 1/2·cos² + 1·3/(2·4)·cos⁴ + …, or 1 + 2/3·cos² + 2·4/(3·5)·cos⁴ + …
+    let first = if degrees.is_multiple_of(2) { 1.0 } else { 2.0 };
+    let (mut sum, mut term, mut factor) = (0.0, 1.0, first);
+    for _ in 0..degrees / 2 {
+        sum += term;
+        term *= factor / (factor + 1.0) * square;
+        factor += 2.0;
+    }
+    if degrees.is_multiple_of(2) {
+        sine * sum
+    } else {
+        std::f64::consts::FRAC_2_PI * (angle + sine * angle.cos() * sum)
+    }
+}
+
+/// Probabilities corrected for their number, so that the chance of even one error stays what it is for a single comparison
+/// (Holm, 1979); in the order given.
+pub fn holm(probabilities: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
+    let mut corrected = vec![1.0; probabilities.len()];
+    let mut least: f64 = 0.0;
+    for (rank, at) in order.into_iter().enumerate() {
+        let comparisons = (probabilities.len() - rank) as f64;
+        least = least.max((probabilities[at] * comparisons).min(1.0));
+        corrected[at] = least;
+    }
+    corrected
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(1);
@@ -91,7 +139,7 @@ fn t_quantile(degrees: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Summary, t_quantile};
+    use super::{Summary, chance, holm, t_quantile, within};
 
     fn assert_near(seen: f64, expected: f64) {
         assert!((seen - expected).abs() < 2e-3, "{seen} is not {expected}");
@@ -110,6 +158,49 @@ mod tests {
         ] {
             assert_near(t_quantile(degrees), t);
         }
+    }
+
+    #[test]
+    fn probabilities_are_those_of_the_tables() {
+        for (degrees, t) in [
+            (1, 12.706),
+            (2, 4.303),
+            (5, 2.571),
+            (6, 2.447),
+            (29, 2.045),
+            (47, 2.012),
+            (1_000, 1.962),
+        ] {
+            assert!(
+                (within(t, degrees) - 0.95).abs() < 2e-4,
+                "{degrees}: {}",
+                within(t, degrees)
+            );
+        }
+        for (degrees, t) in [(3, 5.841), (8, 3.355), (47, 2.685)] {
+            assert!(
+                (within(t, degrees) - 0.99).abs() < 2e-4,
+                "{degrees}: {}",
+                within(t, degrees)
+            );
+        }
+        assert_near(within(0.0, 7), 0.0);
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0];
+        // t = 3 / (1.5811 / √5) = 4.2426 at 4 degrees.
+        assert!((chance(&Summary::of(&values)) - 0.013_24).abs() < 1e-4);
+        assert_near(chance(&Summary::of(&[-1.0, 1.0])), 1.0);
+        assert_near(chance(&Summary::of(&[2.0, 2.0])), 0.0);
+        assert_near(chance(&Summary::of(&[2.0])), 1.0);
+    }
+
+    #[test]
+    fn many_comparisons_are_corrected_step_by_step() {
+        let corrected = holm(&[0.04, 0.01, 0.03, 0.5]);
+        for (seen, expected) in corrected.iter().zip([0.09, 0.04, 0.09, 0.5]) {
+            assert_near(*seen, expected);
+        }
+        assert_eq!(holm(&[]), Vec::<f64>::new());
+        assert_eq!(holm(&[0.4, 0.9]), [0.8, 0.9]);
     }
 
     #[test]

@@ -129,7 +129,23 @@ fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_
 #[test]
 fn small_instances_are_solved_for_sure_and_no_policy_is_above_the_optimum() {
     for workload in [Some(generated().clone()), trace()].iter().flatten() {
-        check("optimum", workload, &[Holds, Measured, DoesNotHold, Measured]);
+        check(
+            "optimum",
+            workload,
+            &[Holds, Measured, Measured, DoesNotHold, Measured],
+        );
+    }
+}
+
+#[test]
+fn missing_deadline_first_comes_nearest_to_the_bound_and_earns_most() {
+    for workload in [Some(generated().clone()), trace()].iter().flatten() {
+        check("bound", workload, &[Measured, Holds]);
+        let advice = run("advisor", workload, WINDOWS as usize, 2);
+        for finding in &advice.findings {
+            let best = "order mdf, fixed never, alternatives up to 100 %";
+            assert!(finding.seen.starts_with(best), "{finding:?}");
+        }
     }
 }
 

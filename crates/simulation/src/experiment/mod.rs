@@ -1,6 +1,7 @@
 //! The papers' experiments, by name.
 
 mod adaptive;
+pub mod advisor;
 mod bound;
 pub mod flexible;
 mod optimum;
@@ -105,6 +106,7 @@ pub const ALL: &[&[Experiment]] = &[
     servers::EXPERIMENTS,
     optimum::EXPERIMENTS,
     bound::EXPERIMENTS,
+    advisor::EXPERIMENTS,
 ];
 
 /// The experiments of a name; `all` is every one. Empty if there is none.

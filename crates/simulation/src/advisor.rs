@@ -1,0 +1,562 @@
+//! Which policy earns or serves most on a workload, and which differences are no more than chance.
+//!
+//! Every policy sees the same requests in every window, so that differences are of pairs. The best is compared with all others
+//! by paired t-tests whose probabilities are corrected for their number (Holm, 1979): of fifty policies some would look better by
+//! chance alone.
+
+use std::fmt;
+
+use scheduler::pricing::{Discount, Price, Tariff, Usage};
+use scheduler::{Fraction, Interval, Order};
+
+use crate::experiment::flexible::{self, Run, draws, utilisation_percent};
+use crate::parallel::Workers;
+use crate::random::Random;
+use crate::replay::{Accepted, Alternatives, Ask, Policy, replay};
+use crate::report::Table;
+use crate::statistics::{Summary, chance, holm};
+use crate::workload::Window;
+
+/// Differences less probable than this by chance are significant.
+pub const SIGNIFICANCE: f64 = 0.05;
+
+/// The most price profiles of a list.
+pub const PROFILES_MAX: usize = 16;
+
+/// The index of φ 100 % among the lengths of flexible intervals.
+const PHI: usize = 2;
+/// The stream of draws of the advisor.
+const STREAM: u64 = 0x0AD5;
+/// Steps of the load factor, as the service has them: hundredths of a percent.
+const LOAD_STEPS: u32 = 10_000;
+
+/// What placements cost: the parts of a provider's price list that depend on the request and the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prices {
+    /// What amounts are in, such as `EUR`.
+    pub currency: String,
+    /// Millionths of the currency for a node and an hour.
+    pub node_hour_micros: u32,
+    /// Off for a completion at the deadline, in proportion for an earlier one.
+    pub late: Fraction,
+    /// On top where all nodes are taken for the whole window, in proportion where fewer are.
+    pub busy: Fraction,
+    /// Off for the slack of a window.
+    pub flexible: Discount,
+    /// Who pays another part of the price.
+    pub profiles: Vec<Profile>,
+}
+
+/// A part of the requests that pays another price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// Of so many requests in a hundred.
+    pub share_percent: u32,
+    /// So much of the price.
+    pub price_percent: u32,
+}
+
+impl Prices {
+    /// Those of paper 002: one for a node and an hour, 60 % off at the deadline, and every fifth request pays threefold.
+    pub fn published() -> Self {
+        Self {
+            currency: "units".to_owned(),
+            node_hour_micros: Tariff::PUBLISHED.micros_per_node_hour,
+            late: Tariff::PUBLISHED.late,
+            busy: Fraction::percent(0),
+            flexible: Discount::NONE,
+            profiles: vec![Profile {
+                share_percent: 20,
+                price_percent: 300,
+            }],
+        }
+    }
+
+    /// In units of the currency, what an accepted request pays: settled with the placement that it gets, as the service does.
+    fn price(&self, capacity: u32, ask: &Ask, accepted: &Accepted, profile: Fraction) -> f64 {
+        let tariff = Tariff {
+            micros_per_node_hour: self.node_hour_micros,
+            late: self.late,
+            profile,
+            incentive: Fraction::percent(0),
+            flexibility: Discount::NONE,
+        };
+        let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
+        let usage = Usage {
+            node_seconds: u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs()),
+            completion: slot.end - now,
+            fastest: slot.duration(),
+            deadline: window.end - now,
+            preemptive: false,
+            shapes: 1,
+        };
+        let slack = window.duration() - slot.duration();
+        let price = tariff.price(&usage).and_then(|price| {
+            price.flexible(
+                self.load(capacity, window, accepted.busy_area),
+                self.flexible,
+                slack,
+            )
+        });
+        // Amounts of a window are far from the largest.
+        price.unwrap_or_default().max(Price::default()).units() as f64 / Price::WHOLE as f64
+    }
+
+    /// 1 where the window was free, 1 + `busy` where it was taken.
+    fn load(&self, capacity: u32, window: Interval, busy_area: u64) -> Fraction {
+        let whole = u128::from(capacity)
+            * u128::from(window.duration().unsigned_abs())
+            * u128::from(self.busy.denominator);
+        let taken = u128::from(busy_area) * u128::from(self.busy.numerator) * u128::from(LOAD_STEPS);
+        let more = u32::try_from(taken / whole.max(1)).unwrap_or(u32::MAX);
+        Fraction {
+            numerator: LOAD_STEPS.saturating_add(more),
+            denominator: LOAD_STEPS,
+        }
+    }
+}
+
+/// What is assumed about those who ask, beyond what paper 000 does: half of them are flexible, by φ 100 %.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Users {
+    /// Submissions so many percent as frequent as in the workload.
+    pub load_percent: u32,
+    /// So many in a hundred take the nearest alternative after a refusal.
+    pub takers_percent: u32,
+}
+
+/// What may be wanted most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// Money.
+    Earn,
+    /// Node-hours used.
+    Use,
+    /// Requests accepted.
+    Serve,
+}
+
+impl Goal {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Earn, Self::Use, Self::Serve];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Earn => "earn",
+            Self::Use => "use",
+            Self::Serve => "serve",
+        }
+    }
+}
+
+/// What a policy did in each window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Score {
+    /// The policy.
+    pub policy: Policy,
+    /// By goal and window: units of the currency, node-seconds used in percent of those that there were, requests accepted in
+    /// percent.
+    values: [Vec<f64>; 3],
+}
+
+impl Score {
+    /// The measure of a goal, window by window.
+    pub fn values(&self, goal: Goal) -> &[f64] {
+        &self.values[goal as usize]
+    }
+
+    /// Its mean over the windows.
+    pub fn summary(&self, goal: Goal) -> Summary {
+        Summary::of(self.values(goal))
+    }
+}
+
+/// All combinations of orders, of fixing, and of how far alternatives may lie.
+pub fn policies(
+    orders: &[Order],
+    fixings: &[Option<Fraction>],
+    thresholds: &[Option<Fraction>],
+) -> Vec<Policy> {
+    let mut policies = Vec::new();
+    for &order in orders {
+        for &fixing in fixings {
+            policies.extend(thresholds.iter().map(|threshold| Policy {
+                order,
+                fixing,
+                alternatives: threshold.map(|phi_max| Alternatives {
+                    phi_max,
+                    earlier_only: false,
+                }),
+            }));
+        }
+    }
+    policies
+}
+
+/// Plays every policy in every window.
+pub fn score(
+    capacity: u32,
+    windows: &[Window],
+    seed: u64,
+    workers: &Workers,
+    users: Users,
+    prices: &Prices,
+    policies: &[Policy],
+) -> Vec<Score> {
+    let tasks: Vec<(&Window, &Policy)> = (windows.iter())
+        .flat_map(|window| policies.iter().map(move |policy| (window, policy)))
+        .collect();
+    let played = workers.map(&tasks, |(window, policy)| {
+        let (asks, profiles) = asks(seed, window, users, prices);
+        let outcome = replay(capacity, **policy, &asks);
+        let of = |(id, accepted): (&u64, &Accepted)| {
+            let at = usize::try_from(*id).unwrap_or(usize::MAX);
+            let (ask, profile) = asks.get(at).zip(profiles.get(at))?;
+            Some(prices.price(capacity, ask, accepted, *profile))
+        };
+        let earned = outcome.accepted.iter().filter_map(of).sum();
+        let served = 100.0 * outcome.ran.len() as f64 / asks.len().max(1) as f64;
+        [
+            earned,
+            utilisation_percent(capacity, &outcome, users.load_percent),
+            served,
+        ]
+    });
+    (policies.iter().enumerate())
+        .map(|(at, policy)| {
+            let of_window = played.chunks(policies.len().max(1)).map(|of| of[at]);
+            let of_window: Vec<[f64; 3]> = of_window.collect();
+            Score {
+                policy: *policy,
+                values: [0, 1, 2].map(|goal: usize| of_window.iter().map(|values| values[goal]).collect()),
+            }
+        })
+        .collect()
+}
+
+/// What the jobs of a window ask for, with the part of the price that each pays.
+fn asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<Ask>, Vec<Fraction>) {
+    let run = Run::flexible(users.load_percent, PHI, Order::Edf);
+    let asks = flexible::asks(window, &draws(seed, window), &run);
+    asks.into_iter()
+        .map(|mut ask| {
+            let mut random = Random::new(seed, &[STREAM, window.index as u64, ask.request.id]);
+            ask.takes_alternatives = random.chance(f64::from(users.takers_percent) / 100.0);
+            let profile = prices.profile(100.0 * random.unit());
+            // What it pays a node-hour if nothing is off, so that the best payers can go first.
+            let density = u64::from(prices.node_hour_micros) * u64::from(profile);
+            let node_hours = u64::try_from(ask.request.area() / 3_600).unwrap_or(u64::MAX);
+            ask.request.revenue = density.saturating_mul(node_hours) / 100;
+            (ask, Fraction::percent(profile))
+        })
+        .unzip()
+}
+
+impl Prices {
+    /// The part of the price, in percent, that a request pays for whom this number from 0 to 100 was drawn.
+    fn profile(&self, drawn: f64) -> u32 {
+        let mut below = 0.0;
+        for profile in &self.profiles {
+            below += f64::from(profile.share_percent);
+            if drawn < below {
+                return profile.price_percent;
+            }
+        }
+        100
+    }
+}
+
+/// How the policies compare for a goal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The goal.
+    pub goal: Goal,
+    /// Where the policy with the highest mean is in the list.
+    pub best: usize,
+    /// By how much each policy is behind the best, in the order of the list.
+    pub behind: Vec<Behind>,
+}
+
+/// By how much a policy is behind the best.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Behind {
+    /// The differences over the windows.
+    pub difference: Summary,
+    /// The probability of such a difference by chance, corrected for the number of comparisons; 1 for the best itself.
+    pub chance: f64,
+}
+
+impl Behind {
+    /// Whether it is more than chance.
+    pub fn is_significant(&self) -> bool {
+        self.chance < SIGNIFICANCE
+    }
+}
+
+impl Advice {
+    /// Among policies that were scored on the same windows; `None` without any.
+    pub fn of(scores: &[Score], goal: Goal) -> Option<Self> {
+        let means: Vec<f64> = scores.iter().map(|score| score.summary(goal).mean).collect();
+        // The first of equals, so that the list's order is a preference.
+        let best = (0..means.len()).reduce(|best, at| if means[at] > means[best] { at } else { best })?;
+        let differences: Vec<Summary> = (scores.iter())
+            .map(|score| Summary::of_differences(scores[best].values(goal), score.values(goal)))
+            .collect();
+        let others: Vec<f64> = (0..scores.len())
+            .filter(|at| *at != best)
+            .map(|at| chance(&differences[at]))
+            .collect();
+        let mut corrected = holm(&others);
+        corrected.insert(best, 1.0);
+        let behind = differences.into_iter().zip(corrected);
+        Some(Self {
+            goal,
+            best,
+            behind: behind
+                .map(|(difference, chance)| Behind { difference, chance })
+                .collect(),
+        })
+    }
+
+    /// The others that cannot be told from the best.
+    pub fn as_good(&self) -> impl Iterator<Item = usize> {
+        let others = self.behind.iter().enumerate().filter(|(at, _)| *at != self.best);
+        others
+            .filter(|(_, behind)| !behind.is_significant())
+            .map(|(at, _)| at)
+    }
+}
+
+/// A row a policy: what it scored for each goal, and by how much it is behind the best.
+pub fn table(scores: &[Score], advice: &[Advice]) -> Table {
+    let mut table = Table::new(&["order", "fixed", "alternatives"]);
+    for advice in advice {
+        let columns = ["mean", "± 95 %", "behind the best", "behind ± 95 %", "chance"];
+        let named = columns.map(|column| format!("{}: {column}", advice.goal.name()));
+        table.columns.extend(named);
+    }
+    for (at, score) in scores.iter().enumerate() {
+        let policy = score.policy;
+        let mut row = vec![
+            order_name(policy.order).to_owned(),
+            fixing_name(policy.fixing),
+            threshold_name(policy.alternatives),
+        ];
+        for advice in advice {
+            let (summary, Behind { difference, chance }) = (score.summary(advice.goal), advice.behind[at]);
+            let numbers = [
+                summary.mean,
+                summary.confidence,
+                difference.mean,
+                difference.confidence,
+            ];
+            row.extend(numbers.map(|number| format!("{number:.2}")));
+            row.push(chance_text(chance));
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+/// A policy in words.
+pub struct Named<'a>(pub &'a Policy);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "order {}, fixed {}, alternatives {}",
+            order_name(self.0.order),
+            fixing_name(self.0.fixing),
+            threshold_name(self.0.alternatives)
+        )
+    }
+}
+
+/// The name of an order in the configuration and on the command line.
+pub fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::Fifo => "fifo",
+        Order::Shuffle { .. } => "shuffle",
+        Order::Bjf => "bjf",
+        Order::Lff => "lff",
+        Order::Edf => "edf",
+        Order::Mdf => "mdf",
+        Order::Brf => "brf",
+    }
+}
+
+/// When requests are fixed, in words.
+pub fn fixing_name(fixing: Option<Fraction>) -> String {
+    match fixing {
+        None => "never".to_owned(),
+        Some(Fraction { numerator: 0, .. }) => "at once".to_owned(),
+        Some(part) => format!("after {} % of the wait", percent(part)),
+    }
+}
+
+/// How far alternatives may lie, in words.
+pub fn threshold_name(alternatives: Option<Alternatives>) -> String {
+    alternatives.map_or("none".to_owned(), |alternatives| {
+        format!("up to {} %", percent(alternatives.phi_max))
+    })
+}
+
+/// A probability to three digits.
+pub fn chance_text(chance: f64) -> String {
+    if chance < 0.001 {
+        "<0.001".to_owned()
+    } else {
+        format!("{chance:.3}")
+    }
+}
+
+fn percent(part: Fraction) -> f64 {
+    100.0 * f64::from(part.numerator) / f64::from(part.denominator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Advice, Goal, Prices, Profile, Score, Users, policies, score};
+    use crate::lublin;
+    use crate::parallel::Workers;
+    use crate::replay::{Accepted, Ask, Policy};
+    use crate::workload::{Filter, WINDOW_SECONDS, Window};
+    use scheduler::pricing::Discount;
+    use scheduler::{Fraction, Interval, Order, Request, Time};
+
+    const HOUR: i64 = 3_600;
+
+    fn flat() -> Prices {
+        Prices {
+            currency: "EUR".to_owned(),
+            node_hour_micros: 100_000,
+            late: Fraction::percent(0),
+            busy: Fraction::percent(0),
+            flexible: Discount::NONE,
+            profiles: Vec::new(),
+        }
+    }
+
+    /// What two nodes for an hour cost at the start of a window of four hours on eight nodes, of which a half is taken.
+    fn price(prices: &Prices) -> f64 {
+        let window = Interval::of(Time(0), 4 * HOUR);
+        let ask = Ask::plain(Request {
+            id: 0,
+            submitted: Time(0),
+            ready: window.start,
+            deadline: window.end,
+            duration: HOUR,
+            nodes: 2,
+            revenue: 0,
+        });
+        let accepted = Accepted {
+            slot: Interval::of(Time(0), HOUR),
+            window,
+            busy_area: 4 * 4 * HOUR.unsigned_abs(),
+        };
+        prices.price(8, &ask, &accepted, Fraction::percent(prices.profile(10.0)))
+    }
+
+    #[test]
+    fn a_price_follows_the_list() {
+        let near =
+            |seen: f64, expected: f64| assert!((seen - expected).abs() < 1e-9, "{seen} is not {expected}");
+        near(price(&flat()), 0.20);
+        let busy = Fraction::percent(50);
+        near(price(&Prices { busy, ..flat() }), 0.25);
+        let flexible = Discount {
+            most: Fraction::percent(40),
+            half: HOUR.unsigned_abs(),
+        };
+        near(price(&Prices { flexible, ..flat() }), 0.14);
+        let profiles = vec![Profile {
+            share_percent: 20,
+            price_percent: 300,
+        }];
+        near(price(&Prices { profiles, ..flat() }), 0.60);
+    }
+
+    #[test]
+    fn profiles_share_the_requests() {
+        let of = |share_percent, price_percent| Profile {
+            share_percent,
+            price_percent,
+        };
+        let prices = Prices {
+            profiles: vec![of(20, 300), of(30, 50)],
+            ..flat()
+        };
+        let parts = [0.0, 19.9, 20.0, 49.9, 50.0, 99.9].map(|drawn| prices.profile(drawn));
+        assert_eq!(parts, [300, 300, 50, 50, 100, 100]);
+    }
+
+    fn windows() -> (u32, Vec<Window>) {
+        let workload = lublin::generate(1, 8 * WINDOW_SECONDS);
+        (workload.capacity, workload.windows(Filter::F1h, 8))
+    }
+
+    fn scores(threads: usize, policies: &[Policy]) -> Vec<Score> {
+        let (capacity, windows) = windows();
+        let workers = Workers {
+            threads,
+            progress: &|_, _| {},
+        };
+        let users = Users {
+            load_percent: 150,
+            takers_percent: 50,
+        };
+        score(
+            capacity,
+            &windows,
+            1,
+            &workers,
+            users,
+            &Prices::published(),
+            policies,
+        )
+    }
+
+    #[test]
+    fn a_policy_scores_the_same_whatever_it_is_compared_with() {
+        let all = policies(
+            &[Order::Fifo, Order::Edf, Order::Brf],
+            &[None, Some(Fraction::percent(50))],
+            &[None, Some(Fraction::percent(100))],
+        );
+        assert_eq!(all.len(), 12);
+        let together = scores(4, &all);
+        for at in [0, 7, 11] {
+            assert_eq!(scores(1, &all[at..=at])[0], together[at]);
+        }
+    }
+
+    #[test]
+    fn freedom_serves_more_and_the_same_policy_twice_is_told_from_nothing() {
+        let all = policies(
+            &[Order::Fifo, Order::Edf],
+            &[Some(Fraction::percent(0)), None],
+            &[None, Some(Fraction::percent(100))],
+        );
+        let scores = scores(2, &[all.clone(), all.clone()].concat());
+        for goal in Goal::ALL {
+            let advice = Advice::of(&scores, goal).expect("there are policies");
+            assert!(advice.best < all.len(), "the first of equals");
+            let twin = advice.behind[advice.best + all.len()];
+            assert!(
+                !twin.is_significant() && twin.difference.mean.abs() < 1e-12,
+                "{twin:?}"
+            );
+            // Fixed at once and without alternatives, every order is first come first served.
+            let worst = advice.behind[0];
+            assert!(
+                worst.is_significant() && worst.difference.mean > 0.0,
+                "{}: {worst:?}",
+                goal.name()
+            );
+            assert_eq!(scores[0].values(goal), scores[4].values(goal));
+        }
+        assert_eq!(Advice::of(&[], Goal::Earn), None);
+    }
+}
