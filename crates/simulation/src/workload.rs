@@ -18,6 +18,8 @@ const NODES_DEFAULT: u32 = 128;
 pub struct Job {
     /// Seconds from the start of the workload to its submission.
     pub submit: Seconds,
+    /// Seconds from its submission to its start, where known.
+    pub wait: Option<Seconds>,
     /// Seconds that it ran, at least 1.
     pub run: Seconds,
     /// Nodes, at least 1.
@@ -95,6 +97,7 @@ impl Workload {
                 let nodes = u32::try_from(record.processors.or(record.processors_requested)?).ok()?;
                 let job = Job {
                     submit: Seconds::try_from(record.submit).ok()?,
+                    wait: record.wait.and_then(|seconds| Seconds::try_from(seconds).ok()),
                     run: Seconds::try_from(record.run?).ok()?,
                     nodes,
                     estimate: record

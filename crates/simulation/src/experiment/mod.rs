@@ -5,6 +5,7 @@ pub mod advisor;
 mod bound;
 pub mod flexible;
 mod optimum;
+pub mod prediction;
 mod reservations;
 pub mod servers;
 
@@ -28,6 +29,8 @@ pub struct Setup<'a> {
     pub servers: ServerRuns,
     /// Shared by the figures of paper 002.
     adaptive: OnceLock<adaptive::Results>,
+    /// Shared by the experiments of paper 004.
+    prediction: OnceLock<prediction::Results>,
     times: Mutex<Vec<(String, f64)>>,
 }
 
@@ -56,6 +59,7 @@ impl<'a> Setup<'a> {
             workers,
             servers,
             adaptive: OnceLock::new(),
+            prediction: OnceLock::new(),
             times: Mutex::default(),
         }
     }
@@ -104,6 +108,7 @@ pub const ALL: &[&[Experiment]] = &[
     reservations::EXPERIMENTS,
     adaptive::EXPERIMENTS,
     servers::EXPERIMENTS,
+    prediction::EXPERIMENTS,
     optimum::EXPERIMENTS,
     bound::EXPERIMENTS,
     advisor::EXPERIMENTS,
