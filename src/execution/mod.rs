@@ -1,6 +1,7 @@
 //! Execution: from a slot of the plan to work that really runs. [`Executor`] is the seam to the real world, [`local`] runs
-//! processes of this machine, and [`dispatcher`] is the task that makes the plan happen. Each resource has its executor, by
-//! its kind, and a lane of its own in the dispatcher, so that one that hangs holds nobody else.
+//! processes of this machine, [`slurm`] jobs of a cluster, and [`dispatcher`] is the task that makes the plan happen. Each
+//! resource has its executor, by its kind, and a lane of its own in the dispatcher, so that one that hangs holds nobody
+//! else.
 //!
 //! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
@@ -12,6 +13,7 @@ mod lane;
 pub mod launch;
 pub mod local;
 mod process;
+pub mod slurm;
 pub mod supervisor;
 
 use std::path::PathBuf;
@@ -157,6 +159,9 @@ pub enum ExecutionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Slurm did not do it; another try may help.
+    #[error(transparent)]
+    Slurm(#[from] slurm::Error),
 }
 
 impl ExecutionError {

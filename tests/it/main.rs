@@ -26,6 +26,7 @@ mod replay;
 mod running;
 mod serving;
 mod slow;
+mod slurm;
 mod store;
 mod support;
 mod tidy;

@@ -138,6 +138,15 @@ impl Cluster {
         self.folder.join("slurm.conf")
     }
 
+    /// A user that jobs can run as: not root where that can be had.
+    pub(crate) fn user() -> String {
+        if rustix::process::geteuid().is_root() {
+            return "daemon".to_owned();
+        }
+        let named = output_of(Command::new("id").arg("-un"), DEADLINE);
+        String::from_utf8_lossy(&named.stdout).trim().to_owned()
+    }
+
     /// Its folder, which every user can enter.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

@@ -1,0 +1,250 @@
+//! Slurm's programs as this end sees them: an argument vector goes in, a text or one of five kinds of error comes out,
+//! within a stated time.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use super::super::process::{ended_within, signal_group};
+
+/// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
+const OUTPUT_MAX: u64 = 256 << 20;
+/// Characters of what a program says that are passed on.
+const SAID_MAX: usize = 500;
+/// How long the end of the outputs may come after the end of a program.
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
+
+/// Why a program of Slurm did not do what it was asked, by what one would do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The controller cannot be reached: nothing was done, and nothing is known.
+    #[error("Slurm's controller cannot be reached: {0}")]
+    Down(String),
+    /// No answer in time: whether it was done is not known.
+    #[error("{program} has not answered within {} seconds", .patience.as_secs())]
+    Slow {
+        /// The program.
+        program: &'static str,
+        /// How long it was waited for.
+        patience: Duration,
+    },
+    /// It said no, and why.
+    #[error("{program} refuses: {said}")]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// Its own words.
+        said: String,
+    },
+    /// It answered what it never should, or ended by a signal.
+    #[error("{program} cannot be understood: {said}")]
+    Unknown {
+        /// The program.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// It cannot be run at all.
+    #[error("{program} cannot be run: {why}")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// What the system said.
+        why: String,
+    },
+}
+
+/// What of a program's words tells that it found no controller; the rest is a refusal.
+const UNREACHABLE: [&str; 8] = [
+    "Unable to contact slurm controller",
+    "Unable to establish controller machine",
+    "Unable to establish configuration source",
+    "Connection refused",
+    "Communication connection failure",
+    "Zero Bytes were transmitted",
+    "Socket timed out",
+    "authentication",
+];
+
+/// Runs Slurm's programs.
+#[derive(Debug, Clone)]
+pub(super) struct Slurm {
+    /// The configuration file; the programs' own default without.
+    pub(super) configuration: Option<PathBuf>,
+    /// How long each call may take.
+    pub(super) patience: Duration,
+}
+
+impl Slurm {
+    /// Runs a program and answers with what it wrote. Times are written as seconds since 1970 and understood in UTC.
+    pub(super) fn call<A: AsRef<OsStr>>(
+        &self,
+        program: &'static str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<String, Error> {
+        let settings = [("TZ", "UTC"), ("LC_ALL", "C"), ("SLURM_TIME_FORMAT", "%s")];
+        self.call_with(
+            program,
+            arguments,
+            settings.map(|(name, value)| (name, value.to_owned())),
+        )
+    }
+
+    /// Runs a program in an environment that has these and nothing of the service's, which may hold secrets.
+    pub(super) fn call_with<A: AsRef<OsStr>>(
+        &self,
+        program: &'static str,
+        arguments: impl IntoIterator<Item = A>,
+        environment: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<String, Error> {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .envs(environment)
+            // A group of its own, so that nothing that it starts outlives a time-out.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(configuration) = &self.configuration {
+            command.env("SLURM_CONF", configuration);
+        }
+        let missing = |why: std::io::Error| Error::Missing {
+            program,
+            why: why.to_string(),
+        };
+        let mut child = command.spawn().map_err(missing)?;
+        let (output, said) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let status = wait(&mut child, self.patience).map_err(missing)?;
+        let slow = Error::Slow {
+            program,
+            patience: self.patience,
+        };
+        let status = status.ok_or(slow.clone())?;
+        let text = |from: mpsc::Receiver<Vec<u8>>| from.recv_timeout(OUTPUT_WAIT).map_err(|_| slow.clone());
+        let (output, said) = (text(output)?, text(said)?);
+        if status.success() {
+            return String::from_utf8(output).map_err(|_| not_understood(program, "it is no text"));
+        }
+        Err(classify(program, status, &String::from_utf8_lossy(&said)))
+    }
+}
+
+/// An answer that is not what the program should give.
+pub(super) fn not_understood(program: &'static str, said: &str) -> Error {
+    Error::Unknown {
+        program,
+        said: said.chars().take(SAID_MAX).collect(),
+    }
+}
+
+fn classify(program: &'static str, status: ExitStatus, said: &str) -> Error {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let said: String = words.join(" ").chars().take(SAID_MAX).collect();
+    if let Some(signal) = status.signal() {
+        return not_understood(program, &format!("ended by signal {signal}; {said}"));
+    }
+    if UNREACHABLE.iter().any(|sign| said.contains(sign)) {
+        return Error::Down(said);
+    }
+    if said.is_empty() {
+        return not_understood(program, &format!("{status}, and it says nothing"));
+    }
+    Error::Refused { program, said }
+}
+
+/// Waits for a program's end; kills it with all that it started when that does not come in time.
+fn wait(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let process = Pid::from_child(child);
+    let in_time = pidfd_open(process, PidfdFlags::empty())
+        .map_err(std::io::Error::from)
+        .and_then(|opened| ended_within(&opened, patience));
+    if !matches!(in_time, Ok(true)) {
+        // Its group is its own, and not yet waited for: the number is nobody else's.
+        signal_group(process, Signal::KILL)?;
+        child.wait()?;
+        return in_time.map(|_| None);
+    }
+    child.wait().map(Some)
+}
+
+/// Reads an output to its end on a thread of its own: a pipe that is full would hold the program.
+fn reader(output: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(output) = output {
+            // What cannot be read is missing from the text, which is then not understood.
+            let _ = output.take(OUTPUT_MAX).read_to_end(&mut bytes);
+        }
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// A path as an argument's value.
+pub(super) fn option(name: &str, path: &Path) -> std::ffi::OsString {
+    let mut option = std::ffi::OsString::from(name);
+    option.push("=");
+    option.push(path);
+    option
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn slurm(patience: Duration) -> Slurm {
+        Slurm {
+            configuration: None,
+            patience,
+        }
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_with_what_it_started() {
+        let started = Instant::now();
+        let mark = format!("sleep 8640{}; true", std::process::id());
+        let answer = slurm(Duration::from_millis(100)).call("sh", ["-c", &mark]);
+        assert!(matches!(answer, Err(Error::Slow { .. })), "{answer:?}");
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn errors_are_told_apart_by_what_one_would_do() {
+        let slurm = slurm(Duration::from_secs(30));
+        let fails = |script: &str| slurm.call("sh", ["-c", script]).unwrap_err();
+        assert!(matches!(
+            fails(
+                "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1"
+            ),
+            Error::Down(_)
+        ));
+        assert_eq!(
+            fails("echo 'Error creating the reservation: Invalid  user id' >&2; exit 1").to_string(),
+            "sh refuses: Error creating the reservation: Invalid user id"
+        );
+        assert!(matches!(fails("exit 1"), Error::Unknown { .. }));
+        assert!(matches!(fails("kill -9 $$"), Error::Unknown { .. }));
+        let missing = slurm.call("no-such-program-of-slurm", [""; 0]).unwrap_err();
+        assert!(matches!(missing, Error::Missing { .. }), "{missing}");
+        assert_eq!(slurm.call("sh", ["-c", "echo $TZ"]), Ok("UTC\n".to_owned()));
+    }
+
+    #[test]
+    fn more_than_a_pipe_holds_is_read() {
+        let text = slurm(Duration::from_secs(30)).call("sh", ["-c", "head -c 300000 /dev/zero | tr '\\0' x"]);
+        assert_eq!(text.map(|text| text.len()), Ok(300_000));
+    }
+}

@@ -1,0 +1,308 @@
+//! Jobs: submitted into the reservation of their agreement, followed to their end, cancelled.
+
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use tracing::warn;
+use uuid::Uuid;
+
+use super::super::folder::{Folder, Stream};
+use super::super::{ExecutionError, JobSpec, JobStatus};
+use super::command::{Error, not_understood, option};
+use super::view::{JobRow, JobState};
+use super::work::{Ended, Owner, Work};
+use super::{SlurmExecutor, lock, name_of};
+use crate::agreement::{JobEnd, Outcome};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+
+/// What every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the program and its
+/// arguments. The claim comes before anything else, so that a second submission of the same job does nothing, whatever
+/// Slurm remembers of the first.
+pub(super) const SCRIPT: &str = r#"#!/bin/sh
+# Runs a job of Bespeak at most once, and not beyond the end of its slot.
+records=$1 end=$2
+shift 2
+left=$((end - $(date +%s)))
+[ "$left" -gt 0 ] || exit 118
+mkdir "$records/claim" 2>/dev/null || exit 117
+date +%s%6N >"$records/.started" && mv "$records/.started" "$records/started"
+timeout --kill-after=2 "$left" "$@"
+status=$?
+echo "$status $(date +%s%6N)" >"$records/.ended" && mv "$records/.ended" "$records/ended"
+exit "$status"
+"#;
+
+/// What the script ends with where another job has the claim, and where its slot is over.
+const TURNED_AWAY: [i32; 2] = [117, 118];
+/// What `timeout` ends with where it had to stop the program, by asking or by force.
+const STOPPED: [i32; 2] = [124, 137];
+
+/// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
+const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
+/// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
+const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
+/// How often a submission or a cancellation is repeated.
+const TRY_EVERY: Duration = Duration::from_secs(2);
+const SECONDS_PER_MINUTE: i64 = 60;
+
+impl SlurmExecutor {
+    /// Leaves the intent to run a job, durably.
+    pub(super) fn intend(&self, job: &JobSpec) -> Result<(), ExecutionError> {
+        Folder::create(&self.jobs, job).map(drop)
+    }
+
+    /// How the job of an agreement stands; submits it where it should be there and is not.
+    pub(super) fn status(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
+        let folder = Folder::of(&self.jobs, agreement);
+        if let Some(end) = folder.end()? {
+            return Ok(JobStatus::Ended(end));
+        }
+        let Some(job) = folder.spec()? else {
+            return Ok(JobStatus::NotStarted);
+        };
+        let work = self.work_of(&job)?;
+        if let Some(ended) = work.ended()? {
+            return conclude(
+                &folder,
+                &job,
+                &work,
+                outcome_of(ended, &job, folder.stop_asked()),
+                ended.at,
+            );
+        }
+        let listed = self.listed_jobs()?;
+        let name = name_of(agreement);
+        let ours: Vec<&JobRow> = listed.iter().filter(|row| row.name == name).collect();
+        let now = Clock::system().micros();
+        let alive: Vec<&JobRow> = ours.iter().filter(|row| !row.state.is_final()).copied().collect();
+        if !alive.is_empty() {
+            let overtime = now > job.slot_end + OVERTIME;
+            if (overtime || folder.stop_asked()) && self.may_try(agreement, TRY_EVERY) {
+                self.cancel(&alive)?;
+            }
+            return Ok(JobStatus::Running {
+                started: work.started(),
+            });
+        }
+        for row in ours {
+            if let Some(outcome) = self.outcome_by_slurm(row, &job, folder.stop_asked())? {
+                let ended = row.end.map_or(now, |end| end.seconds() * MICROS_PER_SECOND);
+                return conclude(&folder, &job, &work, outcome, ended.min(now));
+            }
+        }
+        self.status_of_unknown(&folder, &job, &work, now)
+    }
+
+    /// How a job stands that Slurm does not know, or knows only as one that was turned away.
+    fn status_of_unknown(
+        &self,
+        folder: &Folder,
+        job: &JobSpec,
+        work: &Work,
+        now: Micros,
+    ) -> Result<JobStatus, ExecutionError> {
+        if work.is_claimed()? {
+            // Slurm has forgotten it. It may run on, and must not be run again; its script writes down its end.
+            return if now > job.slot_end + ORPHAN_WAIT {
+                conclude(folder, job, work, Outcome::Lost, now)
+            } else {
+                Ok(JobStatus::Running {
+                    started: work.started(),
+                })
+            };
+        }
+        if folder.stop_asked() {
+            return conclude(folder, job, work, Outcome::Terminated, now);
+        }
+        if now >= job.slot_end {
+            return conclude(folder, job, work, Outcome::Lost, now);
+        }
+        if self.may_try(job.agreement, TRY_EVERY) {
+            work.create(job, &folder.work())?;
+            self.submit(job, work)?;
+        }
+        Ok(JobStatus::Running { started: None })
+    }
+
+    fn submit(&self, job: &JobSpec, work: &Work) -> Result<(), ExecutionError> {
+        let account = self.settings.account_of(&job.party);
+        let name = name_of(job.agreement);
+        let end = second_of(job.slot_end).seconds();
+        let left = end - Clock::system().now().seconds();
+        let minutes = left.div_euclid(SECONDS_PER_MINUTE) + 1;
+        let mut arguments: Vec<std::ffi::OsString> = [
+            "--parsable".to_owned(),
+            format!("--job-name={name}"),
+            format!("--comment={name}"),
+            format!("--reservation={name}"),
+            format!("--partition={}", self.settings.partition),
+            format!("--nodes={}", job.nodes),
+            // Whole nodes are what was promised.
+            "--exclusive".to_owned(),
+            "--mem=0".to_owned(),
+            format!("--time={minutes}"),
+            "--no-requeue".to_owned(),
+            // One that is turned away must not wipe what the other writes.
+            "--open-mode=append".to_owned(),
+            "--export=ALL".to_owned(),
+        ]
+        .map(Into::into)
+        .into();
+        if let Some(account) = &account.account {
+            arguments.push(format!("--account={account}").into());
+        }
+        if geteuid().is_root() {
+            let Owner { user, group } = self.owner_of(&job.party)?;
+            arguments.push(format!("--uid={user}").into());
+            arguments.push(format!("--gid={group}").into());
+        }
+        arguments.push(option("--chdir", &work.work()));
+        arguments.push(option("--output", &work.path().join(Stream::Out.name())));
+        arguments.push(option("--error", &work.path().join(Stream::Err.name())));
+        arguments.extend([
+            self.script.clone().into(),
+            work.path().into(),
+            end.to_string().into(),
+            job.program.clone().into(),
+        ]);
+        arguments.extend(job.arguments.iter().map(Into::into));
+        let environment = [
+            ("HOME", work.work().to_string_lossy().into_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("BESPEAK_AGREEMENT", job.agreement.to_string()),
+            ("BESPEAK_NODES", job.nodes.to_string()),
+            ("BESPEAK_SLOT_END", end.to_string()),
+        ];
+        let submitted = self.slurm.call_with("sbatch", arguments, environment);
+        self.forget_list();
+        submitted?;
+        Ok(())
+    }
+
+    /// Asks a job to stop, durably.
+    pub(super) fn ask_to_stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
+        let folder = Folder::of(&self.jobs, agreement);
+        if folder.spec()?.is_none() || folder.end()?.is_some() || folder.stop_asked() {
+            return Ok(());
+        }
+        folder.ask_to_stop()?;
+        lock(&self.tried).remove(&agreement);
+        self.status(agreement).map(drop)
+    }
+
+    /// How a job ended that left no record of its own; `None` for one that was turned away.
+    fn outcome_by_slurm(
+        &self,
+        row: &JobRow,
+        job: &JobSpec,
+        stop_asked: bool,
+    ) -> Result<Option<Outcome>, ExecutionError> {
+        let cut = row.end.is_some_and(|end| end >= second_of(job.slot_end));
+        Ok(match row.state {
+            JobState::Waiting | JobState::Running => None,
+            JobState::Completed => Some(Outcome::Completed),
+            JobState::TimedOut => Some(Outcome::Killed),
+            JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
+            JobState::Cancelled if cut => Some(Outcome::Killed),
+            JobState::Cancelled | JobState::Lost => Some(Outcome::Lost),
+            JobState::Failed => match self.exit_of(&row.id)? {
+                exit if TURNED_AWAY.contains(&exit) => None,
+                // The nodes could not begin it: that is nothing that its program did.
+                _ if !self.work_of(job)?.is_claimed()? => Some(Outcome::Lost),
+                exit => Some(Outcome::Failed { exit }),
+            },
+        })
+    }
+
+    /// The exit status of a job that failed, 128 + signal when a signal ended it.
+    fn exit_of(&self, id: &str) -> Result<i32, Error> {
+        let shown = self.slurm.call("scontrol", ["-o", "show", "job", id])?;
+        let exit = || {
+            let value = shown
+                .split_whitespace()
+                .find_map(|pair| pair.strip_prefix("ExitCode="))?;
+            let (status, signal) = value.split_once(':')?;
+            let (status, signal): (i32, i32) = (status.parse().ok()?, signal.parse().ok()?);
+            Some(if signal == 0 { status } else { 128 + signal })
+        };
+        exit().ok_or_else(|| not_understood("scontrol", &shown))
+    }
+
+    fn work_of(&self, job: &JobSpec) -> Result<Work, ExecutionError> {
+        let owner = self.owner_of(&job.party)?;
+        Ok(Work::of(&self.settings.work_dir, job.agreement, owner))
+    }
+
+    /// Whom the jobs of a party belong to, by numbers.
+    ///
+    /// # Errors
+    /// When this machine does not know the user, or may not act for it.
+    fn owner_of(&self, party: &str) -> Result<Owner, Error> {
+        let name = &self.settings.account_of(party).user;
+        if let Some(owner) = lock(&self.owners).get(name) {
+            return Ok(*owner);
+        }
+        let refused = |said: String| Error::Refused {
+            program: "getent",
+            said,
+        };
+        let entry = self
+            .slurm
+            .call("getent", ["passwd", name])
+            .map_err(|_| refused(format!("this machine has no user {name}")))?;
+        let mut ids = entry.split(':').skip(2).map(|id| id.trim().parse().ok());
+        let (Some(Some(user)), Some(Some(group))) = (ids.next(), ids.next()) else {
+            return Err(not_understood("getent", &entry));
+        };
+        if !geteuid().is_root() && geteuid().as_raw() != user {
+            return Err(refused(format!(
+                "only root can run jobs as {name}: run the service as root or as {name}"
+            )));
+        }
+        let owner = Owner { user, group };
+        lock(&self.owners).insert(name.clone(), owner);
+        Ok(owner)
+    }
+}
+
+/// How a program ended, from what its job recorded.
+fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
+    match ended.status {
+        0 => Outcome::Completed,
+        status if STOPPED.contains(&status) && ended.at >= job.slot_end => Outcome::Killed,
+        _ if stop_asked => Outcome::Terminated,
+        exit => Outcome::Failed { exit },
+    }
+}
+
+/// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be had hold up nobody.
+fn conclude(
+    folder: &Folder,
+    job: &JobSpec,
+    work: &Work,
+    outcome: Outcome,
+    ended: Micros,
+) -> Result<JobStatus, ExecutionError> {
+    let (mut output_bytes, mut truncated) = (0, false);
+    for stream in [Stream::Out, Stream::Err] {
+        let mut kept = folder.create_output(stream)?;
+        match work.copy_output(stream, &mut kept, job.output_limit) {
+            Ok((bytes, more)) => (output_bytes, truncated) = (output_bytes + bytes, truncated || more),
+            Err(error) => {
+                warn!(agreement = %job.agreement, output = stream.name(), %error, "not fetched");
+                truncated = true;
+            }
+        }
+    }
+    let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    let end = JobEnd {
+        outcome,
+        started: work.started(),
+        ended,
+        input_bytes: job.inputs.iter().map(bytes).sum(),
+        output_bytes,
+        truncated,
+    };
+    folder.write_end(&end)?;
+    Ok(JobStatus::Ended(end))
+}

@@ -1,0 +1,235 @@
+//! A cluster that Slurm runs, shared with batch jobs that know nothing of us.
+//!
+//! Every slot becomes a reservation of named nodes in good time: no later than the longest job that could reach into it,
+//! counted back from its start, so that no batch job ever does ([`reserve`]). A job is submitted into its reservation when
+//! the slot begins ([`job`]); a slot without a job hands its reservation to the user of its party.
+//!
+//! Slurm may be down, slow or forgetful at any time. What it holds of ours is therefore known by the agreement's id, which
+//! reservations and jobs bear as their name, and is compared with the plan again and again. That nothing runs twice does
+//! not rest on what Slurm remembers: a job first claims its folder on the disk that all nodes share ([`work`]), and
+//! whoever comes second goes away.
+
+mod command;
+mod hostlist;
+mod job;
+mod names;
+mod reserve;
+mod view;
+mod work;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+pub use command::Error;
+use command::Slurm;
+pub use hostlist::expand as expand_nodes;
+use view::JobRow;
+
+use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
+use crate::planner::NodeReport;
+
+/// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
+const LIST_GOOD_FOR: Duration = Duration::from_millis(800);
+/// Calls that one use of the executor makes, for the time that it may take in all.
+const CALLS_OF_ONE_USE: u32 = 6;
+/// What the names of our reservations and jobs begin with.
+const PREFIX: &str = "bespeak-";
+
+/// A cluster as the provider describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The resource's name.
+    pub resource: String,
+    /// The partition that its jobs go to.
+    pub partition: String,
+    /// Its nodes by name; the planner knows each by its place in this list.
+    pub nodes: Vec<String>,
+    /// Slurm's configuration file; where Slurm looks by itself without.
+    pub configuration: Option<PathBuf>,
+    /// A folder that this machine and all nodes share: each job has its own in there.
+    pub work_dir: PathBuf,
+    /// Whom the jobs of a party belong to that is not named in `parties`.
+    pub account: Account,
+    /// Whom the jobs of a party belong to, by its name.
+    pub parties: BTreeMap<String, Account>,
+    /// How long each of Slurm's commands may take.
+    pub patience: Duration,
+}
+
+/// Whom jobs belong to on the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The Unix user.
+    pub user: String,
+    /// What Slurm books them on; the user's default without.
+    pub account: Option<String>,
+}
+
+impl Settings {
+    /// Whom the jobs and reservations of a party belong to.
+    pub fn account_of(&self, party: &str) -> &Account {
+        self.parties.get(party).unwrap_or(&self.account)
+    }
+}
+
+/// The name of an agreement's reservation, and of its job.
+pub fn name_of(agreement: Uuid) -> String {
+    format!("{PREFIX}{agreement}")
+}
+
+/// The agreement that a reservation or job serves, if it is one of ours.
+fn agreement_of(name: &str) -> Option<Uuid> {
+    name.strip_prefix(PREFIX)?.parse().ok()
+}
+
+/// Makes reservations in a Slurm cluster and runs jobs in them.
+#[derive(Debug)]
+pub struct SlurmExecutor {
+    settings: Settings,
+    slurm: Slurm,
+    /// The place of each node in the settings.
+    numbers: HashMap<String, usize>,
+    /// Where the jobs' durable records are.
+    jobs: PathBuf,
+    /// A file for each reservation that this service has made, by the agreement's id: others in the same cluster may use
+    /// the same names.
+    marks: PathBuf,
+    /// The script that every job begins with.
+    script: PathBuf,
+    listed: Mutex<Option<Listed>>,
+    /// The users of this machine that were looked up.
+    owners: Mutex<HashMap<String, work::Owner>>,
+    /// When something was last tried for an agreement that is not worth trying in every round.
+    tried: Mutex<HashMap<Uuid, Instant>>,
+}
+
+/// The jobs that Slurm knows of, or why it did not say, and when it was asked.
+#[derive(Debug, Clone)]
+struct Listed {
+    at: Instant,
+    jobs: Result<Arc<Vec<JobRow>>, Error>,
+}
+
+impl SlurmExecutor {
+    /// An executor for a cluster, with its records below the service's data folder. Slurm need not be up.
+    ///
+    /// # Errors
+    /// When the data folder cannot be written.
+    pub fn new(settings: Settings, data_dir: &Path) -> Result<Self, ExecutionError> {
+        let data_dir = std::path::absolute(data_dir).map_err(ExecutionError::system("find", data_dir))?;
+        let marks = data_dir.join("reservations").join(&settings.resource);
+        fs::create_dir_all(&marks).map_err(ExecutionError::system("create", &marks))?;
+        let script = data_dir.join("slurm-job.sh");
+        fs::write(&script, job::SCRIPT).map_err(ExecutionError::system("write", &script))?;
+        let numbers = settings.nodes.iter().enumerate();
+        Ok(Self {
+            slurm: Slurm {
+                configuration: settings.configuration.clone(),
+                patience: settings.patience,
+            },
+            numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
+            jobs: data_dir.join("jobs"),
+            marks,
+            script,
+            settings,
+            listed: Mutex::default(),
+            owners: Mutex::default(),
+            tried: Mutex::default(),
+        })
+    }
+
+    /// The jobs that Slurm knows of, as of just now. Whoever asks while another one does gets the same answer, also when
+    /// it is that Slurm is down.
+    fn listed_jobs(&self) -> Result<Arc<Vec<JobRow>>, Error> {
+        let mut listed = lock(&self.listed);
+        match listed.as_ref() {
+            Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR => listed.jobs.clone(),
+            _ => {
+                let jobs = self.slurm.jobs().map(Arc::new);
+                *listed = Some(Listed {
+                    at: Instant::now(),
+                    jobs: jobs.clone(),
+                });
+                jobs
+            }
+        }
+    }
+
+    /// Forgets the list of jobs, because it has changed by our own doing.
+    fn forget_list(&self) {
+        *lock(&self.listed) = None;
+    }
+
+    /// Whether it is time for another try at something for an agreement; that it is now tried is noted.
+    fn may_try(&self, agreement: Uuid, pause: Duration) -> bool {
+        let mut tried = lock(&self.tried);
+        tried.retain(|_, at| at.elapsed() < pause);
+        if tried.contains_key(&agreement) {
+            return false;
+        }
+        tried.insert(agreement, Instant::now());
+        true
+    }
+
+    /// Cancels jobs by their numbers.
+    fn cancel(&self, jobs: &[&JobRow]) -> Result<(), Error> {
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let cancelled = self.slurm.call("scancel", jobs.iter().map(|job| &job.id));
+        self.forget_list();
+        match cancelled {
+            // It ended in between.
+            Err(Error::Refused { said, .. })
+                if said.contains("already completing") || said.contains("Invalid job id") =>
+            {
+                Ok(())
+            }
+            cancelled => cancelled.map(drop),
+        }
+    }
+
+    fn mark(&self, agreement: Uuid) -> PathBuf {
+        self.marks.join(agreement.to_string())
+    }
+}
+
+impl Executor for SlurmExecutor {
+    fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+        self.follow_plan(slots)
+    }
+
+    fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
+        self.intend(job)?;
+        self.poll(job.agreement).map(drop)
+    }
+
+    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
+        self.status(agreement)
+    }
+
+    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
+        self.ask_to_stop(agreement)
+    }
+
+    fn node_states(&self) -> Result<NodeReport, ExecutionError> {
+        self.report_nodes()
+    }
+
+    fn is_cluster(&self) -> bool {
+        true
+    }
+
+    fn patience(&self) -> Duration {
+        self.settings.patience * CALLS_OF_ONE_USE
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,188 @@
+//! Which nodes a slot gets by name. The plan counts nodes; Slurm wants them named.
+//!
+//! Slots are named in order of start. As long as what is not ours occupies its nodes from the present on, any free node
+//! will do, and there are enough whenever the counts are right: at a slot's start, a node is either in use then or free
+//! of everything named so far. Others' reservations in the future break that, so a slot is given the nodes whose next
+//! occupation follows it most closely, and those without one are kept for longer slots.
+
+use scheduler::{Interval, Time};
+
+/// A slot that is to have nodes by name.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    /// How many.
+    pub(super) nodes: usize,
+    /// From when until when.
+    pub(super) interval: Interval,
+    /// The nodes that it has now; kept where they can be.
+    pub(super) current: Vec<usize>,
+    /// Whether it keeps them whatever they are like: its work runs there.
+    pub(super) pinned: bool,
+}
+
+/// A node as a slot may find it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Calendar {
+    /// Whether it takes new work.
+    pub(super) usable: bool,
+    /// When it is others', or named for a slot.
+    pub(super) busy: Vec<Interval>,
+}
+
+impl Calendar {
+    fn is_free(&self, interval: Interval) -> bool {
+        self.usable
+            && !self
+                .busy
+                .iter()
+                .any(|busy| busy.start < interval.end && interval.start < busy.end)
+    }
+
+    /// When it is next in use from an instant on.
+    fn next_use(&self, from: Time) -> Time {
+        let starts = self.busy.iter().map(|busy| busy.start);
+        starts.filter(|start| *start >= from).min().unwrap_or(Time::MAX)
+    }
+
+    /// Since when it has been free at an instant.
+    fn free_since(&self, at: Time) -> Time {
+        let ends = self.busy.iter().map(|busy| busy.end);
+        ends.filter(|end| *end <= at).max().unwrap_or(Time::MIN)
+    }
+}
+
+/// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for.
+/// O(slots × nodes × occupations of a node).
+pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
+    for slot in slots.iter().filter(|slot| slot.pinned) {
+        for node in &slot.current {
+            nodes[*node].busy.push(slot.interval);
+        }
+    }
+    let mut named = Vec::with_capacity(slots.len());
+    for slot in slots {
+        if slot.pinned {
+            named.push(Some(slot.current.clone()));
+            continue;
+        }
+        let mut free: Vec<_> = (0..nodes.len())
+            .filter(|node| nodes[*node].is_free(slot.interval))
+            .collect();
+        free.sort_by_key(|node| {
+            let calendar = &nodes[*node];
+            (
+                !slot.current.contains(node),
+                calendar.next_use(slot.interval.end),
+                calendar.free_since(slot.interval.start),
+                *node,
+            )
+        });
+        if free.len() < slot.nodes {
+            named.push(None);
+            continue;
+        }
+        free.truncate(slot.nodes);
+        free.sort_unstable();
+        for node in &free {
+            nodes[*node].busy.push(slot.interval);
+        }
+        named.push(Some(free));
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn interval(start: i64, end: i64) -> Interval {
+        Interval::new(Time(start), Time(end))
+    }
+
+    fn wanted(nodes: usize, start: i64, end: i64) -> Wanted {
+        Wanted {
+            nodes,
+            interval: interval(start, end),
+            current: Vec::new(),
+            pinned: false,
+        }
+    }
+
+    fn calendars(busy: &[&[(i64, i64)]]) -> Vec<Calendar> {
+        busy.iter()
+            .map(|busy| Calendar {
+                usable: true,
+                busy: busy.iter().map(|(start, end)| interval(*start, *end)).collect(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_slot_takes_the_nodes_that_are_of_no_use_to_longer_ones() {
+        let nodes = calendars(&[&[], &[(100, 200)], &[]]);
+        let named = assign(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
+        assert_eq!(named, [Some(vec![1]), Some(vec![0, 2])]);
+    }
+
+    #[test]
+    fn names_are_kept_where_they_can_be_and_pinned_where_work_runs() {
+        let mut nodes = calendars(&[&[], &[], &[]]);
+        nodes[2].usable = false;
+        let mut kept = wanted(1, 10, 20);
+        kept.current = vec![1];
+        let mut gone = wanted(1, 10, 20);
+        gone.current = vec![2];
+        let mut pinned = wanted(1, 0, 15);
+        pinned.current = vec![2];
+        pinned.pinned = true;
+        let named = assign(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
+        assert_eq!(named, [Some(vec![2]), Some(vec![1]), Some(vec![0]), None]);
+    }
+
+    proptest! {
+        /// Whatever fits by count fits by name, as long as others' occupations are under way.
+        #[test]
+        fn whatever_fits_by_count_is_named(
+            until in prop::collection::vec(0i64..50, 1..6),
+            mut slots in prop::collection::vec((1usize..4, 0i64..100, 1i64..30, 0usize..6), 0..20),
+        ) {
+            slots.sort_by_key(|slot| slot.1);
+            let foreign: Vec<_> = until.iter().map(|end| (0, *end)).collect();
+            let mut accepted: Vec<Wanted> = Vec::new();
+            for (nodes, start, length, current) in slots {
+                let mut slot = wanted(nodes, start, start + length);
+                slot.current = vec![current.min(until.len() - 1)];
+                let used = |at: i64| {
+                    foreign.iter().filter(|(_, end)| at < *end).count()
+                        + accepted
+                            .iter()
+                            .filter(|of| of.interval.start.0 <= at && at < of.interval.end.0)
+                            .map(|of| of.nodes)
+                            .sum::<usize>()
+                };
+                if (start..start + length).all(|at| used(at) + nodes <= until.len()) {
+                    accepted.push(slot);
+                }
+            }
+            let busy: Vec<Vec<(i64, i64)>> = foreign.iter().map(|of| vec![*of]).collect();
+            let busy: Vec<&[(i64, i64)]> = busy.iter().map(Vec::as_slice).collect();
+            let named = assign(calendars(&busy), &accepted);
+            for (slot, names) in accepted.iter().zip(&named) {
+                let names = names.as_ref().expect("it fits by count");
+                prop_assert_eq!(names.len(), slot.nodes);
+                for node in names {
+                    prop_assert!(slot.interval.start.0 >= until[*node]);
+                }
+            }
+            for (index, (one, of_one)) in accepted.iter().zip(&named).enumerate() {
+                for (other, of_other) in accepted[index + 1..].iter().zip(&named[index + 1..]) {
+                    let meet = one.interval.start < other.interval.end && other.interval.start < one.interval.end;
+                    let shares = of_one.iter().flatten().any(|node| of_other.iter().flatten().any(|of| of == node));
+                    prop_assert!(!(meet && shares));
+                }
+            }
+        }
+    }
+}

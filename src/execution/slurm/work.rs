@@ -1,0 +1,172 @@
+//! A job's folder on the disk that the service shares with the nodes. It belongs to the job's user, so that nothing in
+//! it is trusted: it is read without following links, and only what that user wrote.
+//!
+//! | name | made by | says |
+//! |---|---|---|
+//! | `work/` | the service | the working folder, with copies of the input files |
+//! | `stdout`, `stderr` | the job | its outputs |
+//! | `claim/` | the job, once | it has begun, and none begins after it |
+//! | `started` | the job | when its program began, in microseconds |
+//! | `ended` | the job, once | exit status of its program, and when that was |
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use uuid::Uuid;
+
+use super::super::folder::Stream;
+use super::super::{ExecutionError, JobSpec};
+use crate::clock::Micros;
+
+/// Bytes of a record at most.
+const RECORD_MAX: u64 = 100;
+
+/// Whom a job's folder belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) user: u32,
+    pub(super) group: u32,
+}
+
+/// A job's shared folder.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    path: PathBuf,
+    owner: Owner,
+}
+
+/// How a job's program ended, as the job itself recorded it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) status: i32,
+    pub(super) at: Micros,
+}
+
+impl Work {
+    /// The folder of an agreement's job, there or not.
+    pub(super) fn of(work_dir: &Path, agreement: Uuid, owner: Owner) -> Self {
+        Self {
+            path: work_dir.join(agreement.to_string()),
+            owner,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The job's working folder.
+    pub(super) fn work(&self) -> PathBuf {
+        self.path.join("work")
+    }
+
+    /// Makes the folder with copies of the job's inputs, which the service keeps in its own folder of the job, unless it is
+    /// there. It is put together where its user cannot reach it.
+    pub(super) fn create(&self, job: &JobSpec, kept: &Path) -> Result<(), ExecutionError> {
+        let failed = |error| ExecutionError::system("create", &self.path)(error);
+        if self.path.exists() {
+            return Ok(());
+        }
+        let mut name = std::ffi::OsString::from(".");
+        name.push(self.path.file_name().unwrap_or_default());
+        let new = self.path.with_file_name(name);
+        match fs::remove_dir_all(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let (work, mut made) = (new.join("work"), Vec::new());
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&work)
+            .map_err(failed)?;
+        for input in &job.inputs {
+            let name = input.file_name().unwrap_or_default();
+            let (from, copy) = (kept.join(name), work.join(name));
+            fs::copy(&from, &copy).map_err(ExecutionError::system("copy", from))?;
+            made.push(copy);
+        }
+        made.extend([work, new.clone()]);
+        for path in made {
+            chown(&path, Some(self.owner.user), Some(self.owner.group)).map_err(failed)?;
+        }
+        fs::rename(&new, &self.path).map_err(failed)
+    }
+
+    /// Whether a job has begun here.
+    pub(super) fn is_claimed(&self) -> Result<bool, ExecutionError> {
+        let claim = self.path.join("claim");
+        match fs::symlink_metadata(&claim) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(ExecutionError::system("look for", claim)(error)),
+        }
+    }
+
+    /// When its program began; `None` while it has not, or where that cannot be read.
+    pub(super) fn started(&self) -> Option<Micros> {
+        self.record("started").ok()??.parse().ok()
+    }
+
+    /// How its program ended; `None` while it has not.
+    pub(super) fn ended(&self) -> Result<Option<Ended>, ExecutionError> {
+        let failed = |error| ExecutionError::system("read", self.path.join("ended"))(error);
+        let Some(text) = self.record("ended").map_err(failed)? else {
+            return Ok(None);
+        };
+        let read = || {
+            let (status, at) = text.split_once(' ')?;
+            Some(Ended {
+                status: status.parse().ok()?,
+                at: at.parse().ok()?,
+            })
+        };
+        let damaged = || ExecutionError::Damaged {
+            path: self.path.join("ended"),
+            reason: format!("expected a status and a time, found {text:?}"),
+        };
+        read().map(Some).ok_or_else(damaged)
+    }
+
+    fn record(&self, name: &str) -> io::Result<Option<String>> {
+        let Some(file) = self.open(name)? else {
+            return Ok(None);
+        };
+        let mut text = String::new();
+        file.take(RECORD_MAX).read_to_string(&mut text)?;
+        Ok(Some(text.trim().to_owned()))
+    }
+
+    /// Copies an output to a file, as much as is kept of it; answers how much that was, and whether there was more.
+    pub(super) fn copy_output(&self, stream: Stream, to: &mut File, limit: u64) -> io::Result<(u64, bool)> {
+        let Some(file) = self.open(stream.name())? else {
+            return Ok((0, false));
+        };
+        let more = file.metadata()?.len() > limit;
+        Ok((io::copy(&mut file.take(limit), to)?, more))
+    }
+
+    /// Opens a file that the job has written; `None` where there is none.
+    fn open(&self, name: &str) -> io::Result<Option<File>> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.cast_signed())
+            .open(self.path.join(name));
+        let file = match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let meta = file.metadata()?;
+        if !meta.is_file() || meta.uid() != self.owner.user {
+            return Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "it is no file of the job's user",
+            ));
+        }
+        Ok(Some(file))
+    }
+}

@@ -1,0 +1,381 @@
+//! What runs on a real Slurm: reservations that follow the plan, jobs that run once, and a cluster in all its moods.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bespeak::agreement::{JobEnd, Outcome};
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
+use bespeak::execution::slurm::{Account, Error, Settings, SlurmExecutor, name_of};
+use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
+use bespeak::planner::{BusyTime, NodeState};
+use scheduler::Interval;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::support::poll_until;
+use crate::support::slurm::{Cluster, NODES};
+
+/// How long a test waits for what should be there within a second or two, on a machine that may be busy.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// An executor on a cluster of its own, without a service.
+struct Site {
+    cluster: Cluster,
+    data: TempDir,
+    executor: SlurmExecutor,
+}
+
+impl Site {
+    fn start() -> Self {
+        Self::on(Cluster::start())
+    }
+
+    fn on(cluster: Cluster) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let executor = executor(&cluster, data.path());
+        Self {
+            cluster,
+            data,
+            executor,
+        }
+    }
+
+    /// What a service does that was killed and started again.
+    fn restart(&mut self) {
+        self.executor = executor(&self.cluster, self.data.path());
+    }
+
+    fn reservation(&self, slot: &PlannedSlot) -> Option<BTreeMap<String, String>> {
+        self.cluster.reservation(&name_of(slot.agreement))
+    }
+
+    /// Reserves a node from now on and says what is to run there: a script that may last so many seconds.
+    fn job(&self, script: &str, seconds: i64) -> JobSpec {
+        let slot = slot(1, 0, seconds);
+        self.executor.prepare(std::slice::from_ref(&slot)).unwrap();
+        JobSpec {
+            agreement: slot.agreement,
+            party: slot.party,
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into(), "a b".into(), "$HOME; *".into()],
+            inputs: Vec::new(),
+            nodes: 1,
+            slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
+            output_limit: 20,
+        }
+    }
+
+    /// How a job ended; asked again and again, whatever the cluster says meanwhile.
+    fn end_of(&self, agreement: Uuid) -> JobEnd {
+        let mut last = None;
+        poll_until(PATIENCE, || {
+            last = Some(self.executor.poll(agreement));
+            matches!(last, Some(Ok(JobStatus::Ended(_))))
+        });
+        match last {
+            Some(Ok(JobStatus::Ended(end))) => end,
+            other => panic!("not over: {other:?}; Slurm has {:?}", self.cluster.jobs()),
+        }
+    }
+
+    fn until_started(&self, agreement: Uuid) {
+        let started = || {
+            matches!(
+                self.executor.poll(agreement),
+                Ok(JobStatus::Running { started: Some(_) })
+            )
+        };
+        assert!(
+            poll_until(PATIENCE, started),
+            "Slurm has {:?}",
+            self.cluster.jobs()
+        );
+    }
+
+    fn output(&self, agreement: Uuid, name: &str) -> String {
+        let folder = self.data.path().join("jobs").join(agreement.to_string());
+        fs::read_to_string(folder.join(name)).unwrap()
+    }
+}
+
+fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
+    let work_dir = cluster.folder().join("work");
+    fs::create_dir_all(&work_dir).unwrap();
+    let settings = Settings {
+        resource: "cluster".into(),
+        partition: "batch".into(),
+        nodes: NODES.map(Into::into).into(),
+        configuration: Some(cluster.configuration()),
+        work_dir,
+        account: Account {
+            user: Cluster::user(),
+            account: None,
+        },
+        parties: BTreeMap::new(),
+        patience: Duration::from_secs(20),
+    };
+    SlurmExecutor::new(settings, data).unwrap()
+}
+
+/// A slot that begins so many seconds from now.
+fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
+    PlannedSlot {
+        agreement: Uuid::now_v7(),
+        party: "physics".into(),
+        nodes,
+        interval: Interval::of(Clock::system().now() + delay, seconds),
+        begun: delay <= 0,
+        has_job: true,
+    }
+}
+
+#[test]
+fn reservations_follow_the_plan_and_leave_others_alone() {
+    let site = Site::start();
+    let other = [
+        "create",
+        "reservation",
+        "ReservationName=maintenance",
+        "StartTime=now+3600",
+        "Duration=60",
+    ];
+    let flags = ["Nodes=n2", "Users=root"];
+    site.cluster.run("scontrol", &[&other[..], &flags].concat());
+    // Over the time of the maintenance, and before it.
+    let (mut long, mut short) = (slot(2, 1_800, 5_400), slot(2, 1_900, 600));
+    site.executor.prepare(&[long.clone(), short.clone()]).unwrap();
+    let held = site.reservation(&long).unwrap();
+    assert_eq!(
+        (held["Nodes"].as_str(), held["Users"].as_str()),
+        ("n[1,3]", Cluster::user().as_str())
+    );
+    assert_eq!(site.reservation(&short).unwrap()["Nodes"], "n[2,4]");
+    // Each takes the time and nodes of the other.
+    std::mem::swap(&mut long.interval, &mut short.interval);
+    site.executor.prepare(&[short.clone(), long.clone()]).unwrap();
+    let held = site.reservation(&short).unwrap();
+    assert_eq!(
+        (held["Nodes"].as_str(), held["Duration"].as_str()),
+        ("n[1,4]", "01:30:00"),
+        "n4 is kept, n2 is not free for so long"
+    );
+    assert_eq!(site.reservation(&long).unwrap()["Duration"], "00:10:00");
+    // Resized and moved; the other is over; a third one appears.
+    long.nodes = 1;
+    long.interval = Interval::of(long.interval.start + 7, 77);
+    let third = slot(3, 7_300, 60);
+    site.executor.prepare(&[long.clone(), third.clone()]).unwrap();
+    let held = site.reservation(&long).unwrap();
+    assert_eq!(
+        (held["NodeCnt"].as_str(), held["Duration"].as_str()),
+        ("1", "00:01:17")
+    );
+    assert_eq!(site.reservation(&short), None);
+    assert_eq!(site.reservation(&third).unwrap()["NodeCnt"], "3");
+    // What is in step is not touched; what Slurm has lost comes back.
+    site.cluster.run(
+        "scontrol",
+        &["delete", &format!("ReservationName={}", name_of(third.agreement))],
+    );
+    site.executor.prepare(&[long.clone(), third.clone()]).unwrap();
+    assert!(site.reservation(&third).is_some());
+    // A reservation of that kind that this service has not made is another one's.
+    let name = name_of(Uuid::now_v7());
+    let named = format!("ReservationName={name}");
+    site.cluster.run(
+        "scontrol",
+        &[
+            "create",
+            "reservation",
+            &named,
+            "StartTime=now+9000",
+            "Duration=9",
+            "Nodes=n1",
+            "Users=root",
+        ],
+    );
+    site.executor.prepare(&[]).unwrap();
+    assert_eq!(site.reservation(&long), None);
+    assert!(site.cluster.reservation(&name).is_some() && site.cluster.reservation("maintenance").is_some());
+    // More than there are: said, and the rest is held all the same.
+    let (fits, too_many) = (slot(4, 7_300, 60), slot(1, 7_310, 60));
+    let refused = site
+        .executor
+        .prepare(&[fits.clone(), too_many.clone()])
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains(&name_of(too_many.agreement)),
+        "{refused}"
+    );
+    assert_eq!(site.reservation(&fits).unwrap()["NodeCnt"], "4");
+}
+
+#[test]
+fn reservations_are_made_only_when_batch_jobs_could_reach_into_them() {
+    let site = Site::on(Cluster::with_longest_job("30"));
+    let (near, far) = (slot(1, 1_860, 600), slot(1, 3_600, 600));
+    site.executor.prepare(&[near.clone(), far.clone()]).unwrap();
+    assert!(site.reservation(&near).is_some());
+    assert_eq!(site.reservation(&far), None, "no job reaches so far");
+}
+
+#[test]
+fn others_use_and_the_state_of_nodes_are_read() {
+    let site = Site::start();
+    let ours = slot(1, 60, 600);
+    site.executor.prepare(std::slice::from_ref(&ours)).unwrap();
+    let report = site.executor.node_states().unwrap();
+    assert_eq!(report.states, [NodeState::Up; 4]);
+    assert_eq!(report.busy, [], "our own reservation is no other's");
+    let other = [
+        "ReservationName=other",
+        "StartTime=now+600",
+        "EndTime=now+700",
+        "Nodes=n[2-3]",
+        "Users=root",
+    ];
+    site.cluster
+        .run("scontrol", &[&["create", "reservation"], &other[..]].concat());
+    site.cluster.run(
+        "scontrol",
+        &["update", "nodename=n3", "state=drain", "reason=test"],
+    );
+    site.cluster.run(
+        "scontrol",
+        &["update", "nodename=n4", "state=down", "reason=test"],
+    );
+    let script = site.cluster.folder().join("script");
+    fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();
+    site.cluster.run(
+        "sbatch",
+        &["-w", "n2", "-t", "5", "-o", "/dev/null", script.to_str().unwrap()],
+    );
+    let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
+    assert!(poll_until(PATIENCE, running), "{:?}", site.cluster.jobs());
+    let report = site.executor.node_states().unwrap();
+    let [up, drained, down] = [NodeState::Up, NodeState::Drained, NodeState::Down];
+    assert_eq!(report.states, [up, up, drained, down]);
+    let seconds = |busy: &BusyTime| (busy.node, busy.interval.end - busy.interval.start);
+    let busy: Vec<_> = report.busy.iter().map(seconds).collect();
+    assert_eq!(busy[..2], [(1, 100), (2, 100)]);
+    assert!(
+        busy[2].0 == 1 && (200..=300).contains(&busy[2].1),
+        "the job until its limit: {busy:?}"
+    );
+}
+
+#[test]
+fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs() {
+    let mut site = Site::start();
+    let job = site.job(
+        "echo \"$0|$1\"; echo $BESPEAK_NODES $SLURM_JOB_RESERVATION >&2; exit 3",
+        600,
+    );
+    let id = job.agreement;
+    assert_eq!(site.executor.poll(id).unwrap(), JobStatus::NotStarted);
+    site.executor.start(&job).unwrap();
+    site.executor.start(&job).unwrap();
+    let end = site.end_of(id);
+    assert_eq!(end.outcome, Outcome::Failed { exit: 3 });
+    assert!(
+        end.started.unwrap() <= end.ended && end.ended < job.slot_end,
+        "{end:?}"
+    );
+    assert_eq!(site.output(id, "stdout"), "a b|$HOME; *\n");
+    assert_eq!(site.output(id, "stderr"), format!("1 {}", name_of(id))[..20]);
+    assert!(end.truncated && end.output_bytes == 33, "{end:?}");
+    site.restart();
+    site.executor.start(&job).unwrap();
+    assert_eq!(site.executor.poll(id).unwrap(), JobStatus::Ended(end));
+    assert_eq!(site.cluster.jobs().len(), 1, "{:?}", site.cluster.jobs());
+    // Over, though a user goes on in it: it is given back with what runs there.
+    site.executor.prepare(&[]).unwrap();
+    assert_eq!(site.cluster.reservation(&name_of(id)), None);
+}
+
+#[test]
+fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
+    let mut site = Site::start();
+    let overrun = site.job("sleep 6000", 4);
+    site.executor.start(&overrun).unwrap();
+    let end = site.end_of(overrun.agreement);
+    assert_eq!(end.outcome, Outcome::Killed);
+    assert!(
+        (0..3 * MICROS_PER_SECOND).contains(&(end.ended - overrun.slot_end)),
+        "{end:?} {overrun:?}"
+    );
+
+    let stopped = site.job("sleep 6000", 600);
+    site.executor.start(&stopped).unwrap();
+    site.until_started(stopped.agreement);
+    site.executor.stop(stopped.agreement).unwrap();
+    assert_eq!(site.end_of(stopped.agreement).outcome, Outcome::Terminated);
+
+    let lost = site.job("sleep 6000", 600);
+    site.executor.start(&lost).unwrap();
+    site.until_started(lost.agreement);
+    let node = site.cluster.reservation(&name_of(lost.agreement)).unwrap()["Nodes"].clone();
+    site.cluster
+        .cut_power(NODES.into_iter().find(|name| *name == node).unwrap());
+    let nodename = format!("nodename={node}");
+    site.cluster
+        .run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
+    assert_eq!(site.end_of(lost.agreement).outcome, Outcome::Lost);
+}
+
+#[test]
+fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
+    let mut site = Site::start();
+    let runs = site.cluster.folder().join("runs");
+    fs::create_dir(&runs).unwrap();
+    fs::set_permissions(&runs, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    // Forgotten before it has begun, and after: the job runs on as an orphan, under a number that is given again.
+    for wait_until_it_runs in [false, true] {
+        let mark = format!("mktemp {}/XXXXXX; sleep 5", runs.display());
+        let job = site.job(&mark, 600);
+        // So that the reservation is written down, which Slurm does a few seconds later.
+        let saved = || fs::metadata(site.cluster.folder().join("state/resv_state")).is_ok();
+        assert!(poll_until(PATIENCE, saved));
+        let before = fs::read_dir(&runs).unwrap().count();
+        site.executor.start(&job).unwrap();
+        if wait_until_it_runs {
+            site.until_started(job.agreement);
+        }
+        site.cluster.kill_controller();
+        let mut asked = Instant::now();
+        let down = poll_until(PATIENCE, || {
+            asked = Instant::now();
+            match site.executor.poll(job.agreement) {
+                Err(ExecutionError::Slurm(Error::Down(_) | Error::Slow { .. })) | Ok(JobStatus::Ended(_)) => {
+                    true
+                }
+                Ok(_) => false,
+                Err(other) => panic!("{other}"),
+            }
+        });
+        assert!(down && asked.elapsed() < Duration::from_secs(25));
+        site.cluster.start_controller();
+        site.restart();
+        let slot = PlannedSlot {
+            agreement: job.agreement,
+            party: job.party.clone(),
+            nodes: 1,
+            interval: Interval::of(Clock::system().now(), 600),
+            begun: true,
+            has_job: true,
+        };
+        poll_until(PATIENCE, || {
+            site.executor.prepare(std::slice::from_ref(&slot)).is_ok()
+        });
+        let end = site.end_of(job.agreement);
+        let ran = fs::read_dir(&runs).unwrap().count() - before;
+        assert!(
+            ran == 1 && end.outcome == Outcome::Completed || ran <= 1 && end.outcome == Outcome::Lost,
+            "{ran} runs, {end:?}"
+        );
+    }
+}
