@@ -106,6 +106,7 @@ mod tests {
             placement: Interval::of(Time(100), 10),
             fixed: false,
             price: None,
+            leeway: crate::agreement::Leeway::default(),
             job: None,
             guarantees: Vec::new(),
             state: AgreementState::Observed,

@@ -2,6 +2,7 @@
 //! how its guarantees are assessed. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
+mod leeway;
 mod money;
 mod offers;
 mod state;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess};
+pub use leeway::{Filter, Leeway, Measure, Shape};
 pub use money::{Currency, Money};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
@@ -46,6 +48,8 @@ pub struct Agreement {
     pub fixed: bool,
     /// What it costs: settled with the placement, and not changed by a move. `None` where nothing is priced.
     pub price: Option<Money>,
+    /// What else it may have than what it got.
+    pub leeway: Leeway,
     /// What to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
     /// The guarantee terms and their states.

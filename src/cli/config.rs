@@ -4,17 +4,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use scheduler::domain::Objective;
 use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
 use super::Failure;
 use super::pricing::PriceList;
+use super::resources::{self, Resource};
 use crate::catalogue::{Application, Catalogue};
 use crate::execution::local::find_program;
 use crate::planner;
 
-/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
-const CAPACITY_MAX: u32 = 1_000_000;
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
 /// Times told in steps of more than a day say nothing.
@@ -54,15 +54,6 @@ pub(super) struct Config {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Resource {
-    name: String,
-    kind: String,
-    #[serde(default)]
-    nodes: Option<u32>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Template {
     file: PathBuf,
 }
@@ -71,6 +62,8 @@ struct Template {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Scheduling {
+    /// What makes one resource better than another for an offer.
+    objective: ObjectiveName,
     /// The order in which waiting agreements are placed when others come.
     order: OrderName,
     /// After which percentage of its wait an agreement moves no more; none for never.
@@ -97,9 +90,19 @@ enum OrderName {
     Brf,
 }
 
+/// What a provider can rank resources by.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ObjectiveName {
+    EarliestCompletion,
+    Cheapest,
+    LatestStart,
+}
+
 impl Default for Scheduling {
     fn default() -> Self {
         Self {
+            objective: ObjectiveName::EarliestCompletion,
             order: OrderName::Edf,
             fix_after_percent: None,
             alternatives_percent: 100,
@@ -132,6 +135,14 @@ impl Scheduling {
             ));
         }
         Ok(())
+    }
+
+    fn objective(&self) -> Objective {
+        match self.objective {
+            ObjectiveName::EarliestCompletion => Objective::EarliestCompletion,
+            ObjectiveName::Cheapest => Objective::Cheapest,
+            ObjectiveName::LatestStart => Objective::LatestStart,
+        }
     }
 
     fn order(&self) -> Order {
@@ -272,33 +283,7 @@ impl Config {
         self.scheduling.check()?;
         self.negotiation.check()?;
         self.limits.check()?;
-        for (index, resource) in self.resources.iter().enumerate() {
-            let Resource { name, kind, nodes } = resource;
-            if !is_name(name) {
-                return Err(format!(
-                    "resource[{index}].name: expected letters, digits, '-', '_' or '.', found {name:?}"
-                ));
-            }
-            if self.resources[..index].iter().any(|other| other.name == *name) {
-                return Err(format!(
-                    "resource[{index}].name: {name:?} is the name of another resource"
-                ));
-            }
-            if kind != "local" {
-                return Err(format!(
-                    "resource[{index}].kind: expected \"local\", found {kind:?}"
-                ));
-            }
-            if index > 0 {
-                return Err(format!(
-                    "resource[{index}]: this machine can be one resource only, and it is {:?} already",
-                    self.resources[0].name
-                ));
-            }
-            if nodes.is_some_and(|nodes| !(1..=CAPACITY_MAX).contains(&nodes)) {
-                return Err(format!("resource[{index}].nodes: expected 1 to {CAPACITY_MAX}"));
-            }
-        }
+        resources::check(&self.resources)?;
         self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)
@@ -316,29 +301,11 @@ impl Config {
 
     /// What the planner is set to.
     pub(super) fn planner(&self) -> planner::Settings {
-        let here = || {
-            std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
-        };
-        let mut resources: Vec<_> = self
-            .resources
-            .iter()
-            .map(|resource| planner::Resource {
-                name: resource.name.clone(),
-                kind: resource.kind.clone(),
-                capacity: resource.nodes.unwrap_or_else(here),
-            })
-            .collect();
-        if resources.is_empty() {
-            resources.push(planner::Resource {
-                name: "local".to_owned(),
-                kind: "local".to_owned(),
-                capacity: here(),
-            });
-        }
         let days = self.horizon_days.unwrap_or(365);
         planner::Settings {
-            resources,
+            resources: resources::planned(&self.resources),
             horizon: i64::from(days) * 86_400,
+            objective: self.scheduling.objective(),
             order: self.scheduling.order(),
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
             refusals: planner::Refusals {
@@ -346,7 +313,9 @@ impl Config {
                 relaxations: self.scheduling.relaxations,
                 coarsen: i64::from(self.scheduling.coarsen_seconds),
             },
-            improve: self.scheduling.improve,
+            // Idle moments would undo what a latest start was chosen for.
+            improve: self.scheduling.improve
+                && !matches!(self.scheduling.objective, ObjectiveName::LatestStart),
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
         }
@@ -405,12 +374,4 @@ impl Limits {
     pub(super) fn shutdown_timeout(&self) -> Duration {
         Duration::from_secs(self.shutdown_seconds)
     }
-}
-
-/// Whether a name can stand in a log line, a file name and an XML attribute without any care.
-fn is_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }

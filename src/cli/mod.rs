@@ -16,6 +16,7 @@ mod offer;
 mod output;
 mod pricing;
 mod replay;
+mod resources;
 mod serve;
 mod show;
 mod simulate;

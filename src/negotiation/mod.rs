@@ -4,6 +4,7 @@
 mod create;
 mod documents;
 mod files;
+mod filters;
 mod idempotency;
 mod list;
 mod negotiations;

@@ -12,9 +12,9 @@ use wsag::terms::{ServiceDescription, Term};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::templates::Offered;
-use super::{Error, Negotiation};
-use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money};
-use crate::planner::Proposal;
+use super::{Error, Negotiation, filters};
+use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
+use crate::planner::{Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
@@ -44,10 +44,10 @@ struct Described<'a> {
     budget: Option<&'a Budget>,
 }
 
-/// Size and window of a request.
+/// Sizes and window of a request.
 struct Request {
-    nodes: u32,
-    duration: Seconds,
+    shapes: Vec<Shape>,
+    scaling: Scaling,
     ready: Option<Time>,
     deadline: Option<Time>,
 }
@@ -78,6 +78,9 @@ impl Negotiation {
         check.context();
         let described = check.terms();
         let job = described.job.and_then(|definition| check.job(definition));
+        let filters = described
+            .job
+            .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
         let request = check.request(&described);
         let guarantees = check.guarantees();
         let budget = check.budget(&described);
@@ -94,8 +97,9 @@ impl Negotiation {
             party: party.to_owned(),
             name: offer.name.clone(),
             template: offered.view.id.clone(),
-            nodes: request.nodes,
-            duration: request.duration,
+            shapes: request.shapes,
+            scaling: request.scaling,
+            filters,
             ready: request.ready,
             deadline: request.deadline,
             job,
@@ -318,7 +322,7 @@ impl<'a> Check<'a> {
 
     /// What is to run; none where only nodes are reserved.
     fn job(&mut self, definition: &JobDefinition) -> Option<Job> {
-        self.filters(definition);
+        self.staging(definition);
         let wanted = definition.application.as_ref()?;
         let negotiation = self.negotiation;
         let catalogue = negotiation.catalogue();
@@ -379,15 +383,8 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// What a job asks of nodes beyond their number: nothing of it is known of any resource yet.
-    fn filters(&mut self, definition: &JobDefinition) {
-        let message = "no resource with such an attribute is offered by this version";
-        if definition.resources.cpu_architecture.is_some() {
-            self.not_offered(ns::JSDL, "CPUArchitecture", message);
-        }
-        for filter in &definition.resources.filters {
-            self.not_offered(ns::JSDL, filter.kind.name(), message);
-        }
+    /// Staging is not offered.
+    fn staging(&mut self, definition: &JobDefinition) {
         if !definition.staging.is_empty() {
             self.not_offered(
                 ns::JSDL,
@@ -418,8 +415,8 @@ impl<'a> Check<'a> {
             self.violation(ns::ARP, "EndTime", 0, message);
         }
         Some(Request {
-            nodes,
-            duration,
+            shapes: vec![Shape { nodes, duration }],
+            scaling: Scaling::Contract,
             ready,
             deadline,
         })

@@ -59,12 +59,18 @@ impl Decider<'_> {
         Some(late)
     }
 
-    /// The lowest budget for which the request has a place in its window on the plan as it stands; none where it has
-    /// no place, or nothing is priced. Since admission ends with the plan as it stands, it is accepted with it.
-    pub(super) fn lowest_budget(&self, payer: Payer<'_>, request: &Request, now: Time) -> Option<Money> {
-        let window = request.window_at(now);
-        let cheapest = |(index, of): (usize, &super::plan::ResourcePlan)| {
-            let tree = of.schedule.tree();
+    /// The lowest budget for which one of the requests has a place in its window on its resource, as the plan stands; none
+    /// where there is no place, or nothing is priced. Since admission ends with the plan as it stands, it is accepted
+    /// with it.
+    pub(super) fn lowest_budget(
+        &self,
+        payer: Payer<'_>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Option<Money> {
+        let cheapest = |(resource, request): &(usize, Request)| {
+            let window = request.window_at(now);
+            let tree = self.plan.resources.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
             let priced = Priced {
                 party: payer.party,
@@ -72,27 +78,27 @@ impl Decider<'_> {
                 slot: request.slot(start),
                 window,
             };
-            self.price(index, priced)
+            self.price(*resource, priced)
         };
-        let prices = self.plan.resources.iter().enumerate().filter_map(cheapest);
+        let prices = requests.iter().filter_map(cheapest);
         prices.min_by_key(|price| price.micros)
     }
 
-    /// Whether a request has a place on the plan as it stands that its payer can pay.
-    pub(super) fn is_payable(&self, payer: Payer<'_>, request: &Request, now: Time) -> bool {
+    /// Whether one of the requests has a place on its resource as the plan stands that its payer can pay.
+    pub(super) fn is_payable(&self, payer: Payer<'_>, requests: &[(usize, Request)], now: Time) -> bool {
         let Some(budget) = payer.budget.filter(|_| self.settings.pricing.is_some()) else {
             return true;
         };
-        let lowest = self.lowest_budget(payer, request, now);
+        let lowest = self.lowest_budget(payer, requests, now);
         lowest.is_some_and(|lowest| within(lowest, budget))
     }
 
-    /// Whether there is a start in the window of a request, free or not, that its payer can pay.
-    pub(super) fn could_pay(&self, payer: Payer<'_>, request: &Request, now: Time) -> bool {
-        let window = request.window_at(now);
-        (0..self.plan.resources.len()).any(|index| {
-            let load = self.load(index, window);
-            self.affordable_from(index, load, payer, request, window)
+    /// Whether there is a start in the window of one of the requests, free or not, that its payer can pay.
+    pub(super) fn could_pay(&self, payer: Payer<'_>, requests: &[(usize, Request)], now: Time) -> bool {
+        requests.iter().any(|(resource, request)| {
+            let window = request.window_at(now);
+            let load = self.load(*resource, window);
+            self.affordable_from(*resource, load, payer, request, window)
                 .is_some()
         })
     }

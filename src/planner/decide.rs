@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 
-use scheduler::{Decision, Interval, Move, Request, Time};
+use scheduler::{Interval, Move, Time};
 use uuid::Uuid;
 
+use super::admit::{Admitted, Wanted};
 use super::budget::Payer;
-use super::plan::{request_of, revenue};
-use super::pricing::Priced;
-use super::{Accepted, Error, Plan, Proposal, Settings, Termination};
+use super::{Accepted, Error, Plan, Proposal, Scaling, Settings, Termination};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Money, Outcome,
+    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Leeway, Outcome,
     ServiceState, assess,
 };
 use crate::clock::{Micros, second_after, second_of};
@@ -19,14 +18,6 @@ use crate::store::{Change, Idempotent};
 
 /// What the requests with the idempotency keys of parties were answered, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
-
-/// A request that was let in.
-struct Admitted {
-    resource: String,
-    slot: Interval,
-    moved: Vec<Move>,
-    price: Option<Money>,
-}
 
 /// What is decided with: the plan, the present, and the changes that the batch has so far.
 pub(super) struct Decider<'a> {
@@ -47,36 +38,32 @@ impl Decider<'_> {
             .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
-        let mut agreement = agreement_of(&proposal, window, self.now);
-        let request = request_of(&agreement, number);
-        let payer = Payer {
-            party: &proposal.party,
-            budget: proposal.budget,
+        let wanted = Wanted {
+            number,
+            payer: Payer {
+                party: &proposal.party,
+                budget: proposal.budget,
+            },
+            submitted: now,
+            window,
+            shapes: &proposal.shapes,
+            scaling: proposal.scaling,
+            filters: &proposal.filters,
         };
-        let Some(admitted) = self.admit(payer, &request, now) else {
-            return Err(Error::Refused(Box::new(self.no_place(payer, &request, now))));
-        };
-        let Admitted {
-            resource,
-            slot,
-            moved,
-            price,
-        } = admitted;
-        (agreement.resource, agreement.placement, agreement.price) = (resource, slot, price);
+        let admitted = self
+            .admit(&wanted, now)
+            .map_err(|reason| Error::Refused(Box::new(self.refused(&wanted, reason, now))))?;
+        let agreement = self.agreement_of(&proposal, window, &admitted);
         self.plan.insert(agreement.clone(), number);
-        let detail = match moved.len() {
-            0 => format!("placed on {} as the first fit in its window", agreement.resource),
-            count => format!(
-                "placed on {}; {count} others moved inside their windows",
-                agreement.resource
-            ),
-        };
+        let detail = placed(&agreement, &admitted);
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
             events: vec![self.event(EventKind::Accepted, detail)],
         });
-        let moved = self.moved(&moved, "to let another agreement in");
+        let why = "to let another agreement in";
+        let mut moved = self.moved(&admitted.moved, why);
+        moved.extend(self.transferred(&admitted.transferred, why));
         let own = moved
             .into_iter()
             .filter(|other| other.party == agreement.party)
@@ -87,52 +74,6 @@ impl Decider<'_> {
         };
         self.remember(proposal.idempotency, &accepted);
         Ok(accepted)
-    }
-
-    /// Lets a request in on the resource where it completes first as the plans stand, ties to the first configured; on
-    /// one where others have to move only if it fits on none as it stands.
-    fn admit(&mut self, payer: Payer<'_>, request: &Request, now: Time) -> Option<Admitted> {
-        let window = request.window_at(now);
-        let mut ranked: Vec<_> = (0..self.plan.resources.len())
-            .filter_map(|index| {
-                // How busy it is without the newcomer, and from when on it can pay.
-                let load = self.load(index, window);
-                let ready = self.affordable_from(index, load, payer, request, window)?;
-                let tree = self.plan.resources[index].schedule.tree();
-                let payable = Interval::new(ready, window.end);
-                let start = tree.earliest_fit(request.nodes, request.duration, payable);
-                Some((start.is_none(), start, index, ready, load))
-            })
-            .collect();
-        ranked.sort_unstable_by_key(|of| (of.0, of.1, of.2));
-        for (_, _, index, ready, load) in ranked {
-            let priced = |slot| Priced {
-                party: payer.party,
-                request,
-                slot,
-                window,
-            };
-            let least = request.slot(window.end - request.duration);
-            let request = Request {
-                ready: if ready > window.start {
-                    ready
-                } else {
-                    request.ready
-                },
-                revenue: revenue(self.price_under(load, index, priced(least))),
-                ..*request
-            };
-            let of = &mut self.plan.resources[index];
-            if let Decision::Accepted { placement, moved } = of.schedule.submit(now, &request) {
-                return Some(Admitted {
-                    resource: of.resource.name.clone(),
-                    slot: placement.slot,
-                    moved,
-                    price: self.price_under(load, index, priced(placement.slot)),
-                });
-            }
-        }
-        None
     }
 
     /// Fixes the placements of those who have waited for the provider's fraction of their wait (paper 000, section
@@ -175,12 +116,7 @@ impl Decider<'_> {
     /// more than `waiting_max` wait.
     pub(super) fn improve(&mut self, waiting_max: usize) {
         let now = second_of(self.now);
-        let mut moves: Vec<Move> = Vec::new();
-        for of in &mut self.plan.resources {
-            if of.schedule.waiting().count() <= waiting_max {
-                moves.extend(of.schedule.improve(now));
-            }
-        }
+        let moves = self.plan.resources.improve(now, waiting_max);
         self.moved(&moves, "into time that was free");
     }
 
@@ -346,7 +282,7 @@ impl Decider<'_> {
 
     /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended,
     /// and those who use what it has left free move with it.
-    fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
+    pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
         let release = self.plan.is_bound(agreement.id) && agreement.state.is_final();
         self.batch.push(Change::UpdateAgreement {
@@ -365,11 +301,46 @@ impl Decider<'_> {
         agreement
     }
 
-    fn event(&self, kind: EventKind, detail: String) -> Event {
+    pub(super) fn event(&self, kind: EventKind, detail: String) -> Event {
         Event {
             at: self.now,
             kind,
             detail,
+        }
+    }
+
+    /// The agreement that an offer becomes.
+    fn agreement_of(&self, proposal: &Proposal, window: Interval, admitted: &Admitted) -> Agreement {
+        let resource = self.plan.resources.get(admitted.resource);
+        Agreement {
+            id: proposal.id,
+            party: proposal.party.clone(),
+            name: proposal.name.clone(),
+            template: proposal.template.clone(),
+            resource: resource.map_or_else(String::new, |of| of.resource.name.clone()),
+            nodes: admitted.nodes,
+            duration: admitted.slot.duration(),
+            ready: window.start,
+            deadline: window.end,
+            placement: admitted.slot,
+            fixed: false,
+            price: admitted.price,
+            leeway: Leeway {
+                shapes: match proposal.scaling {
+                    Scaling::Contract => Vec::new(),
+                    Scaling::ReferenceRate => proposal.shapes.clone(),
+                },
+                filters: proposal.filters.clone(),
+            },
+            job: proposal.job.clone(),
+            guarantees: proposal.guarantees.clone(),
+            state: AgreementState::Observed,
+            service: ServiceState::NotReady,
+            started: None,
+            ended: None,
+            outcome: None,
+            created: self.now,
+            version: 1,
         }
     }
 }
@@ -419,29 +390,16 @@ fn numbers(nodes: &[u32]) -> String {
     nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The agreement that an offer becomes, before it has a place.
-fn agreement_of(proposal: &Proposal, window: Interval, now: Micros) -> Agreement {
-    Agreement {
-        id: proposal.id,
-        party: proposal.party.clone(),
-        name: proposal.name.clone(),
-        template: proposal.template.clone(),
-        resource: String::new(),
-        nodes: proposal.nodes,
-        duration: proposal.duration,
-        ready: window.start,
-        deadline: window.end,
-        placement: window,
-        fixed: false,
-        price: None,
-        job: proposal.job.clone(),
-        guarantees: proposal.guarantees.clone(),
-        state: AgreementState::Observed,
-        service: ServiceState::NotReady,
-        started: None,
-        ended: None,
-        outcome: None,
-        created: now,
-        version: 1,
+/// How an agreement came to its place, in words for its party.
+fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
+    let resource = &agreement.resource;
+    let mut detail = match admitted.moved.len() {
+        0 => format!("placed on {resource} as the first fit in its window"),
+        count => format!("placed on {resource}; {count} others moved inside their windows"),
+    };
+    match admitted.transferred.len() {
+        0 => {}
+        count => detail += &format!("; {count} others went to another resource"),
     }
+    detail
 }

@@ -5,6 +5,7 @@
 //! The database is the truth. When a commit fails, or its outcome is unknown, the plan is read anew before anything
 //! else is decided.
 
+mod admit;
 mod budget;
 mod decide;
 mod idempotency;
@@ -13,11 +14,15 @@ mod nodes;
 mod plan;
 mod pricing;
 mod refuse;
+mod resources;
 mod table;
 mod writer;
 
+use std::collections::BTreeMap;
+
+use scheduler::domain::{Attribute, Objective};
 use scheduler::refusal::Relaxation;
-use scheduler::{Fraction, Interval, Order, Reason, Seconds, Time};
+use scheduler::{Fraction, Interval, Order, Rate, Reason, Seconds, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -27,7 +32,7 @@ pub use nodes::{BusyTime, NodeReport, NodeState};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
-use crate::agreement::{Agreement, Guarantee, Job, JobEnd, Money, NegotiationInstance};
+use crate::agreement::{Agreement, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, Shape};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
 
@@ -43,6 +48,42 @@ pub struct Resource {
     pub kind: String,
     /// How many nodes it has.
     pub capacity: u32,
+    /// How fast its nodes work.
+    pub rate: Rate,
+    /// What can be asked of its nodes.
+    pub attributes: BTreeMap<String, Attribute>,
+}
+
+impl Resource {
+    /// Nodes of the reference rate of which nothing particular is known.
+    pub fn new(name: &str, kind: &str, capacity: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            capacity,
+            rate: Rate::REFERENCE,
+            attributes: BTreeMap::new(),
+        }
+    }
+}
+
+/// What the durations of an offer are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scaling {
+    /// As contracted: the nodes are held that long, on whatever resource.
+    Contract,
+    /// At the reference rate: a resource divides them by its own.
+    ReferenceRate,
+}
+
+impl Scaling {
+    /// A size with the duration that it has on a resource of that rate.
+    pub fn shape(self, shape: Shape, rate: Rate) -> Shape {
+        match self {
+            Self::Contract => shape,
+            Self::ReferenceRate => shape.at(rate),
+        }
+    }
 }
 
 /// What the provider sets.
@@ -52,6 +93,8 @@ pub struct Settings {
     pub resources: Vec<Resource>,
     /// How far ahead the provider plans, in seconds.
     pub horizon: Seconds,
+    /// What makes one resource better than another for an offer.
+    pub objective: Objective,
     /// The order in which waiting agreements are placed when others come.
     pub order: Order,
     /// After which fraction of its wait an agreement moves no more; `None` for never.
@@ -103,6 +146,7 @@ impl Settings {
         Self {
             resources,
             horizon,
+            objective: Objective::EarliestCompletion,
             order: Order::Edf,
             fix_after: None,
             refusals: Refusals {
@@ -128,10 +172,12 @@ pub struct Proposal {
     pub name: Option<String>,
     /// The template it was made from.
     pub template: String,
-    /// Nodes wanted.
-    pub nodes: u32,
-    /// Contract duration in seconds.
-    pub duration: Seconds,
+    /// The sizes that it may have with their durations, from most nodes to fewest; at least one.
+    pub shapes: Vec<Shape>,
+    /// What these durations are.
+    pub scaling: Scaling,
+    /// What the nodes must be.
+    pub filters: Vec<Filter>,
     /// Earliest start; one before now is moved to now.
     pub ready: Option<Time>,
     /// Latest completion; the horizon where there is none.

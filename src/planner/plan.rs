@@ -2,26 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Move, Request, Schedule, Time};
+use scheduler::{Move, Request, Time};
 use uuid::Uuid;
 
+use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{Resource, Settings, StartError};
+use super::{Settings, StartError};
 use crate::agreement::{Agreement, Money, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
 use crate::store::Binding;
 
-/// One resource's share of the plan.
-pub(super) struct ResourcePlan {
-    pub(super) resource: Resource,
-    pub(super) schedule: Schedule,
-    /// Until when each node is bound, by its number.
-    bound_until: BTreeMap<u32, Time>,
-}
-
 /// Every agreement that is not over, and the slots it occupies.
 pub struct Plan {
-    pub(super) resources: Vec<ResourcePlan>,
+    pub(super) resources: Resources,
     live: HashMap<Uuid, Agreement>,
     /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
     numbers: HashMap<Uuid, u64>,
@@ -45,68 +38,55 @@ impl Plan {
         bindings: Vec<Binding>,
         now: Time,
     ) -> Result<Self, StartError> {
-        let mut plan = Self {
-            resources: settings
-                .resources
-                .iter()
-                .map(|resource| ResourcePlan {
-                    resource: resource.clone(),
-                    schedule: Schedule::new(resource.capacity, settings.order),
-                    bound_until: BTreeMap::new(),
-                })
-                .collect(),
-            live: HashMap::with_capacity(agreements.len()),
-            numbers: HashMap::with_capacity(agreements.len()),
-            by_number: BTreeMap::new(),
-            due: BTreeSet::new(),
-            bound: HashMap::new(),
-            table: Table::default(),
-        };
-        for agreement in agreements {
-            let id = agreement.id;
-            plan.restore(agreement)
-                .map_err(|why| StartError::Inconsistent(format!("agreement {id} {why}")))?;
+        let mut plans: Vec<ResourcePlan> = settings
+            .resources
+            .iter()
+            .map(|resource| planned(resource, settings))
+            .collect();
+        let places: HashMap<&str, usize> = settings
+            .resources
+            .iter()
+            .map(|of| of.name.as_str())
+            .zip(0..)
+            .collect();
+        let mut restored = Vec::with_capacity(agreements.len());
+        for (agreement, number) in agreements.into_iter().zip(0..) {
+            let place = places.get(agreement.resource.as_str());
+            restore(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
+                .map_err(|why| StartError::Inconsistent(format!("agreement {} {why}", agreement.id)))?;
+            restored.push((agreement, number));
         }
+        let live: BTreeSet<Uuid> = restored.iter().map(|(agreement, _)| agreement.id).collect();
+        let mut bound: HashMap<Uuid, Vec<u32>> = HashMap::new();
         let mut from = now;
         for binding in bindings {
             let until = binding.interval.end;
-            if let Some(of) = plan.resource_mut(&binding.resource) {
-                of.bind(&[binding.node], until);
+            if let Some(at) = places.get(binding.resource.as_str()) {
+                plans[*at].bind(&[binding.node], until);
             }
-            if plan.live.contains_key(&binding.agreement) {
-                plan.bound
-                    .entry(binding.agreement)
-                    .or_default()
-                    .push(binding.node);
+            if live.contains(&binding.agreement) {
+                bound.entry(binding.agreement).or_default().push(binding.node);
             } else {
                 // It ended within this second, and has its nodes until the second is over.
                 from = from.max(until);
             }
         }
-        for of in &mut plan.resources {
+        for of in &mut plans {
             of.schedule.advance(from);
         }
-        Ok(plan)
-    }
-
-    /// Takes back an agreement with the placement that it has; says why when it has no room.
-    fn restore(&mut self, agreement: Agreement) -> Result<(), String> {
-        let number = self.next_number();
-        let (name, nodes, slot) = (agreement.resource.clone(), agreement.nodes, agreement.placement);
-        let Some(of) = self.resource_mut(&name) else {
-            return Err(format!(
-                "is placed on the resource \"{name}\", which is not configured"
-            ));
+        let mut plan = Self {
+            resources: Resources::new(plans, settings, now),
+            live: HashMap::with_capacity(restored.len()),
+            numbers: HashMap::with_capacity(restored.len()),
+            by_number: BTreeMap::new(),
+            due: BTreeSet::new(),
+            bound,
+            table: Table::default(),
         };
-        let mut request = request_of(&agreement, number);
-        if agreement.fixed {
-            request = request.fixed_to(slot.start);
+        for (agreement, number) in restored {
+            plan.insert(agreement, number);
         }
-        of.schedule
-            .restore(&request, slot.start)
-            .map_err(|_| format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free"))?;
-        self.insert(agreement, number);
-        Ok(())
+        Ok(plan)
     }
 
     /// The number that the next agreement will be known by.
@@ -155,14 +135,15 @@ impl Plan {
             return Vec::new();
         };
         self.by_number.remove(&number);
-        let Some(of) = self.resource_mut(&old.resource) else {
+        let Some(at) = self.resources.place(&old.resource) else {
             return Vec::new();
         };
         // After its slot its nodes are others' already.
-        if next.occupied().end < old.placement.end {
-            of.unbind(&nodes, next.occupied().end);
+        let end = next.occupied().end;
+        if end < old.placement.end {
+            self.resources.bindings(at, |of| of.unbind(&nodes, end));
         }
-        of.schedule.end(now, number).unwrap_or_default()
+        self.resources.end(at, now, number)
     }
 
     /// Fixes a waiting agreement's placement where it lies.
@@ -170,8 +151,8 @@ impl Plan {
         let Some(number) = self.numbers.get(&agreement.id).copied() else {
             return;
         };
-        if let Some(of) = self.resource_mut(&agreement.resource) {
-            of.schedule.fix(number);
+        if let Some(at) = self.resources.place(&agreement.resource) {
+            self.resources.fix(at, number);
         }
     }
 
@@ -233,19 +214,18 @@ impl Plan {
         planned
     }
 
-    /// The share of the resource with this name.
-    fn resource_mut(&mut self, name: &str) -> Option<&mut ResourcePlan> {
-        self.resources.iter_mut().find(|of| of.resource.name == name)
-    }
-
     /// Gives an agreement concrete nodes of its resource, the lowest-numbered that are free from `now` on, until the
     /// end of its placement. Fewer than it holds only if the plan is over capacity, which it never is.
     pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let Some(of) = self.resource_mut(&agreement.resource) else {
+        let Some(at) = self.resources.place(&agreement.resource) else {
             return Vec::new();
         };
-        let nodes = of.free_nodes(agreement.nodes, now);
-        of.bind(&nodes, agreement.placement.end);
+        let bind = |of: &mut ResourcePlan| {
+            let nodes = of.free_nodes(agreement.nodes, now);
+            of.bind(&nodes, agreement.placement.end);
+            nodes
+        };
+        let nodes = self.resources.bindings(at, bind).unwrap_or_default();
         self.bound.insert(agreement.id, nodes.clone());
         nodes
     }
@@ -256,29 +236,22 @@ impl Plan {
     }
 }
 
-impl ResourcePlan {
-    /// The lowest-numbered nodes that are free from `now` on, as many as asked for.
-    fn free_nodes(&self, nodes: u32, now: Time) -> Vec<u32> {
-        (0..self.resource.capacity)
-            .filter(|node| self.bound_until.get(node).is_none_or(|until| *until <= now))
-            .take(nodes as usize)
-            .collect()
+/// Takes back an agreement with the placement that it has; says why when it has no room.
+fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) -> Result<(), String> {
+    let (name, slot) = (&agreement.resource, agreement.placement);
+    let Some(of) = plan else {
+        return Err(format!(
+            "is placed on the resource \"{name}\", which is not configured"
+        ));
+    };
+    let mut request = request_of(agreement, number);
+    if agreement.fixed {
+        request = request.fixed_to(slot.start);
     }
-
-    /// Binds nodes until an instant.
-    fn bind(&mut self, nodes: &[u32], until: Time) {
-        for node in nodes {
-            let bound = self.bound_until.entry(*node).or_insert(until);
-            *bound = (*bound).max(until);
-        }
-    }
-
-    /// Ends the binding of nodes at an instant.
-    fn unbind(&mut self, nodes: &[u32], at: Time) {
-        for node in nodes {
-            self.bound_until.insert(*node, at);
-        }
-    }
+    of.schedule.restore(&request, slot.start).map_err(|_| {
+        let nodes = agreement.nodes;
+        format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
+    })
 }
 
 /// An agreement as its resource's schedule sees it.

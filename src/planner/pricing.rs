@@ -69,6 +69,11 @@ impl Pricing {
         }
     }
 
+    /// What a node costs for an hour on a resource, in millionths of the currency, before all rules.
+    pub(super) fn node_hour(&self, resource: &str) -> u32 {
+        *self.resources.get(resource).unwrap_or(&self.node_hour_micros)
+    }
+
     /// The load factor of a window on a resource: 1 where its nodes are free throughout, 1 + `busy` where they are
     /// taken, rounded down to a hundredth of a percent. What is priced must not be on the tree. O(log n).
     fn load(&self, tree: &SlotTree, window: Interval) -> Fraction {
@@ -91,7 +96,7 @@ impl Pricing {
     /// × (1 − `d_max`·w/(w + w50)) with w the slack of its window. None beyond what an amount can hold.
     fn price(&self, resource: &str, load: Fraction, now: Time, of: Priced<'_>) -> Option<Money> {
         let tariff = Tariff {
-            micros_per_node_hour: *self.resources.get(resource).unwrap_or(&self.node_hour_micros),
+            micros_per_node_hour: self.node_hour(resource),
             late: self.late,
             profile: *self.profiles.get(of.party).unwrap_or(&Fraction::percent(100)),
             incentive: Fraction::percent(0),

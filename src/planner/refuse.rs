@@ -6,16 +6,20 @@
 use std::collections::BTreeSet;
 
 use scheduler::alternatives::Limits;
+use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
-use scheduler::{Interval, Reason, Request, Time};
+use scheduler::{Interval, Reason, Request, Seconds, Time};
 
+use super::admit::Wanted;
 use super::budget::Payer;
 use super::decide::Decider;
 use super::{Proposal, Refusal};
-use crate::agreement::Money;
+use crate::agreement::{Filter, Money, Shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
+/// Values of an attribute that a refusal lists.
+const VALUES_MAX: usize = 10;
 
 impl Decider<'_> {
     /// The window that an offer asks for, from now on and within the horizon.
@@ -23,33 +27,31 @@ impl Decider<'_> {
         let horizon = now + self.settings.horizon;
         let ready = proposal.ready.unwrap_or(now).max(now);
         let deadline = proposal.deadline.unwrap_or(horizon);
-        let capacity = self
-            .plan
-            .resources
-            .iter()
-            .map(|of| of.resource.capacity)
-            .max()
-            .unwrap_or(0);
-        let (reason, binding) = if proposal.nodes > capacity {
+        let (capacity, rate) = self.plan.resources.extent(&proposal.filters).unwrap_or_default();
+        let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
+        // Of the sizes that there are nodes for.
+        let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
+        let durations = durations.map(|shape| proposal.scaling.shape(*shape, rate).duration);
+        let duration = durations.min().unwrap_or(Seconds::MAX);
+        let (reason, binding) = if capacity == 0 {
+            (Reason::ResourceNotOffered, self.not_offered(&proposal.filters))
+        } else if nodes > capacity {
             (
                 Reason::SizeExceedsCapacity,
-                format!(
-                    "{} nodes are asked for, and the largest resource has {capacity}",
-                    proposal.nodes
-                ),
+                format!("{nodes} nodes are asked for, and the largest resource has {capacity}"),
             )
-        } else if deadline > horizon || ready + proposal.duration > horizon {
+        } else if deadline > horizon || ready + duration > horizon {
             let days = self.settings.horizon / 86_400;
             (
                 Reason::HorizonExceeded,
                 format!("the provider plans {days} days ahead"),
             )
-        } else if deadline - proposal.duration < now {
+        } else if deadline - duration < now {
             (
                 Reason::WindowInThePast,
                 "the window ends too soon from now for the duration".to_owned(),
             )
-        } else if deadline - ready < proposal.duration {
+        } else if deadline - ready < duration {
             (
                 Reason::WindowContradictory,
                 "the window is shorter than the duration".to_owned(),
@@ -57,35 +59,77 @@ impl Decider<'_> {
         } else {
             return Ok(Interval::new(ready, deadline));
         };
-        Err(Refusal {
-            reason,
-            binding,
-            alternatives: Vec::new(),
-            relaxations: Vec::new(),
-            lowest_budget: None,
-        })
+        Err(bare(reason, binding))
     }
 
-    /// The refusal of an offer that has no place: because of what it would cost, or because no resource has room for it.
-    pub(super) fn no_place(&mut self, payer: Payer<'_>, request: &Request, now: Time) -> Refusal {
-        let lowest = self.lowest_budget(payer, request, now);
-        if lowest.is_some() || !self.could_pay(payer, request, now) {
-            return self.too_dear(payer, lowest, request, now);
+    /// What is asked for and what there is instead, in words.
+    fn not_offered(&self, filters: &[Filter]) -> String {
+        let wanting = filters
+            .iter()
+            .find(|filter| self.plan.resources.extent(std::slice::from_ref(filter)).is_none());
+        // Each alone may be met, and a total not by as many nodes as are asked for.
+        let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {
+            return "no resource has all of what is asked for together".to_owned();
+        };
+        let attribute = filter.attribute();
+        let values: Vec<String> = self
+            .plan
+            .resources
+            .values(attribute)
+            .iter()
+            .take(VALUES_MAX)
+            .map(|value| match value {
+                Attribute::Word(word) => word.clone(),
+                Attribute::Number(number) => number.to_string(),
+            })
+            .collect();
+        if values.is_empty() {
+            format!("no resource says what its {attribute} is")
+        } else {
+            format!(
+                "no resource has the {attribute} that is asked for; nodes have {}",
+                values.join(", ")
+            )
+        }
+    }
+
+    /// The refusal of an offer that no resource takes.
+    pub(super) fn refused(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) -> Refusal {
+        match reason {
+            Reason::NoCapacityInWindow => {}
+            Reason::ResourceNotOffered => return bare(reason, self.not_offered(wanted.filters)),
+            Reason::SizeExceedsCapacity => {
+                let binding = "no resource with what is asked for has so many nodes".to_owned();
+                return bare(reason, binding);
+            }
+            reason => {
+                let binding = "the window is too short on every resource that has the nodes".to_owned();
+                return bare(reason, binding);
+            }
+        }
+        let requests = self.requests(wanted);
+        let payer = wanted.payer;
+        let lowest = self.lowest_budget(payer, &requests, now);
+        if lowest.is_some() || !self.could_pay(payer, &requests, now) {
+            return self.too_dear(payer, lowest, &requests, now);
         }
         Refusal {
-            reason: Reason::NoCapacityInWindow,
-            binding: format!(
-                "no resource has {} nodes free for {} seconds anywhere in the window, whatever moves inside its own",
-                request.nodes, request.duration
-            ),
-            alternatives: self.alternatives(payer, request, now),
-            relaxations: self.relaxations(payer, request, now),
+            reason,
+            binding: no_room(wanted),
+            alternatives: self.alternatives(payer, &requests, now),
+            relaxations: self.relaxations(payer, &requests, now),
             lowest_budget: None,
         }
     }
 
     /// The refusal of an offer whose budget is too low for every place that it could have.
-    fn too_dear(&mut self, payer: Payer<'_>, lowest: Option<Money>, request: &Request, now: Time) -> Refusal {
+    fn too_dear(
+        &mut self,
+        payer: Payer<'_>,
+        lowest: Option<Money>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Refusal {
         let binding = match payer.budget {
             Some(budget) => format!("every placement in the window costs more than {budget}"),
             None => "it would cost more than any amount that can be written".to_owned(),
@@ -93,52 +137,63 @@ impl Decider<'_> {
         Refusal {
             reason: Reason::BudgetTooLow,
             binding,
-            alternatives: self.alternatives(payer, request, now),
+            alternatives: self.alternatives(payer, requests, now),
             relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
         }
     }
 
+    /// What is asked for as the most hopeful resources would be asked for it.
+    fn requests(&self, wanted: &Wanted<'_>) -> Vec<(usize, Request)> {
+        let on = |(resource, shape): (usize, Shape)| {
+            let rate = self.plan.resources.get(resource)?.resource.rate;
+            Some((resource, wanted.request(shape, rate)))
+        };
+        self.crowded(wanted).into_iter().filter_map(on).collect()
+    }
+
     /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands.
-    fn alternatives(&mut self, payer: Payer<'_>, request: &Request, now: Time) -> Vec<Interval> {
-        let (duration, horizon) = (request.duration, now + self.settings.horizon);
-        // A slot that starts before the window's start ends before `start + duration`; one that ends after the
-        // window's end starts after `end − duration`.
-        let before = Interval::new(now, request.ready + duration - 1);
-        let after = Interval::new(request.deadline - duration + 1, horizon);
+    fn alternatives(&mut self, payer: Payer<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Interval> {
+        let horizon = now + self.settings.horizon;
         let limits = Limits {
             phi_max: self.settings.refusals.alternatives_phi,
             count_max: ALTERNATIVES_MAX,
         };
-        let mut starts = BTreeSet::new();
-        for of in &mut self.plan.resources {
-            let found = of.schedule.alternatives(now, request, limits);
-            starts.extend(found.into_iter().map(|alternative| alternative.start));
-            let tree = of.schedule.tree();
-            starts.extend(tree.latest_fit(request.nodes, duration, before));
-            starts.extend(tree.earliest_fit(request.nodes, duration, after));
-        }
         let step = self.settings.refusals.coarsen;
-        starts.retain(|start| *start + duration <= horizon && start.seconds() % step == 0);
-        let outside = |start: &Time| {
-            let deviation = (request.ready - *start).max(*start + duration - request.deadline);
-            (deviation, *start)
-        };
-        let mut starts: Vec<Time> = starts
+        // By how far they lie outside the window.
+        let mut found = BTreeSet::new();
+        for (resource, request) in requests {
+            let duration = request.duration;
+            // A slot that starts before the window's start ends before `start + duration`; one that ends after the
+            // window's end starts after `end − duration`.
+            let before = Interval::new(now, request.ready + duration - 1);
+            let after = Interval::new(request.deadline - duration + 1, horizon);
+            let starts = self.plan.resources.change(*resource, |schedule| {
+                let near = schedule.alternatives(now, request, limits);
+                let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
+                let tree = schedule.tree();
+                starts.extend(tree.latest_fit(request.nodes, duration, before));
+                starts.extend(tree.earliest_fit(request.nodes, duration, after));
+                (starts, Vec::new())
+            });
+            for start in starts.unwrap_or_default() {
+                let deviation = (request.ready - start).max(start + duration - request.deadline);
+                let told = start + duration <= horizon && start.seconds() % step == 0;
+                if told && self.could_pay(payer, &[(*resource, request.fixed_to(start))], now) {
+                    found.insert((deviation, start, duration));
+                }
+            }
+        }
+        found
             .into_iter()
-            .filter(|start| self.could_pay(payer, &request.fixed_to(*start), now))
-            .collect();
-        starts.sort_unstable_by_key(outside);
-        starts.truncate(ALTERNATIVES_MAX);
-        starts
-            .into_iter()
-            .map(|start| Interval::of(start, duration))
+            .take(ALTERNATIVES_MAX)
+            .map(|(_, start, duration)| Interval::of(start, duration))
             .collect()
     }
 
     /// The smallest changes that would have let the offer in, on the resource where there are most of them.
-    fn relaxations(&self, payer: Payer<'_>, request: &Request, now: Time) -> Vec<Relaxation> {
+    fn relaxations(&self, payer: Payer<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -148,15 +203,52 @@ impl Decider<'_> {
             nodes_min: 1,
             duration_min: 1,
         };
-        let coarsened = |of: &super::plan::ResourcePlan| -> Vec<Relaxation> {
-            let found = of.schedule.relaxations(request, &bounds);
-            found
-                .into_iter()
-                .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
-                .filter(|relaxation| self.is_payable(payer, &relaxation.applied(request), now))
-                .collect()
+        let coarsened = |(resource, request): &(usize, Request)| -> Option<Vec<Relaxation>> {
+            let found = self
+                .plan
+                .resources
+                .get(*resource)?
+                .schedule
+                .relaxations(request, &bounds);
+            let found = found.into_iter();
+            Some(
+                found
+                    .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
+                    .filter(|relaxation| {
+                        self.is_payable(payer, &[(*resource, relaxation.applied(request))], now)
+                    })
+                    .collect(),
+            )
         };
-        let each = self.plan.resources.iter().map(coarsened);
-        each.max_by_key(Vec::len).unwrap_or_default()
+        let each = requests.iter().filter_map(coarsened);
+        // Of equal ones the most hopeful resource's, which comes first.
+        each.rev().max_by_key(Vec::len).unwrap_or_default()
+    }
+}
+
+/// A refusal with nothing else to offer.
+fn bare(reason: Reason, binding: String) -> Refusal {
+    Refusal {
+        reason,
+        binding,
+        alternatives: Vec::new(),
+        relaxations: Vec::new(),
+        lowest_budget: None,
+    }
+}
+
+/// What stands in the way where nothing but room is missing, in words.
+fn no_room(wanted: &Wanted<'_>) -> String {
+    match wanted.shapes {
+        [shape] => format!(
+            "no resource has {} nodes free for {} seconds anywhere in the window, whatever moves inside its own",
+            shape.nodes, shape.duration
+        ),
+        shapes => format!(
+            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, whatever moves inside its own",
+            shapes.len(),
+            shapes.last().map_or(0, |shape| shape.nodes),
+            shapes.first().map_or(0, |shape| shape.nodes)
+        ),
     }
 }

@@ -28,11 +28,7 @@ impl Domain {
     }
 
     async fn start_in(folder: TempDir, clock: Clock) -> Self {
-        let resource = Resource {
-            name: "local".into(),
-            kind: "local".into(),
-            capacity: 4,
-        };
+        let resource = Resource::new("local", "local", 4);
         Self::start_with(folder, clock, Settings::new(vec![resource], 86_400)).await
     }
 
@@ -87,8 +83,9 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
         party: "physics".into(),
         name: None,
         template: "advance-reservation".into(),
-        nodes,
-        duration,
+        shapes: vec![Shape { nodes, duration }],
+        scaling: Scaling::Contract,
+        filters: Vec::new(),
         ready: Some(Time(NOW + window.start)),
         deadline: Some(Time(NOW + window.end)),
         job: None,
@@ -491,11 +488,7 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
 
 #[tokio::test]
 async fn an_agreement_that_has_waited_long_enough_is_fixed_and_stays_so_over_a_restart() {
-    let resource = Resource {
-        name: "local".into(),
-        kind: "local".into(),
-        capacity: 4,
-    };
+    let resource = Resource::new("local", "local", 4);
     let settings = Settings {
         fix_after: Some(Fraction::percent(50)),
         ..Settings::new(vec![resource], 86_400)

@@ -111,6 +111,7 @@ impl Writer {
         };
         let mut batch = Vec::new();
         let now = self.clock.micros();
+        self.plan.resources.advance(second_of(now));
         let mut decider = Decider {
             settings: &self.settings,
             plan: &mut self.plan,

@@ -107,6 +107,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
         placement: row.interval("planned_start_s", "planned_end_s")?,
         fixed: row.integer("fixed")? != 0,
         price: row.maybe_money("price_micros", "price_currency")?,
+        leeway: row.json("leeway")?,
         job: row.maybe_json("job")?,
         guarantees: row.json("guarantees")?,
         state: row.word("state", AgreementState::from_word)?,
@@ -127,6 +128,7 @@ pub(super) async fn insert<D: Dialect>(
 ) -> Result<(), sqlx::Error> {
     let job = agreement.job.as_ref().map(to_json);
     let guarantees = to_json(&agreement.guarantees);
+    let leeway = to_json(&agreement.leeway);
     let values = [
         agreement.id.into(),
         (&agreement.party).into(),
@@ -152,6 +154,7 @@ pub(super) async fn insert<D: Dialect>(
         i64::from(agreement.fixed).into(),
         agreement.price.map(|price| price.micros).into(),
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
+        (&leeway).into(),
     ];
     execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
     execute::<D>(

@@ -35,6 +35,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "answers",
         sql: include_str!("../../migrations/0004_answers.sql"),
     },
+    Migration {
+        version: 5,
+        name: "leeway",
+        sql: include_str!("../../migrations/0005_leeway.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -15,7 +15,7 @@ macro_rules! select_agreement {
         concat!(
             "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
              planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-             version, fixed, price_micros, price_currency FROM agreements ",
+             version, fixed, price_micros, price_currency, leeway FROM agreements ",
             $rest
         )
     };
@@ -60,8 +60,8 @@ statements! {
     // Agreements.
     INSERT_AGREEMENT = "INSERT INTO agreements (id, party, name, template, resource, nodes, duration_s, ready_s, \
         deadline_s, planned_start_s, planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, \
-        exit_status, created_us, version, fixed, price_micros, price_currency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, \
-        $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)";
+        exit_status, created_us, version, fixed, price_micros, price_currency, leeway) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, \
+        $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)";
     UPDATE_AGREEMENT = "UPDATE agreements SET resource = $2, nodes = $3, duration_s = $4, ready_s = $5, \
         deadline_s = $6, planned_start_s = $7, planned_end_s = $8, job = $9, guarantees = $10, state = $11, \
         service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17, fixed = $18 \

@@ -28,6 +28,22 @@ const WRONG: &[(&str, &[&str])] = &[
         "[[resource]]\nname = \"a b\"\nkind = \"local\"\n",
         &["name", "a b"],
     ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"local\"\n[[resource]]\nname = \"a\"\nkind = \"local\"\n",
+        &["resource[1].name", "another resource"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"local\"\nrate = 0.0\n",
+        &["resource[0].rate", "0.01 to 100"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"local\"\nmemory_bytes = 0\n",
+        &["resource[0].memory_bytes", "from 1 on"],
+    ),
+    (
+        "[scheduling]\nobjective = \"soon\"\n",
+        &["objective", "earliest-completion"],
+    ),
     ("[limits]\nheader_seconds = 0\n", &["header_seconds", "1 to"]),
     ("[limits]\npatience = 3\n", &["patience"]),
     (

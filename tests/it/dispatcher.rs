@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, AgreementState, Job, Outcome, ServiceState};
+use bespeak::agreement::{Agreement, AgreementState, Job, Outcome, ServiceState, Shape};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
 use bespeak::execution::files::InputFiles;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
-use bespeak::planner::{Planner, Proposal, Resource, Settings, Termination};
+use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
 use scheduler::Seconds;
 use tempfile::TempDir;
@@ -77,11 +77,7 @@ impl Service {
             .put_resources(&rows, Clock::system().micros())
             .await
             .unwrap();
-        let resource = |name: &&str| Resource {
-            name: (*name).into(),
-            kind: "local".into(),
-            capacity: CAPACITY,
-        };
+        let resource = |name: &&str| Resource::new(name, "local", CAPACITY);
         let settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, Clock::system(), stop.clone())
@@ -116,8 +112,12 @@ impl Service {
             party: "physics".into(),
             name: None,
             template: "advance-reservation".into(),
-            nodes,
-            duration: seconds,
+            shapes: vec![Shape {
+                nodes,
+                duration: seconds,
+            }],
+            scaling: Scaling::Contract,
+            filters: Vec::new(),
             ready: Some(ready),
             // A second more, because the present may pass into the next one until this is decided.
             deadline: Some(ready + seconds + 1),

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
-use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, ServiceState};
+use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, ServiceState, Shape};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::planner::{Error, Planner, Proposal, Resource, Settings, Termination};
+use bespeak::planner::{Error, Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{self, Finding, ResourceRow, Store};
 use scheduler::{Interval, Time};
 use tokio::task::JoinHandle;
@@ -92,7 +92,7 @@ impl Domain {
             .put_resources(&[row], clock.micros())
             .await
             .expect("nothing is promised beyond it");
-        let settings = Settings::new(vec![Resource { name, kind, capacity }], 5_000);
+        let settings = Settings::new(vec![Resource::new(&name, &kind, capacity)], 5_000);
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
@@ -223,8 +223,12 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         party: "physics".into(),
         name: None,
         template: "advance-reservation".into(),
-        nodes: 1 + u32::try_from(random.below(CAPACITY as usize)).expect("small"),
-        duration,
+        shapes: vec![Shape {
+            nodes: 1 + u32::try_from(random.below(CAPACITY as usize)).expect("small"),
+            duration,
+        }],
+        scaling: Scaling::Contract,
+        filters: Vec::new(),
         ready: Some(ready),
         deadline: Some(ready + duration + random.seconds(100)),
         job: (random.below(2) == 0).then(|| Job {

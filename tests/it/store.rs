@@ -64,6 +64,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         placement: Interval::new(Time(100), Time(160)),
         fixed: false,
         price: None,
+        leeway: bespeak::agreement::Leeway::default(),
         job: Some(Job {
             application: "sleep".into(),
             version: None,

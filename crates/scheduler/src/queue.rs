@@ -39,6 +39,11 @@ impl Key {
         rank: i128::MIN,
         id: 0,
     };
+
+    /// Whose place it is.
+    pub(crate) fn id(self) -> u64 {
+        self.id
+    }
 }
 
 impl Order {

@@ -272,3 +272,48 @@ proptest! {
         }
     }
 }
+
+/// Four nodes with one request that waits on all of them, at its only start, and one that may move a little.
+fn crowded() -> Schedule {
+    let mut schedule = Schedule::new(4, Order::Edf);
+    for (id, ready, deadline) in [(0, 100, 200), (1, 0, 190)] {
+        let request = request(id, 0, (ready, deadline), 90, 4);
+        assert!(matches!(
+            schedule.submit(Time(0), &request),
+            Decision::Accepted { .. }
+        ));
+    }
+    schedule
+}
+
+#[test]
+fn those_whom_a_newcomer_would_displace_are_named_and_once_they_are_gone_it_fits() {
+    let mut schedule = crowded();
+    let newcomer = request(2, 0, (90, 185), 90, 4);
+    let before: Vec<_> = schedule.placements().collect();
+    assert_eq!(
+        schedule.displaced(Time(0), &newcomer),
+        [0],
+        "the one with the later deadline"
+    );
+    assert_eq!(schedule.placements().collect::<Vec<_>>(), before);
+    let (request, start) = schedule.withdraw(0).unwrap();
+    assert_eq!((request.id, start), (0, Time(100)));
+    assert_eq!(schedule.withdraw(0), None);
+    assert!(matches!(
+        schedule.submit(Time(0), &newcomer),
+        Decision::Accepted { .. }
+    ));
+    assert_eq!(schedule.withdraw(7), None);
+}
+
+#[test]
+fn one_that_was_withdrawn_is_put_back_where_it_was() {
+    let mut schedule = crowded();
+    let before: Vec<_> = schedule.placements().collect();
+    let (request, start) = schedule.withdraw(0).unwrap();
+    assert_eq!(schedule.tree().min_free(Interval::new(Time(100), Time(190))), 4);
+    schedule.restore(&request, start).unwrap();
+    assert_eq!(schedule.placements().collect::<Vec<_>>(), before);
+    assert_eq!(schedule.withdraw(0), Some((request, start)));
+}

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use Verdict::{Holds, HoldsPartly, NotReproduced, Reproduced};
 use simulation::experiment::{ServerRuns, Setup, named};
 use simulation::lublin;
 use simulation::parallel::Workers;
 use simulation::report::{Report, Verdict};
 use simulation::swf::Trace;
 use simulation::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
-use Verdict::{Holds, HoldsPartly, NotReproduced, Reproduced};
 
 /// The trace of the papers, if `BESPEAK_REFERENCE_DATA` names the folder where it lies.
 fn trace() -> Option<Workload> {
@@ -30,7 +30,10 @@ fn reports(workload: &Workload, threads: usize) -> Vec<Report> {
     let setup = Setup::new(workload, &windows, 1, workers, ServerRuns { jobs: 1, runs: 1 });
     let experiments = named("004");
     assert_eq!(experiments.len(), 3);
-    experiments.iter().map(|experiment| experiment.run(&setup)).collect()
+    experiments
+        .iter()
+        .map(|experiment| experiment.run(&setup))
+        .collect()
 }
 
 fn check(reports: &[Report], expected: &[&[Verdict]]) {

@@ -6,9 +6,9 @@ use scheduler::{Order, Reason, Seconds};
 use uuid::Uuid;
 
 use super::super::decide::Remembered;
-use super::super::{Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Settings};
+use super::super::{Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Scaling, Settings};
 use super::*;
-use crate::agreement::Currency;
+use crate::agreement::{Currency, Shape};
 use crate::clock::MICROS_PER_SECOND;
 
 const HORIZON: Seconds = 1_000;
@@ -21,11 +21,7 @@ struct Domain {
 
 impl Domain {
     fn new(pricing: Pricing) -> Self {
-        let resource = |name: &str, capacity| Resource {
-            name: name.into(),
-            kind: "local".into(),
-            capacity,
-        };
+        let resource = |name: &str, capacity| Resource::new(name, "local", capacity);
         let mut settings = Settings::new(vec![resource("small", 3), resource("large", 5)], HORIZON);
         settings.order = Order::Edf;
         settings.pricing = Some(pricing);
@@ -59,8 +55,9 @@ fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: Option<i64>
         party: "physics".into(),
         name: None,
         template: "t".into(),
-        nodes,
-        duration,
+        shapes: vec![Shape { nodes, duration }],
+        scaling: Scaling::Contract,
+        filters: Vec::new(),
         ready: Some(window.start),
         deadline: Some(window.end),
         job: None,

@@ -11,6 +11,7 @@
 //! algorithm, which the tests keep as the oracle.
 
 mod capacity;
+mod transfer;
 mod trial;
 
 use crate::queue::{Key, Order};

@@ -20,6 +20,8 @@ pub enum Requirement {
     Is(String, Attribute),
     /// The named attribute is a number of at least so much.
     AtLeast(String, i64),
+    /// The named attribute is a number within one of these bounds, each from the first to the second.
+    Within(String, Vec<(i64, i64)>),
 }
 
 impl Requirement {
@@ -30,6 +32,12 @@ impl Requirement {
             Self::AtLeast(name, least) => {
                 matches!(attributes.get(name), Some(Attribute::Number(number)) if number >= least)
             }
+            Self::Within(name, bounds) => match attributes.get(name) {
+                Some(Attribute::Number(number)) => bounds
+                    .iter()
+                    .any(|(least, most)| (least..=most).contains(&number)),
+                _ => false,
+            },
         }
     }
 }
@@ -81,6 +89,17 @@ impl Catalogue {
                     values
                         .flat_map(|values| values.range((from.clone(), Bound::Unbounded)))
                         .for_each(|(_, set)| add(set));
+                }
+                Requirement::Within(name, bounds) => {
+                    let Some(values) = self.having.get(name) else {
+                        matching.fill(0);
+                        break;
+                    };
+                    for (least, most) in bounds.iter().filter(|(least, most)| least <= most) {
+                        values
+                            .range(Attribute::Number(*least)..=Attribute::Number(*most))
+                            .for_each(|(_, set)| add(set));
+                    }
                 }
             }
             matching.iter_mut().zip(&meeting).for_each(|(m, s)| *m &= s);

@@ -6,9 +6,19 @@ use crate::refusal::Reason;
 use crate::time::{Interval, Seconds};
 use std::ops::RangeInclusive;
 
+/// What the seconds of a task mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// Work at the reference rate: faster nodes take less.
+    Work,
+    /// How long the nodes are held, whatever their rate.
+    Contract,
+}
+
 /// A decision on its way.
 struct Decision<'a, E> {
     task: &'a Task,
+    meaning: Meaning,
     objective: Objective,
     estimate: E,
     /// Where it may lie: the task's window, not before now.
@@ -43,14 +53,55 @@ impl<P: Planned> Domain<P> {
         objective: Objective,
         estimate: impl FnMut(&Resource) -> Option<Seconds>,
     ) -> Result<Candidate, Reason> {
+        self.best(task, Meaning::Work, objective, estimate)
+    }
+
+    /// The best placement of all that are free, for a task whose `work` is how long it holds its nodes on every resource,
+    /// whatever their rates. Otherwise as [`Domain::decide`].
+    ///
+    /// # Errors
+    /// As [`Domain::decide_with`].
+    pub fn decide_contract(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
+        self.best(task, Meaning::Contract, objective, |_| Some(0))
+    }
+
+    /// The resources that a task could ever run on: they meet its requirements, are not excepted and have the nodes. By
+    /// rate, fastest first. A look at each resource that matches.
+    pub fn able(&self, task: &Task) -> Vec<u64> {
+        let open = self.open(task);
+        let mut able = Vec::new();
+        let mut next = 0;
+        while let Some(number) = bits::first(next..self.resources.len(), |w| open[w]) {
+            next = number + 1;
+            if self.plans[number].plan().capacity() >= task.nodes {
+                able.push(self.resources[number].id);
+            }
+        }
+        able
+    }
+
+    /// The set of those that match and are not excepted.
+    fn open(&self, task: &Task) -> Vec<u64> {
         let mut open = self.catalogue.matching(&task.requires);
         for id in &task.except {
             if let Some(number) = self.numbers.get(id) {
                 bits::put(&mut open, *number, false);
             }
         }
+        open
+    }
+
+    fn best(
+        &self,
+        task: &Task,
+        meaning: Meaning,
+        objective: Objective,
+        estimate: impl FnMut(&Resource) -> Option<Seconds>,
+    ) -> Result<Candidate, Reason> {
+        let open = self.open(task);
         let mut decision = Decision {
             task,
+            meaning,
             objective,
             estimate,
             window: Interval::new(task.window.start.max(self.index.now()), task.window.end),
@@ -84,7 +135,7 @@ impl<P: Planned> Domain<P> {
         }
         let mut reason = Reason::ResourceNotOffered;
         for kind in &self.kinds {
-            let duration = kind.rate.duration(task.work);
+            let duration = decision.duration(kind);
             let mut next = kind.members.start;
             while let Some(number) = bits::first(next..kind.members.end, |w| decision.open[w]) {
                 next = number + 1;
@@ -132,7 +183,11 @@ impl<P: Planned> Domain<P> {
         for kind in self.cheapest.iter().map(|kind| &self.kinds[*kind]) {
             let least = decision.least_cost(kind);
             if decision.best.is_some_and(|best| best.rank.objective < least) {
-                return;
+                // By cost of work they are in order, by cost of time they may not be.
+                match decision.meaning {
+                    Meaning::Work => return,
+                    Meaning::Contract => continue,
+                }
             }
             for stretch in stretches.clone() {
                 let Some(bound) = decision.bound(kind, self.index.seconds(stretch)) else {
@@ -151,7 +206,7 @@ impl<P: Planned> Domain<P> {
     where
         E: FnMut(&Resource) -> Option<Seconds>,
     {
-        let duration = kind.rate.duration(decision.task.work);
+        let duration = decision.duration(kind);
         let set = self.index.set(stretch, decision.task.nodes, duration);
         let mut next = kind.members.start;
         while let Some(number) = bits::first(next..kind.members.end, |word| {
@@ -235,9 +290,17 @@ fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
 }
 
 impl<E> Decision<'_, E> {
+    /// How long the task takes on a kind at least.
+    fn duration(&self, kind: &Kind) -> Seconds {
+        match self.meaning {
+            Meaning::Work => kind.rate.duration(self.task.work),
+            Meaning::Contract => self.task.work,
+        }
+    }
+
     /// The best rank that a member of `kind` could have if it starts in `starts`, whatever its id; `None` if it cannot.
     fn bound(&self, kind: &Kind, starts: Interval) -> Option<Rank> {
-        let duration = kind.rate.duration(self.task.work);
+        let duration = self.duration(kind);
         let earliest = starts.start.max(self.window.start);
         let latest = (starts.end - 1).min(self.window.end - duration);
         if earliest > latest {
@@ -268,6 +331,9 @@ impl<E> Decision<'_, E> {
 
     /// What the work costs on `kind` before its duration is rounded up to whole seconds, which could change the order.
     fn least_cost(&self, kind: &Kind) -> i128 {
+        if self.meaning == Meaning::Contract {
+            return cost(kind.price, self.task.nodes, self.task.work);
+        }
         let work = cost(kind.price, self.task.nodes, self.task.work);
         let rate = i128::from(kind.rate.millionths());
         let reference = i128::from(Rate::REFERENCE.millionths());

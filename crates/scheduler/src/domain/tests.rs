@@ -23,7 +23,7 @@ impl<P: Planned> Domain<P> {
         task: &Task,
         objective: Objective,
         now: Time,
-        estimate: impl Fn(&Resource) -> Option<Seconds>,
+        duration: impl Fn(&Resource) -> Option<Seconds>,
     ) -> Option<Candidate> {
         let window = Interval::new(task.window.start.max(now), task.window.end);
         let of = |(resource, plan): (&Resource, &P)| {
@@ -31,7 +31,7 @@ impl<P: Planned> Domain<P> {
             if !matching || task.except.contains(&resource.id) {
                 return None;
             }
-            let duration = resource.rate.duration(task.work).max(estimate(resource)?);
+            let duration = duration(resource)?;
             let start = match objective {
                 Objective::LatestStart => plan.plan().latest_fit(task.nodes, duration, window)?,
                 _ => plan.plan().earliest_fit(task.nodes, duration, window)?,
@@ -90,6 +90,7 @@ fn task(horizon: i64) -> impl Strategy<Value = Task> {
         2 => Just(vec![]),
         1 => Just(vec![Requirement::Is("gpu".into(), Attribute::Word("big".into()))]),
         1 => Just(vec![Requirement::AtLeast("memory".into(), 1)]),
+        1 => Just(vec![Requirement::Within("memory".into(), vec![(0, 0), (2, 1), (2, 9)])]),
     ];
     let work = prop_oneof![3 => 1..horizon / 20, 1 => 1..horizon / 4];
     let except = proptest::collection::vec(1_000..1_100_u64, 0..3);
@@ -144,10 +145,19 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
             Step::Place(task, chosen) => {
                 for objective in OBJECTIVES {
                     let found = domain.decide(&task, objective);
-                    let expected = domain.scan(&task, objective, now, |_| Some(0));
+                    let by_rate = |of: &Resource| Some(of.rate.duration(task.work));
+                    let expected = domain.scan(&task, objective, now, by_rate);
                     assert_eq!(found.ok(), expected, "{task:?} for {objective:?} at {now}");
+                    let found = domain.decide_contract(&task, objective);
+                    let expected = domain.scan(&task, objective, now, |_| Some(task.work));
+                    assert_eq!(
+                        found.ok(),
+                        expected,
+                        "{task:?} for {objective:?} at {now} by contract"
+                    );
                     let found = domain.decide_with(&task, objective, estimate);
-                    let expected = domain.scan(&task, objective, now, estimate);
+                    let by_estimate = |of: &Resource| Some(by_rate(of)?.max(estimate(of)?));
+                    let expected = domain.scan(&task, objective, now, by_estimate);
                     assert_eq!(
                         found.ok(),
                         expected,

@@ -1,0 +1,148 @@
+//! What an agreement may have other than what it got: known at its acceptance, and needed again wherever it is placed anew.
+
+use scheduler::domain::{Attribute, Requirement};
+use scheduler::{Rate, Seconds};
+use serde::{Deserialize, Serialize};
+
+/// A size with the duration on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Nodes.
+    pub nodes: u32,
+    /// Seconds.
+    pub duration: Seconds,
+}
+
+/// What an agreement may have other than what it got.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Leeway {
+    /// The sizes that it may have, from most nodes to fewest, with the durations at the reference rate: a resource divides
+    /// them by its own. Empty where size and duration are contracted as they are, whatever the resource.
+    pub shapes: Vec<Shape>,
+    /// What its nodes must be.
+    pub filters: Vec<Filter>,
+}
+
+/// What nodes must be: a condition on an attribute of their resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// The attribute is this word.
+    Word {
+        /// Its name.
+        attribute: String,
+        /// What it must be.
+        is: String,
+    },
+    /// The attribute is a number within one of these bounds, both included.
+    Number {
+        /// Its name.
+        attribute: String,
+        /// Of what.
+        measure: Measure,
+        /// From the first to the second.
+        within: Vec<(i64, i64)>,
+    },
+}
+
+/// What a number is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Of each node.
+    Node,
+    /// Of all nodes granted, together.
+    Total,
+}
+
+impl Shape {
+    /// How long it takes on a resource of that rate, if the duration is meant at the reference rate.
+    #[must_use]
+    pub fn at(self, rate: Rate) -> Self {
+        Self {
+            duration: rate.duration(self.duration),
+            ..self
+        }
+    }
+}
+
+impl Filter {
+    /// What it requires of each node of a resource when so many of them are granted.
+    pub fn requirement(&self, nodes: u32) -> Requirement {
+        match self {
+            Self::Word { attribute, is } => Requirement::Is(attribute.clone(), Attribute::Word(is.clone())),
+            Self::Number {
+                attribute,
+                measure: Measure::Node,
+                within,
+            } => Requirement::Within(attribute.clone(), within.clone()),
+            Self::Number {
+                attribute,
+                measure: Measure::Total,
+                within,
+            } => {
+                let nodes = i64::from(nodes.max(1));
+                // All nodes are alike, so that each has its part of the whole, bounds rounded inward.
+                let each = |(least, most): &(i64, i64)| {
+                    let up = least.div_euclid(nodes) + i64::from(least.rem_euclid(nodes) > 0);
+                    (up, most.div_euclid(nodes))
+                };
+                Requirement::Within(attribute.clone(), within.iter().map(each).collect())
+            }
+        }
+    }
+
+    /// Whether it is about all nodes together.
+    pub fn is_total(&self) -> bool {
+        matches!(
+            self,
+            Self::Number {
+                measure: Measure::Total,
+                ..
+            }
+        )
+    }
+
+    /// The attribute that it is about.
+    pub fn attribute(&self) -> &str {
+        match self {
+            Self::Word { attribute, .. } | Self::Number { attribute, .. } => attribute,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_total_is_shared_by_the_nodes_and_bounds_round_inward() {
+        let filter = Filter::Number {
+            attribute: "memory".into(),
+            measure: Measure::Total,
+            within: vec![(10, 20), (0, i64::MAX)],
+        };
+        let Requirement::Within(_, within) = filter.requirement(3) else {
+            panic!("bounds stay bounds")
+        };
+        assert_eq!(within, [(4, 6), (0, i64::MAX / 3)]);
+    }
+
+    #[test]
+    fn what_is_stored_reads_back_and_what_is_missing_is_empty() {
+        let leeway = Leeway {
+            shapes: vec![Shape {
+                nodes: 4,
+                duration: 60,
+            }],
+            filters: vec![Filter::Word {
+                attribute: "cpu_architecture".into(),
+                is: "arm".into(),
+            }],
+        };
+        let text = serde_json::to_string(&leeway).unwrap();
+        assert_eq!(serde_json::from_str::<Leeway>(&text).unwrap(), leeway);
+        assert_eq!(serde_json::from_str::<Leeway>("{}").unwrap(), Leeway::default());
+    }
+}

@@ -1,0 +1,159 @@
+//! `[[resource]]` of the configuration: what a provider has, and what can be asked of it.
+
+use std::collections::BTreeMap;
+
+use scheduler::Rate;
+use scheduler::domain::Attribute;
+use serde::Deserialize;
+
+use crate::planner;
+
+/// Resources that a service plans for; decisions among so many were measured.
+const RESOURCES_MAX: usize = 10_000;
+/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
+const CAPACITY_MAX: u32 = 1_000_000;
+/// Nodes a hundred times slower or faster than the reference are a slip of the pen.
+const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
+/// Characters in the name of an architecture.
+const ARCHITECTURE_LENGTH_MAX: usize = 64;
+
+/// One resource as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Resource {
+    pub(super) name: String,
+    pub(super) kind: String,
+    /// The number of cores of this machine where it is not said.
+    nodes: Option<u32>,
+    /// Work per second of a node, beside the reference.
+    rate: Option<f64>,
+    // Of each node.
+    cpu_architecture: Option<String>,
+    cpu_speed_hz: Option<i64>,
+    cpus: Option<i64>,
+    network_bits_per_second: Option<i64>,
+    memory_bytes: Option<i64>,
+    virtual_memory_bytes: Option<i64>,
+    disk_bytes: Option<i64>,
+}
+
+impl Resource {
+    fn check(&self) -> Result<(), String> {
+        let name = &self.name;
+        if !is_name(name) {
+            return Err(format!(
+                "name: expected letters, digits, '-', '_' or '.', found {name:?}"
+            ));
+        }
+        if self.kind != "local" {
+            return Err(format!("kind: expected \"local\", found {:?}", self.kind));
+        }
+        if self
+            .nodes
+            .is_some_and(|nodes| !(1..=CAPACITY_MAX).contains(&nodes))
+        {
+            return Err(format!("nodes: expected 1 to {CAPACITY_MAX}"));
+        }
+        if let Some(rate) = self.rate
+            && !RATES.contains(&rate)
+        {
+            let (least, most) = (RATES.start(), RATES.end());
+            return Err(format!("rate: expected {least} to {most}, found {rate}"));
+        }
+        if let Some(architecture) = &self.cpu_architecture
+            && !(1..=ARCHITECTURE_LENGTH_MAX).contains(&architecture.len())
+        {
+            return Err(format!(
+                "cpu_architecture: expected 1 to {ARCHITECTURE_LENGTH_MAX} characters"
+            ));
+        }
+        for (key, value) in self.numbers() {
+            if value.is_some_and(|value| value < 1) {
+                return Err(format!("{key}: expected a whole number from 1 on"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes that are numbers, by the names by which filters know them.
+    fn numbers(&self) -> [(&'static str, Option<i64>); 6] {
+        [
+            ("cpu_speed_hz", self.cpu_speed_hz),
+            ("cpus", self.cpus),
+            ("network_bits_per_second", self.network_bits_per_second),
+            ("memory_bytes", self.memory_bytes),
+            ("virtual_memory_bytes", self.virtual_memory_bytes),
+            ("disk_bytes", self.disk_bytes),
+        ]
+    }
+
+    fn planned(&self) -> planner::Resource {
+        let mut attributes: BTreeMap<String, Attribute> = self
+            .numbers()
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), Attribute::Number(value?))))
+            .collect();
+        if let Some(architecture) = &self.cpu_architecture {
+            attributes.insert(
+                "cpu_architecture".to_owned(),
+                Attribute::Word(architecture.clone()),
+            );
+        }
+        planner::Resource {
+            rate: self.rate.and_then(rate).unwrap_or_default(),
+            attributes,
+            ..planner::Resource::new(&self.name, &self.kind, self.nodes.unwrap_or_else(cores))
+        }
+    }
+}
+
+/// Checks the resources; the key that is wrong and what was expected, if one is.
+pub(super) fn check(resources: &[Resource]) -> Result<(), String> {
+    if resources.len() > RESOURCES_MAX {
+        return Err(format!("resource: expected at most {RESOURCES_MAX} of them"));
+    }
+    let mut names = std::collections::BTreeSet::new();
+    for (index, resource) in resources.iter().enumerate() {
+        resource
+            .check()
+            .map_err(|why| format!("resource[{index}].{why}"))?;
+        if !names.insert(&resource.name) {
+            let name = &resource.name;
+            return Err(format!(
+                "resource[{index}].name: {name:?} is the name of another resource"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The resources as the planner has them; this machine where there are none.
+pub(super) fn planned(resources: &[Resource]) -> Vec<planner::Resource> {
+    if resources.is_empty() {
+        return vec![planner::Resource::new("local", "local", cores())];
+    }
+    resources.iter().map(Resource::planned).collect()
+}
+
+/// The number of cores of this machine.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+}
+
+/// A rate in millionths of the reference.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it was checked to be within a hundred times the reference"
+)]
+fn rate(rate: f64) -> Option<Rate> {
+    Rate::from_millionths((rate * 1e6).round() as u32)
+}
+
+/// Whether a name can stand in a log line, a file name and an XML attribute without any care.
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}

@@ -1,0 +1,392 @@
+//! Which resource takes a request, and who moves for it: first where it fits as the plans stand, then where others move
+//! inside their windows, then where some of those who wait go to another resource (design of many resources). Whatever
+//! does not lead to a place is taken back, so that a refusal leaves everybody where he was.
+
+use scheduler::domain::Objective;
+use scheduler::{Interval, Move, Reason, Request, Time};
+
+use super::Scaling;
+use super::budget::Payer;
+use super::decide::Decider;
+use super::plan::revenue;
+use super::pricing::Priced;
+use super::resources::Wish;
+use crate::agreement::{Agreement, EventKind, Filter, Money, Shape};
+
+/// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
+/// crowded resource may take milliseconds, and everybody waits meanwhile.
+const CROWDED_MAX: usize = 16;
+const SHAPES_MAX: usize = 4;
+/// Trials of sending others elsewhere, each of which may take many decisions.
+const DISPLACING_MAX: usize = 4;
+
+/// Something that is to be let in.
+pub(super) struct Wanted<'a> {
+    pub(super) number: u64,
+    pub(super) payer: Payer<'a>,
+    pub(super) submitted: Time,
+    pub(super) window: Interval,
+    /// From most nodes to fewest.
+    pub(super) shapes: &'a [Shape],
+    pub(super) scaling: Scaling,
+    pub(super) filters: &'a [Filter],
+}
+
+/// Something that was let in.
+pub(super) struct Admitted {
+    pub(super) resource: usize,
+    pub(super) nodes: u32,
+    pub(super) slot: Interval,
+    pub(super) moved: Vec<Move>,
+    pub(super) transferred: Vec<Transfer>,
+    pub(super) price: Option<Money>,
+}
+
+/// A waiting agreement that went from one resource to another.
+pub(super) struct Transfer {
+    number: u64,
+    /// Where it was, as what, and from when.
+    from: usize,
+    request: Request,
+    start: Time,
+    /// Where it is.
+    to: usize,
+    slot: Interval,
+}
+
+impl Wanted<'_> {
+    fn wish(&self, shape: Shape, window: Interval) -> Wish<'_> {
+        Wish {
+            shape,
+            scaling: self.scaling,
+            window,
+            filters: self.filters,
+            except: None,
+        }
+    }
+
+    /// The request of one size on a resource of that rate.
+    pub(super) fn request(&self, shape: Shape, rate: scheduler::Rate) -> Request {
+        let shape = self.scaling.shape(shape, rate);
+        Request {
+            id: self.number,
+            submitted: self.submitted,
+            ready: self.window.start,
+            deadline: self.window.end,
+            duration: shape.duration,
+            nodes: shape.nodes,
+            revenue: 0,
+        }
+    }
+
+    /// A few of its sizes, from largest to smallest.
+    pub(super) fn some_shapes(&self) -> Vec<Shape> {
+        let last = self.shapes.len().saturating_sub(1);
+        if last < SHAPES_MAX {
+            return self.shapes.to_vec();
+        }
+        let steps = SHAPES_MAX - 1;
+        (0..=steps).map(|step| self.shapes[last * step / steps]).collect()
+    }
+}
+
+impl Decider<'_> {
+    /// Lets a request in: with the size and on the resource that are best as the plans stand, else on one where others move,
+    /// else where some go elsewhere.
+    ///
+    /// # Errors
+    /// Why it has no place; everything is as it was then.
+    pub(super) fn admit(&mut self, wanted: &Wanted<'_>, now: Time) -> Result<Admitted, Reason> {
+        let payable = wanted.payer.budget.is_some() && self.settings.pricing.is_some();
+        let best = match self.best(wanted) {
+            Ok(_) if payable => self.best_payable(wanted),
+            best => best,
+        };
+        match best {
+            Ok((resource, shape, slot)) => {
+                let admitted = match self.settings.objective {
+                    Objective::LatestStart if !payable => self.put_at(resource, wanted, shape, slot, now),
+                    _ => self.let_in(resource, wanted, shape, now),
+                };
+                if let Some(admitted) = admitted {
+                    return Ok(admitted);
+                }
+            }
+            Err(Reason::NoCapacityInWindow) => {}
+            Err(reason) => return Err(reason),
+        }
+        let crowded = self.crowded(wanted);
+        for (resource, shape) in &crowded {
+            if let Some(admitted) = self.let_in(*resource, wanted, *shape, now) {
+                return Ok(admitted);
+            }
+        }
+        for (resource, shape) in crowded.into_iter().take(DISPLACING_MAX) {
+            if let Some(admitted) = self.displace(resource, wanted, shape, now) {
+                return Ok(admitted);
+            }
+        }
+        Err(Reason::NoCapacityInWindow)
+    }
+
+    /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured.
+    fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+        let objective = self.settings.objective;
+        let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
+        let mut why = Reason::ResourceNotOffered;
+        let mut window = wanted.window;
+        for shape in wanted.shapes {
+            match self.plan.resources.best(&wanted.wish(*shape, window), objective) {
+                Ok((resource, found)) => {
+                    let rank = (found.rank.objective, found.rank.completion);
+                    if best.as_ref().is_none_or(|(before, ..)| rank < *before) {
+                        best = Some((rank, resource, *shape, found.slot));
+                    }
+                    if objective == Objective::EarliestCompletion {
+                        // A smaller size has to complete earlier.
+                        window.end = window.end.min(found.slot.end - 1);
+                    }
+                }
+                Err(reason) => why = nearer(why, reason),
+            }
+        }
+        best.map(|(_, resource, shape, slot)| (resource, shape, slot))
+            .ok_or(why)
+    }
+
+    /// Where others may be asked to move, and for which sizes, the most hopeful first.
+    pub(super) fn crowded(&self, wanted: &Wanted<'_>) -> Vec<(usize, Shape)> {
+        let shapes = wanted.some_shapes();
+        let each = CROWDED_MAX / shapes.len().max(1);
+        let of = |shape: &Shape| {
+            let hopeful = self
+                .plan
+                .resources
+                .hopeful(&wanted.wish(*shape, wanted.window), each);
+            let shape = *shape;
+            hopeful.into_iter().map(move |resource| (resource, shape))
+        };
+        shapes.iter().flat_map(of).collect()
+    }
+
+    /// The size, resource and slot that are best of those that the payer can pay, among the most hopeful resources.
+    fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+        let window = wanted.window;
+        let candidates = self.crowded(wanted);
+        let mut best: Option<((Time, usize), Shape, Interval)> = None;
+        for (resource, shape) in candidates {
+            let Some(of) = self.plan.resources.get(resource) else {
+                continue;
+            };
+            let request = wanted.request(shape, of.resource.rate);
+            let load = self.load(resource, window);
+            let Some(ready) = self.affordable_from(resource, load, wanted.payer, &request, window) else {
+                continue;
+            };
+            let payable = Interval::new(ready, window.end);
+            let tree = of.schedule.tree();
+            let Some(start) = tree.earliest_fit(request.nodes, request.duration, payable) else {
+                continue;
+            };
+            let slot = request.slot(start);
+            if best
+                .as_ref()
+                .is_none_or(|(before, ..)| (slot.end, resource) < *before)
+            {
+                best = Some(((slot.end, resource), shape, slot));
+            }
+        }
+        best.map(|((_, resource), shape, slot)| (resource, shape, slot))
+            .ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Lets a request in on a resource by algorithm 1, from when on its payer can pay.
+    fn let_in(&mut self, resource: usize, wanted: &Wanted<'_>, shape: Shape, now: Time) -> Option<Admitted> {
+        let rate = self.plan.resources.get(resource)?.resource.rate;
+        let request = wanted.request(shape, rate);
+        if wanted.window.duration() < request.duration {
+            return None;
+        }
+        // How busy it is without the newcomer, and from when on it can pay.
+        let load = self.load(resource, wanted.window);
+        let ready = self.affordable_from(resource, load, wanted.payer, &request, wanted.window)?;
+        let priced = |slot| Priced {
+            party: wanted.payer.party,
+            request: &request,
+            slot,
+            window: wanted.window,
+        };
+        let least = request.slot(wanted.window.end - request.duration);
+        let paying = Request {
+            ready,
+            revenue: revenue(self.price_under(load, resource, priced(least))),
+            ..request
+        };
+        let (placement, moved) = self.plan.resources.submit(resource, now, &paying)?;
+        Some(Admitted {
+            resource,
+            nodes: request.nodes,
+            slot: placement.slot,
+            moved,
+            transferred: Vec::new(),
+            price: self.price_under(load, resource, priced(placement.slot)),
+        })
+    }
+
+    /// Puts a request where it was found to fit.
+    fn put_at(
+        &mut self,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        shape: Shape,
+        slot: Interval,
+        now: Time,
+    ) -> Option<Admitted> {
+        let rate = self.plan.resources.get(resource)?.resource.rate;
+        let request = wanted.request(shape, rate);
+        let priced = Priced {
+            party: wanted.payer.party,
+            request: &request,
+            slot,
+            window: wanted.window,
+        };
+        let price = self.price(resource, priced);
+        let paying = Request {
+            revenue: revenue(price),
+            ..request
+        };
+        let put = self.plan.resources.put(resource, now, &paying, slot.start);
+        put.then(|| Admitted {
+            resource,
+            nodes: request.nodes,
+            slot,
+            moved: Vec::new(),
+            transferred: Vec::new(),
+            price,
+        })
+    }
+
+    /// Lets a request in where some of those who wait go to other resources, to places that are free there.
+    fn displace(
+        &mut self,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        shape: Shape,
+        now: Time,
+    ) -> Option<Admitted> {
+        let rate = self.plan.resources.get(resource)?.resource.rate;
+        let request = wanted.request(shape, rate);
+        let mut transferred: Vec<Transfer> = Vec::new();
+        for number in self.plan.resources.in_the_way(resource, now, &request) {
+            let Some(transfer) = self.send_elsewhere(resource, number, now) else {
+                continue;
+            };
+            transferred.push(transfer);
+            if let Some(mut admitted) = self.let_in(resource, wanted, shape, now) {
+                // Those who went before it was enough may not have had to.
+                transferred.retain(|of| !self.take_back(of, now));
+                admitted.transferred = transferred;
+                return Some(admitted);
+            }
+        }
+        for transfer in transferred.iter().rev() {
+            let back = self.take_back(transfer, now);
+            debug_assert!(back, "the place of {} is as it was", transfer.number);
+        }
+        None
+    }
+
+    /// Moves a waiting agreement to another resource where it fits as the plan stands.
+    fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
+        let agreement = self.plan.by_number(number)?;
+        if !agreement.is_waiting() || agreement.fixed {
+            return None;
+        }
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            // What starts at this very second could not be taken back.
+            window: Interval::new(agreement.ready.max(now + 1), agreement.deadline),
+            filters: &agreement.leeway.filters,
+            except: Some(from),
+        };
+        let (to, found) = self.plan.resources.best(&wish, self.settings.objective).ok()?;
+        let (request, start) = self.plan.resources.withdraw(from, number)?;
+        let there = Request {
+            duration: found.slot.duration(),
+            ..request
+        };
+        if self.plan.resources.put(to, now, &there, found.slot.start) {
+            return Some(Transfer {
+                number,
+                from,
+                request,
+                start,
+                to,
+                slot: found.slot,
+            });
+        }
+        self.plan.resources.put(from, now, &request, start);
+        None
+    }
+
+    /// Moves an agreement back to where it was, if there is room.
+    fn take_back(&mut self, of: &Transfer, now: Time) -> bool {
+        let back = self.plan.resources.put(of.from, now, &of.request, of.start);
+        if back {
+            self.plan.resources.withdraw(of.to, of.number);
+        }
+        back
+    }
+
+    /// Takes over who went to other resources; answers with the agreements as they are now.
+    pub(super) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
+        let mut moved = Vec::with_capacity(transfers.len());
+        for of in transfers {
+            let name = self.plan.resources.get(of.to).map(|of| of.resource.name.clone());
+            let Some((mut agreement, name)) = self.plan.by_number(of.number).cloned().zip(name) else {
+                continue;
+            };
+            let by = of.slot.start - agreement.placement.start;
+            let direction = if by < 0 { "earlier" } else { "later" };
+            let detail = format!("to {name}, {} seconds {direction}, {why}", by.abs());
+            agreement.resource = name;
+            agreement.placement = of.slot;
+            agreement.duration = of.slot.duration();
+            let event = self.event(EventKind::Moved, detail);
+            moved.push(self.update(agreement, vec![event]));
+        }
+        moved
+    }
+}
+
+/// The size that an agreement has, as other resources have to be asked for it.
+pub(super) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
+    let granted = |shape: &&Shape| shape.nodes == agreement.nodes;
+    match agreement.leeway.shapes.iter().find(granted) {
+        Some(shape) => (*shape, Scaling::ReferenceRate),
+        None => (
+            Shape {
+                nodes: agreement.nodes,
+                duration: agreement.duration,
+            },
+            Scaling::Contract,
+        ),
+    }
+}
+
+/// The reason that came nearer to a place.
+fn nearer(one: Reason, other: Reason) -> Reason {
+    let steps = |reason: &Reason| match reason {
+        Reason::ResourceNotOffered => 0,
+        Reason::SizeExceedsCapacity => 1,
+        Reason::WindowContradictory => 2,
+        Reason::WindowInThePast => 3,
+        _ => 4,
+    };
+    if steps(&one) >= steps(&other) { one } else { other }
+}
+
+#[cfg(test)]
+mod tests;

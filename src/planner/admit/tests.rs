@@ -1,0 +1,428 @@
+//! Many resources: who goes where, what is asked of nodes, and that whatever is decided nobody leaves his window, nothing is
+//! over capacity, and a refusal leaves everything as it was.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use scheduler::domain::Attribute;
+use scheduler::{Rate, Seconds};
+use uuid::Uuid;
+
+use super::super::decide::Remembered;
+use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Settings, Termination};
+use super::*;
+use crate::agreement::Measure;
+use crate::clock::MICROS_PER_SECOND;
+use crate::store::Change;
+
+const HORIZON: Seconds = 4_000;
+
+/// A plan to decide on, without a store, with everything that would have been stored.
+struct Domain {
+    settings: Settings,
+    plan: Plan,
+    known: BTreeMap<Uuid, Agreement>,
+    told: Vec<(Uuid, String)>,
+    now: i64,
+}
+
+impl Domain {
+    fn new(resources: Vec<Resource>) -> Self {
+        let settings = Settings::new(resources, HORIZON);
+        let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        Self {
+            settings,
+            plan,
+            known: BTreeMap::new(),
+            told: Vec::new(),
+            now: 0,
+        }
+    }
+
+    fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
+        let mut batch = Vec::new();
+        self.plan.resources.advance(Time(self.now));
+        let mut decider = Decider {
+            settings: &self.settings,
+            plan: &mut self.plan,
+            now: self.now * MICROS_PER_SECOND,
+            batch: &mut batch,
+            remembered: Remembered::new(),
+        };
+        let result = verb(&mut decider);
+        for change in batch {
+            let (Change::CreateAgreement {
+                agreement, events, ..
+            }
+            | Change::UpdateAgreement {
+                agreement, events, ..
+            }) = change
+            else {
+                continue;
+            };
+            let lines = events.into_iter().map(|event| (agreement.id, event.detail));
+            self.told.extend(lines);
+            if agreement.state.is_final() {
+                self.known.remove(&agreement.id);
+            } else {
+                self.known.insert(agreement.id, *agreement);
+            }
+        }
+        result
+    }
+
+    fn place(&mut self, proposal: Proposal) -> Result<Accepted, Refusal> {
+        self.decide(|decider| decider.place(proposal))
+            .map_err(|error| match error {
+                Error::Refused(refusal) => *refusal,
+                other => panic!("{other}"),
+            })
+    }
+
+    fn of(&self, id: Uuid) -> &Agreement {
+        &self.known[&id]
+    }
+
+    /// What must always hold.
+    fn check(&self) {
+        for (id, agreement) in &self.known {
+            assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
+            assert!(agreement.window().contains(agreement.placement), "{agreement:?}");
+            assert_eq!(agreement.duration, agreement.placement.duration());
+            let at = self.plan.resources.place(&agreement.resource).unwrap();
+            let of = self.plan.resources.get(at).unwrap();
+            for filter in &agreement.leeway.filters {
+                let requirement = filter.requirement(agreement.nodes);
+                assert!(requirement.holds(&of.resource.attributes), "{agreement:?}");
+            }
+        }
+        for resource in &self.settings.resources {
+            let at = self.plan.resources.place(&resource.name).unwrap();
+            let tree = self.plan.resources.get(at).unwrap().schedule.tree();
+            // What ended within this second has its nodes until the second is over.
+            for second in self.now + 2..self.now + 800 {
+                let using = |a: &&Agreement| {
+                    a.resource == resource.name && a.placement.contains(Interval::of(Time(second), 1))
+                };
+                let used: u32 = self.known.values().filter(using).map(|a| a.nodes).sum();
+                assert!(used <= resource.capacity, "{} at {second}", resource.name);
+                if second % 7 == 0 {
+                    let free = tree.min_free(Interval::of(Time(second), 1));
+                    assert_eq!(free, resource.capacity - used, "{} at {second}", resource.name);
+                }
+            }
+        }
+    }
+
+    /// The earliest completion that is free on any resource, by a look at each second of each.
+    fn earliest(&self, proposal: &Proposal) -> Option<Time> {
+        let window = Interval::new(
+            proposal.ready.unwrap().max(Time(self.now)),
+            proposal.deadline.unwrap(),
+        );
+        let mut earliest = None;
+        for resource in &self.settings.resources {
+            let at = self.plan.resources.place(&resource.name)?;
+            let schedule = &self.plan.resources.get(at)?.schedule;
+            let (tree, now) = (schedule.tree(), schedule.now());
+            for shape in &proposal.shapes {
+                let shape = proposal.scaling.shape(*shape, resource.rate);
+                let holds = |filter: &Filter| filter.requirement(shape.nodes).holds(&resource.attributes);
+                if shape.nodes > resource.capacity || !proposal.filters.iter().all(holds) {
+                    continue;
+                }
+                let free =
+                    |start: i64| tree.min_free(Interval::of(Time(start), shape.duration)) >= shape.nodes;
+                let last = window.end - shape.duration;
+                let start = (window.start.max(now).seconds()..=last.seconds()).find(|start| free(*start));
+                let end = start.map(|start| Time(start) + shape.duration);
+                earliest = [earliest, end].into_iter().flatten().min();
+            }
+        }
+        earliest
+    }
+}
+
+fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
+    Proposal {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        name: None,
+        template: "t".into(),
+        shapes: vec![Shape { nodes, duration }],
+        scaling: Scaling::Contract,
+        filters: Vec::new(),
+        ready: Some(Time(window.0)),
+        deadline: Some(Time(window.1)),
+        job: None,
+        guarantees: Vec::new(),
+        budget: None,
+        document: String::new(),
+        idempotency: None,
+    }
+}
+
+fn rated(name: &str, capacity: u32, millionths: u32) -> Resource {
+    Resource {
+        rate: Rate::from_millionths(millionths).unwrap(),
+        ..Resource::new(name, "local", capacity)
+    }
+}
+
+fn arm(name: &str) -> Resource {
+    let mut resource = Resource::new(name, "local", 4);
+    let arm = Attribute::Word("arm".into());
+    resource.attributes.insert("cpu_architecture".into(), arm);
+    resource
+        .attributes
+        .insert("memory_bytes".into(), Attribute::Number(100));
+    resource
+}
+
+fn on_arm() -> Filter {
+    Filter::Word {
+        attribute: "cpu_architecture".into(),
+        is: "arm".into(),
+    }
+}
+
+fn memory(measure: Measure, least: i64) -> Filter {
+    Filter::Number {
+        attribute: "memory_bytes".into(),
+        measure,
+        within: vec![(least, i64::MAX)],
+    }
+}
+
+#[test]
+fn a_resource_is_chosen_by_what_is_asked_of_its_nodes() {
+    let mut domain = Domain::new(vec![Resource::new("plain", "local", 8), arm("arm")]);
+    let with = |filters: Vec<Filter>| Proposal {
+        filters,
+        ..proposal(2, 10, (0, 100))
+    };
+    let plain = domain.place(with(Vec::new())).unwrap();
+    assert_eq!(plain.agreement.resource, "plain", "a tie goes to the first");
+    for filter in [on_arm(), memory(Measure::Node, 100), memory(Measure::Total, 200)] {
+        let placed = domain.place(with(vec![filter])).unwrap();
+        assert_eq!(placed.agreement.resource, "arm");
+    }
+    for filter in [memory(Measure::Node, 101), memory(Measure::Total, 201)] {
+        let refusal = domain.place(with(vec![filter])).unwrap_err();
+        assert_eq!(refusal.reason, Reason::ResourceNotOffered, "{refusal:?}");
+        assert!(refusal.binding.contains("memory_bytes"), "{refusal}");
+    }
+    let sparc = Filter::Word {
+        attribute: "cpu_architecture".into(),
+        is: "sparc".into(),
+    };
+    let refusal = domain.place(with(vec![sparc])).unwrap_err();
+    assert!(refusal.binding.ends_with("nodes have arm"), "{refusal}");
+    let large = Proposal {
+        filters: vec![on_arm()],
+        ..proposal(5, 10, (0, 100))
+    };
+    assert_eq!(
+        domain.place(large).unwrap_err().reason,
+        Reason::SizeExceedsCapacity
+    );
+    domain.check();
+}
+
+#[test]
+fn work_takes_as_long_as_the_rate_says_and_a_contract_as_long_as_it_says() {
+    let mut domain = Domain::new(vec![rated("slow", 4, 500_000), rated("fast", 4, 2_000_000)]);
+    let work = Proposal {
+        scaling: Scaling::ReferenceRate,
+        ..proposal(4, 60, (0, 1_000))
+    };
+    let fast = domain.place(work.clone()).unwrap().agreement;
+    assert_eq!((fast.resource.as_str(), fast.duration), ("fast", 30));
+    let slow = Proposal {
+        id: Uuid::now_v7(),
+        deadline: Some(Time(120)),
+        ready: Some(Time(0)),
+        ..work
+    };
+    let second = domain
+        .place(Proposal {
+            id: Uuid::now_v7(),
+            ..slow.clone()
+        })
+        .unwrap()
+        .agreement;
+    assert_eq!(
+        (second.resource.as_str(), second.placement.end),
+        ("fast", Time(60))
+    );
+    let third = Proposal {
+        id: Uuid::now_v7(),
+        ..slow.clone()
+    };
+    let third = domain.place(third).unwrap().agreement;
+    assert_eq!((third.resource.as_str(), third.placement.end), ("fast", Time(90)));
+    // Either would complete at 120 now, and the slow one is configured first.
+    let last = domain.place(slow).unwrap().agreement;
+    assert_eq!((last.resource.as_str(), last.duration), ("slow", 120));
+    let contract = domain.place(proposal(4, 60, (0, 1_000))).unwrap().agreement;
+    assert_eq!((contract.duration, contract.placement.duration()), (60, 60));
+    domain.check();
+}
+
+#[test]
+fn one_that_waits_goes_to_another_resource_before_a_newcomer_is_refused_and_its_timeline_says_so() {
+    let mut domain = Domain::new(vec![arm("arm"), Resource::new("other", "local", 4)]);
+    // Neither may move in time.
+    let waiting = domain.place(proposal(4, 50, (100, 150))).unwrap().agreement;
+    assert_eq!(waiting.resource, "arm");
+    let picky = Proposal {
+        filters: vec![on_arm()],
+        ..proposal(4, 50, (100, 150))
+    };
+    let accepted = domain.place(picky).unwrap();
+    assert_eq!(accepted.agreement.resource, "arm");
+    let moved = &accepted.moved[0];
+    assert_eq!((moved.id, moved.resource.as_str()), (waiting.id, "other"));
+    assert_eq!(
+        (domain.of(waiting.id).resource.as_str(), moved.placement),
+        ("other", waiting.placement)
+    );
+    let line = "to other, 0 seconds later, to let another agreement in";
+    assert!(
+        domain.told.contains(&(waiting.id, line.to_owned())),
+        "{:?}",
+        domain.told
+    );
+    domain.check();
+    // Now both are full.
+    let third = Proposal {
+        filters: vec![on_arm()],
+        ..proposal(1, 50, (100, 150))
+    };
+    let before = domain.known.clone();
+    assert_eq!(
+        domain.place(third).unwrap_err().reason,
+        Reason::NoCapacityInWindow
+    );
+    assert_eq!(domain.known, before);
+    domain.check();
+}
+
+#[test]
+fn the_cheapest_and_the_latest_can_be_preferred_to_the_earliest() {
+    use crate::agreement::Currency;
+    let mut domain = Domain::new(vec![rated("fast", 4, 2_000_000), rated("slow", 4, 1_000_000)]);
+    let mut pricing = super::super::Pricing::flat(3_600_000, Currency::parse("EUR").unwrap());
+    pricing.resources.insert("slow".into(), 360_000);
+    domain.settings.pricing = Some(pricing);
+    let work = || Proposal {
+        id: Uuid::now_v7(),
+        scaling: Scaling::ReferenceRate,
+        ..proposal(1, 60, (0, 1_000))
+    };
+    for (objective, resource, start) in [
+        (Objective::EarliestCompletion, "fast", 0),
+        (Objective::Cheapest, "slow", 0),
+        (Objective::LatestStart, "fast", 970),
+    ] {
+        domain.settings.objective = objective;
+        domain.plan = Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        let placed = domain.place(work()).unwrap().agreement;
+        assert_eq!(
+            (placed.resource.as_str(), placed.placement.start),
+            (resource, Time(start)),
+            "{objective:?}"
+        );
+        domain.known.clear();
+    }
+}
+
+/// What may happen to a domain.
+#[derive(Debug, Clone)]
+enum Verb {
+    Place {
+        shapes: Vec<Shape>,
+        scaled: bool,
+        picky: bool,
+        window: (i64, i64),
+    },
+    Terminate(usize),
+    Improve,
+    Pass(i64),
+}
+
+fn shapes() -> impl Strategy<Value = Vec<Shape>> {
+    proptest::collection::btree_map(1..5_u32, 5..60_i64, 1..4).prop_map(|sizes| {
+        let shape = |(nodes, duration)| Shape { nodes, duration };
+        sizes.into_iter().rev().map(shape).collect()
+    })
+}
+
+fn verbs() -> impl Strategy<Value = Vec<Verb>> {
+    let place = (shapes(), any::<bool>(), any::<bool>(), 0..300_i64, 0..200_i64);
+    let place = place.prop_map(|(shapes, scaled, picky, start, room)| Verb::Place {
+        window: (start, start + 2 * shapes[0].duration + room),
+        shapes,
+        scaled,
+        picky,
+    });
+    let verb = prop_oneof![
+        8 => place,
+        2 => any::<usize>().prop_map(Verb::Terminate),
+        1 => Just(Verb::Improve),
+        2 => (0..60_i64).prop_map(Verb::Pass),
+    ];
+    proptest::collection::vec(verb, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 120,
+        rng_seed: RngSeed::Fixed(42),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn nobody_leaves_his_window_nothing_is_over_capacity_and_a_refusal_changes_nothing(verbs in verbs()) {
+        let fast = rated("fast", 3, 1_500_000);
+        let mut domain = Domain::new(vec![rated("slow", 4, 700_000), arm("arm"), fast]);
+        for verb in verbs {
+            match verb {
+                Verb::Place { shapes, scaled, picky, window } => {
+                    let mut asked = proposal(1, 1, (domain.now + window.0, domain.now + window.1));
+                    asked.shapes = shapes;
+                    asked.scaling = if scaled { Scaling::ReferenceRate } else { Scaling::Contract };
+                    asked.filters = if picky { vec![memory(Measure::Total, 100)] } else { Vec::new() };
+                    let earliest = domain.earliest(&asked);
+                    let before = domain.known.clone();
+                    match domain.place(asked) {
+                        // In order it may even go before others that then make room. What ended within this second
+                        // makes it a second later.
+                        Ok(accepted) => if let Some(earliest) = earliest {
+                            prop_assert!(accepted.agreement.placement.end <= earliest + 1);
+                        },
+                        Err(refusal) => {
+                            prop_assert_eq!(earliest, None, "{}", refusal);
+                            prop_assert_eq!(&domain.known, &before);
+                        }
+                    }
+                }
+                Verb::Terminate(nth) => {
+                    let ids: Vec<Uuid> = domain.known.keys().copied().collect();
+                    if let Some(id) = ids.get(nth % ids.len().max(1)) {
+                        let ended = domain.decide(|decider| decider.terminate(Termination::of(*id, None)));
+                        prop_assert!(ended.is_ok());
+                    }
+                }
+                Verb::Improve => domain.decide(|decider| decider.improve(1_000)),
+                Verb::Pass(seconds) => {
+                    domain.now += seconds;
+                    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+                }
+            }
+            domain.check();
+        }
+    }
+}

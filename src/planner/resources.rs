@@ -1,0 +1,339 @@
+//! The resources of the domain with their plans, and which of them takes what.
+//!
+//! All changes of a plan go through here, because the domain's index has to hear of each of them: it is what makes that
+//! few of ten thousand resources are looked at for a decision.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
+
+use super::{Resource, Scaling, Settings};
+use crate::agreement::{Filter, Shape};
+
+/// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
+const IN_THE_WAY_MAX: usize = 16;
+
+/// One resource's share of the plan.
+pub(super) struct ResourcePlan {
+    pub(super) resource: Resource,
+    pub(super) schedule: Schedule,
+    /// Until when each node is bound, by its number.
+    bound_until: BTreeMap<u32, Time>,
+}
+
+impl Planned for ResourcePlan {
+    fn plan(&self) -> &SlotTree {
+        self.schedule.tree()
+    }
+}
+
+/// Something to be placed on one of the resources.
+pub(super) struct Wish<'a> {
+    pub(super) shape: Shape,
+    pub(super) scaling: Scaling,
+    pub(super) window: Interval,
+    pub(super) filters: &'a [Filter],
+    /// The resource that is out of the question.
+    pub(super) except: Option<usize>,
+}
+
+impl Wish<'_> {
+    fn task(&self) -> Task {
+        Task {
+            nodes: self.shape.nodes,
+            work: self.shape.duration,
+            window: self.window,
+            requires: self
+                .filters
+                .iter()
+                .map(|filter| filter.requirement(self.shape.nodes))
+                .collect(),
+            except: self.except.into_iter().map(id).collect(),
+        }
+    }
+}
+
+/// The resources with their plans, each known by its place in the configuration.
+pub(super) struct Resources {
+    domain: Domain<ResourcePlan>,
+    places: HashMap<String, usize>,
+    /// Those whose plan has changed since they were last improved.
+    changed: BTreeSet<usize>,
+    /// The largest and the fastest there are.
+    capacity_max: u32,
+    rate_max: Rate,
+}
+
+/// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
+fn id(index: usize) -> u64 {
+    index as u64
+}
+
+/// The place in the configuration of the resource that the domain knows by that name.
+fn index(id: u64) -> usize {
+    // It was a place in a list before.
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
+/// A resource and its plan before it is part of a domain.
+pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan {
+    ResourcePlan {
+        resource: resource.clone(),
+        schedule: Schedule::new(resource.capacity, settings.order),
+        bound_until: BTreeMap::new(),
+    }
+}
+
+impl Resources {
+    /// The resources with the plans that they have, in order of the configuration, for decisions from `now` on.
+    pub(super) fn new(plans: Vec<ResourcePlan>, settings: &Settings, now: Time) -> Self {
+        let pricing = settings.pricing.as_ref();
+        let places = plans
+            .iter()
+            .enumerate()
+            .map(|(index, of)| (of.resource.name.clone(), index))
+            .collect();
+        let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
+        let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
+        let known = plans.into_iter().enumerate().map(|(index, of)| {
+            let price = pricing.map_or(0, |pricing| pricing.node_hour(&of.resource.name));
+            let known = scheduler::domain::Resource {
+                id: id(index),
+                rate: of.resource.rate,
+                price,
+                attributes: of.resource.attributes.clone(),
+            };
+            (known, of)
+        });
+        Self {
+            domain: Domain::new(Interval::new(now, now + settings.horizon), known.collect()),
+            places,
+            changed: BTreeSet::new(),
+            capacity_max,
+            rate_max,
+        }
+    }
+
+    /// The resource at a place of the configuration.
+    pub(super) fn get(&self, at: usize) -> Option<&ResourcePlan> {
+        self.domain.get(id(at)).map(|(_, plan)| plan)
+    }
+
+    /// The place of the resource with this name.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
+    /// Lets time pass for the choice among resources; each plan follows when it is asked.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.domain.advance(now);
+    }
+
+    /// The best placement as the plans stand; ties go to the first configured.
+    pub(super) fn best(&self, wish: &Wish<'_>, objective: Objective) -> Result<(usize, Candidate), Reason> {
+        let task = wish.task();
+        let found = match wish.scaling {
+            Scaling::Contract => self.domain.decide_contract(&task, objective),
+            Scaling::ReferenceRate => self.domain.decide(&task, objective),
+        };
+        found.map(|candidate| (index(candidate.resource), candidate))
+    }
+
+    /// The largest and the fastest resource of those that meet all filters; `None` where none does.
+    pub(super) fn extent(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
+        if filters.is_empty() {
+            return Some((self.capacity_max, self.rate_max));
+        }
+        // A total is shared by as many nodes as are granted: whether they suffice shows when a size is tried.
+        let each: Vec<Filter> = filters.iter().filter(|of| !of.is_total()).cloned().collect();
+        let task = Task {
+            nodes: 1,
+            work: 1,
+            window: Interval::new(Time::MIN, Time::MAX),
+            requires: each.iter().map(|filter| filter.requirement(1)).collect(),
+            except: Vec::new(),
+        };
+        let able = self.domain.able(&task).into_iter();
+        let able = able.filter_map(|id| self.domain.get(id));
+        able.fold(None, |extent: Option<(u32, Rate)>, (_, of)| {
+            let (capacity, rate) = extent.unwrap_or((0, of.resource.rate));
+            Some((capacity.max(of.resource.capacity), rate.max(of.resource.rate)))
+        })
+    }
+
+    /// At most `most` of those that could ever take a wish, those with most free in its window first.
+    pub(super) fn hopeful(&self, wish: &Wish<'_>, most: usize) -> Vec<usize> {
+        let free = |id: u64| {
+            let (_, of) = self.domain.get(id)?;
+            let tree = of.schedule.tree();
+            let whole =
+                u128::from(tree.capacity()) * u128::from(wish.window.duration().max(0).unsigned_abs());
+            Some(whole.saturating_sub(tree.busy_area(wish.window).into()))
+        };
+        let mut able: Vec<_> = self.domain.able(&wish.task());
+        if able.len() > 1 {
+            able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
+        }
+        able.into_iter().take(most).map(index).collect()
+    }
+
+    /// Changes a plan; `change` answers with what it found and the intervals in which the number of free nodes may now be
+    /// another.
+    pub(super) fn change<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        self.changed.insert(at);
+        self.domain.change(id(at), |of| change(&mut of.schedule))
+    }
+
+    /// Lets a request in by algorithm 1.
+    pub(super) fn submit(
+        &mut self,
+        at: usize,
+        now: Time,
+        request: &Request,
+    ) -> Option<(Placement, Vec<Move>)> {
+        self.change(at, |schedule| match schedule.submit(now, request) {
+            Decision::Accepted { placement, moved } => {
+                let mut touched = slots(schedule, &moved);
+                touched.push(placement.slot);
+                (Some((placement, moved)), touched)
+            }
+            Decision::Refused { .. } => (None, Vec::new()),
+        })?
+    }
+
+    /// Puts a request where it is told to go; whether there was room.
+    pub(super) fn put(&mut self, at: usize, now: Time, request: &Request, start: Time) -> bool {
+        let put = |schedule: &mut Schedule| {
+            schedule.advance(now);
+            match schedule.restore(request, start) {
+                Ok(()) => (true, vec![request.slot(start)]),
+                Err(_) => (false, Vec::new()),
+            }
+        };
+        self.change(at, put).unwrap_or(false)
+    }
+
+    /// Takes a waiting request out, with all others left where they are.
+    pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
+        self.change(at, |schedule| match schedule.withdraw(number) {
+            Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
+            None => (None, Vec::new()),
+        })?
+    }
+
+    /// Frees what is left of a request; those who use that move up.
+    pub(super) fn end(&mut self, at: usize, now: Time, number: u64) -> Vec<Move> {
+        let end = |schedule: &mut Schedule| {
+            let freed = schedule.placement(number).map(|placement| placement.slot);
+            let moves = schedule.end(now, number).unwrap_or_default();
+            let mut touched = slots(schedule, &moves);
+            touched.extend(freed);
+            (moves, touched)
+        };
+        self.change(at, end).unwrap_or_default()
+    }
+
+    /// Fixes a waiting request where it lies.
+    pub(super) fn fix(&mut self, at: usize, number: u64) {
+        self.change(at, |schedule| (schedule.fix(number), Vec::new()));
+    }
+
+    /// Moves what waits to where it can start earlier, on every resource that has changed; left out where more than
+    /// `waiting_max` wait.
+    pub(super) fn improve(&mut self, now: Time, waiting_max: usize) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for at in std::mem::take(&mut self.changed) {
+            let improved = self.change(at, |schedule| {
+                let moves = if schedule.waiting().count() <= waiting_max {
+                    schedule.improve(now)
+                } else {
+                    Vec::new()
+                };
+                let touched = slots(schedule, &moves);
+                (moves, touched)
+            });
+            moves.extend(improved.unwrap_or_default());
+        }
+        self.changed.clear();
+        moves
+    }
+
+    /// Who of those that wait on a resource stands in the way of a newcomer: first those whose place it would take in order,
+    /// then those who lie in its window, by start.
+    pub(super) fn in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
+        let found = self.change(at, |schedule| {
+            let mut numbers = schedule.displaced(now, request);
+            let window = request.window_at(now);
+            for other in schedule.waiting() {
+                if numbers.len() >= IN_THE_WAY_MAX {
+                    break;
+                }
+                let lies = schedule.placement(other.id);
+                if lies.is_some_and(|lies| lies.slot.meets(window)) && !numbers.contains(&other.id) {
+                    numbers.push(other.id);
+                }
+            }
+            numbers.truncate(IN_THE_WAY_MAX);
+            (numbers, Vec::new())
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Changes the bindings of a resource's nodes.
+    pub(super) fn bindings<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> R,
+    ) -> Option<R> {
+        self.domain.change(id(at), |of| (change(of), Vec::new()))
+    }
+
+    /// The value of an attribute of any resource that has it, to say what there is.
+    pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
+        let values = self
+            .domain
+            .iter()
+            .filter_map(|(of, _)| of.attributes.get(attribute));
+        values.cloned().collect()
+    }
+}
+
+/// The slots that moves have left and taken.
+fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
+    let slots = |of: &Move| {
+        let duration = schedule.placement(of.id)?.slot.duration();
+        Some([Interval::of(of.from, duration), Interval::of(of.to, duration)])
+    };
+    moves.iter().filter_map(slots).flatten().collect()
+}
+
+impl ResourcePlan {
+    /// The lowest-numbered nodes that are free from `now` on, as many as asked for.
+    pub(super) fn free_nodes(&self, nodes: u32, now: Time) -> Vec<u32> {
+        (0..self.resource.capacity)
+            .filter(|node| self.bound_until.get(node).is_none_or(|until| *until <= now))
+            .take(nodes as usize)
+            .collect()
+    }
+
+    /// Binds nodes until an instant.
+    pub(super) fn bind(&mut self, nodes: &[u32], until: Time) {
+        for node in nodes {
+            let bound = self.bound_until.entry(*node).or_insert(until);
+            *bound = (*bound).max(until);
+        }
+    }
+
+    /// Ends the binding of nodes at an instant.
+    pub(super) fn unbind(&mut self, nodes: &[u32], at: Time) {
+        for node in nodes {
+            self.bound_until.insert(*node, at);
+        }
+    }
+}
