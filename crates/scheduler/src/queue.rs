@@ -56,7 +56,8 @@ impl Order {
             Self::Bjf => -request.area().cast_signed(),
             Self::Lff => i128::from(request.slack(now)),
             Self::Edf => i128::from(request.deadline.0),
-            Self::Mdf => i128::from(request.deadline - now - request.duration),
+            // The same `now` would be taken from all.
+            Self::Mdf => i128::from((request.deadline - request.duration).0),
             // In units of 2⁻⁶³: below 2¹²⁷.
             Self::Brf => -((u128::from(request.revenue) << 63) / request.area().max(1)).cast_signed(),
         };
@@ -80,7 +81,7 @@ impl Order {
 }
 
 /// Well-mixed bits of a number (the finisher of splitmix64).
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -31,7 +31,7 @@ impl Schedule {
             .filter(|p| p.slot.end > self.now && tree.reserve(p.slot, p.nodes).is_err())
             .copied()
             .collect();
-        let mut queue: Vec<_> = self.handles().map(|(h, w)| (self.key(&w), h, w)).collect();
+        let mut queue: Vec<_> = self.handles().map(|(h, w)| (w.key, h, w)).collect();
         queue.sort_unstable_by_key(|(key, ..)| *key);
         let mut starts = Vec::with_capacity(queue.len());
         for (_, h, waiting) in queue {
@@ -56,25 +56,16 @@ impl Schedule {
         }
         let grown = capacity > self.tree.capacity();
         self.tree = tree;
+        self.memory.clear();
         let mut moved = Vec::new();
         for (h, to) in starts {
-            let Some(waiting) = &mut self.waiting[h as usize] else {
-                continue;
-            };
-            if waiting.start != to {
-                moved.push(Move {
-                    id: waiting.request.id,
-                    from: waiting.start,
-                    to,
-                });
-                self.by_start.remove(&(waiting.start, h));
-                self.by_start.insert((to, h));
-                waiting.start = to;
+            if self.waiting[h as usize].is_some_and(|waiting| waiting.start != to) {
+                moved.extend(self.shift(h, to));
             }
         }
         moved.sort_unstable();
         if stands && grown {
-            self.loose = self.by_start.iter().map(|(_, h)| *h).collect();
+            self.loose = self.handles().map(|(h, waiting)| (waiting.key, h)).collect();
             let room = Interval::of(self.now, 1);
             return Ok(self.move_up(room));
         }
@@ -89,13 +80,9 @@ impl Schedule {
     /// moved to a later start; where placing all of them from nothing would do that, each is moved up by itself.
     pub fn improve(&mut self, now: Time) -> Vec<Move> {
         self.advance(now);
-        match self.attempt(None, Key::FIRST, None) {
+        match self.attempt_alone(None) {
             Ok(trial) if !self.delays(&trial) => self.apply(trial, Key::FIRST),
-            Ok(trial) => {
-                self.take_back(trial);
-                self.move_up_one_by_one()
-            }
-            Err(_) => self.move_up_one_by_one(),
+            _ => self.move_up_one_by_one(),
         }
     }
 

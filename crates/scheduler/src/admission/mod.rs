@@ -7,20 +7,25 @@
 //!
 //! Placing thousands of requests again for each newcomer is what makes the algorithm slow, and almost all of them come
 //! to lie where they were. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given
-//! those before it, and `trial` lifts only the ones that a change can reach. The decisions are those of the plain
-//! algorithm, which the tests keep as the oracle.
+//! those before it, and `trial` places only the ones that a change can reach; what it finds out about those that every
+//! attempt has to try again, far from the newcomer, is kept in `memory`. The decisions are those of the plain algorithm,
+//! which the tests keep as the oracle.
 
 mod capacity;
+mod memory;
 mod transfer;
 mod trial;
+mod waiting;
 
 use crate::queue::{Key, Order};
 use crate::refusal::Reason;
 use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
+use memory::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use trial::{Obstacle, Trial};
+use waiting::Waiting;
 
 /// A part of a whole, for instance of a wait: `numerator` / `denominator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,19 +84,6 @@ pub enum Decision {
     },
 }
 
-/// A waiting request and its start.
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    request: Request,
-    start: Time,
-}
-
-impl Waiting {
-    fn slot(&self) -> Interval {
-        self.request.slot(self.start)
-    }
-}
-
 /// A newcomer has a place.
 #[derive(Debug)]
 struct Admitted {
@@ -148,7 +140,9 @@ pub struct Schedule {
     /// The waiting requests by start.
     by_start: BTreeSet<(Time, u32)>,
     /// Waiting requests that may not lie at their first fit given those before them in order.
-    loose: BTreeSet<u32>,
+    loose: BTreeSet<(Key, u32)>,
+    /// What attempts found out about them.
+    memory: Memory,
     /// By completion time and id.
     running: BTreeMap<(Time, u64), Placement>,
     /// No waiting request is longer.
@@ -173,6 +167,7 @@ impl Schedule {
             by_id: BTreeMap::new(),
             by_start: BTreeSet::new(),
             loose: BTreeSet::new(),
+            memory: Memory::default(),
             running: BTreeMap::new(),
             duration_max: 0,
             slack_max: 0,
@@ -223,13 +218,11 @@ impl Schedule {
             return Ok(());
         }
         if start > self.now {
-            let h = self.keep(Waiting {
-                request: *request,
-                start,
-            });
+            let h = self.keep(request, start);
             // Which requests it was placed after is not known any more.
-            self.loose.insert(h);
+            self.loosen(h);
         } else {
+            self.memory.clear();
             let placement = Placement {
                 id: request.id,
                 slot,
@@ -257,6 +250,7 @@ impl Schedule {
                 let rest = Interval::new(self.now, end);
                 if !rest.is_empty() {
                     self.free(rest, placement.nodes);
+                    self.forget_around(rest, rest);
                 }
                 rest
             }
@@ -269,11 +263,7 @@ impl Schedule {
         let Some(Place::Waiting(h)) = self.by_id.get(&id).copied() else {
             return false;
         };
-        if let Some(waiting) = &mut self.waiting[h as usize] {
-            waiting.request = waiting.request.fixed_to(waiting.start);
-            // With one possible start it lies at its first fit.
-            self.loose.remove(&h);
-        }
+        self.fix_to_slot(h);
         true
     }
 
@@ -356,13 +346,7 @@ impl Schedule {
             (self.duration_max, self.slack_max) = (0, 0);
         }
         if self.order.changes_with_time() {
-            // Who may have risen since it was placed was placed after some that it now precedes.
-            for (h, waiting) in (0_u32..).zip(&self.waiting) {
-                let risen = |w: &Waiting| !w.request.is_rigid() && self.order.may_have_risen(&w.request, now);
-                if waiting.as_ref().is_some_and(risen) {
-                    self.loose.insert(h);
-                }
-            }
+            self.queue_anew();
         }
     }
 
@@ -370,15 +354,13 @@ impl Schedule {
     pub(crate) fn begin(&mut self, now: Time) {
         self.advance(now);
         let Some(fraction) = self.fixing else { return };
-        for h in 0..self.waiting.len() {
-            let Some(Waiting { request, start }) = &mut self.waiting[h] else {
+        for h in (0_u32..).take(self.waiting.len()) {
+            let Some(Waiting { request, start, .. }) = self.waiting[h as usize] else {
                 continue;
             };
-            let (age, wait) = (self.now - request.submitted, *start - request.submitted);
+            let (age, wait) = (self.now - request.submitted, start - request.submitted);
             if fraction.reached(age, wait) && !request.is_rigid() {
-                *request = request.fixed_to(*start);
-                // The slab is indexed by u32 throughout.
-                self.loose.remove(&u32::try_from(h).unwrap_or(u32::MAX));
+                self.fix_to_slot(h);
             }
         }
     }
@@ -387,7 +369,7 @@ impl Schedule {
     pub(crate) fn fixed_slots(&self, behind: Key, window: Interval) -> Vec<Interval> {
         let waiting = self
             .handles()
-            .filter(|(_, w)| self.key(w) <= behind)
+            .filter(|(_, w)| w.key <= behind)
             .map(|(_, w)| w.slot());
         let slots = self.running.values().map(|p| p.slot).chain(waiting);
         slots.filter(|slot| slot.meets(window)).collect()
@@ -395,17 +377,19 @@ impl Schedule {
 
     /// Whether `request` would be let in, and if not, the key behind which it was tried last. Changes nothing.
     pub(crate) fn would_admit(&mut self, request: &Request) -> Result<(), Key> {
-        let admitted = self.admit(request)?;
-        self.take_back(admitted.trial);
-        Ok(())
+        self.admit(request).map(|_| ())
     }
 
     /// Algorithm 1: the change that lets `request` in, or, where it has no place, the key behind which it was tried last.
     fn admit(&mut self, request: &Request) -> Result<Admitted, Key> {
+        self.remembering(|schedule, memory| schedule.admit_with(request, memory))
+    }
+
+    fn admit_with(&self, request: &Request, memory: &mut Memory) -> Result<Admitted, Key> {
         let mut behind = self.order.key(request, self.now);
         let mut first_fit = None;
         loop {
-            match self.attempt(Some(request), behind, None) {
+            match self.attempt(Some(request), behind, None, memory) {
                 Ok(trial) => {
                     let at_first_fit = first_fit.is_none_or(|start| start == trial.start);
                     return Ok(Admitted {
@@ -424,16 +408,27 @@ impl Schedule {
         }
     }
 
+    /// Everything that waits placed again, in order, from nothing; `freed` is what it may not know of yet.
+    fn attempt_alone(&mut self, freed: Option<Interval>) -> Result<Trial, Obstacle> {
+        self.remembering(|schedule, memory| schedule.attempt(None, Key::FIRST, freed, memory))
+    }
+
+    /// Looks at the plan as it stands with what is remembered at hand.
+    fn remembering<T>(&mut self, look: impl FnOnce(&Self, &mut Memory) -> T) -> T {
+        let mut memory = std::mem::take(&mut self.memory);
+        let found = look(self, &mut memory);
+        self.memory = memory;
+        found
+    }
+
     /// Makes a trial the plan: the start of `request`, and who moved.
     fn commit(&mut self, admitted: Admitted, request: &Request) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(admitted.trial, admitted.behind);
-        let h = self.keep(Waiting {
-            request: *request,
-            start,
-        });
+        self.occupy(request.slot(start), request.nodes);
+        let h = self.keep(request, start);
         if !admitted.at_first_fit {
-            self.loose.insert(h);
+            self.loosen(h);
         }
         (start, moved)
     }
@@ -441,24 +436,18 @@ impl Schedule {
     /// Takes over the moves of a trial in which everything behind a key was placed again.
     fn apply(&mut self, trial: Trial, behind: Key) -> Vec<Move> {
         let mut moved = Vec::with_capacity(trial.moved.len());
-        for (h, to) in trial.moved {
-            if let Some(waiting) = &mut self.waiting[h as usize] {
-                moved.push(Move {
-                    id: waiting.request.id,
-                    from: waiting.start,
-                    to,
-                });
-                self.by_start.remove(&(waiting.start, h));
-                self.by_start.insert((to, h));
-                waiting.start = to;
+        for (h, _) in &trial.moved {
+            if let Some(Waiting { request, start, .. }) = self.waiting[*h as usize] {
+                self.free(request.slot(start), request.nodes);
             }
         }
-        let (order, now, waiting) = (self.order, self.now, &self.waiting);
-        self.loose.retain(|h| {
-            waiting[*h as usize]
-                .as_ref()
-                .is_some_and(|w| order.key(&w.request, now) <= behind)
-        });
+        for (h, to) in trial.moved {
+            moved.extend(self.shift(h, to));
+            if let Some(Waiting { request, start, .. }) = self.waiting[h as usize] {
+                self.occupy(request.slot(start), request.nodes);
+            }
+        }
+        self.loose.split_off(&(behind, u32::MAX));
         moved.sort_unstable();
         moved
     }
@@ -468,18 +457,18 @@ impl Schedule {
         if freed.is_empty() {
             return Vec::new();
         }
-        match self.attempt(None, Key::FIRST, Some(freed)) {
+        match self.attempt_alone(Some(freed)) {
             Ok(trial) => self.apply(trial, Key::FIRST),
             Err(_) => self.move_up_one_by_one(),
         }
     }
 
     fn move_up_one_by_one(&mut self) -> Vec<Move> {
-        let mut queue: Vec<(Key, u32)> = self.handles().map(|(h, w)| (self.key(&w), h)).collect();
+        let mut queue: Vec<(Key, u32)> = self.handles().map(|(h, w)| (w.key, h)).collect();
         queue.sort_unstable();
         let mut moved = Vec::new();
         for (_, h) in queue {
-            let Some(Waiting { request, start }) = self.waiting[h as usize] else {
+            let Some(Waiting { request, start, .. }) = self.waiting[h as usize] else {
                 continue;
             };
             self.free(request.slot(start), request.nodes);
@@ -490,52 +479,12 @@ impl Schedule {
                 .unwrap_or(start);
             self.occupy(request.slot(to), request.nodes);
             if to != start {
-                moved.push(Move {
-                    id: request.id,
-                    from: start,
-                    to,
-                });
-                self.by_start.remove(&(start, h));
-                self.by_start.insert((to, h));
-                self.waiting[h as usize] = Some(Waiting { request, start: to });
+                moved.extend(self.shift(h, to));
             }
-            self.loose.insert(h);
+            self.loosen(h);
         }
         moved.sort_unstable();
         moved
-    }
-
-    fn key(&self, waiting: &Waiting) -> Key {
-        self.order.key(&waiting.request, self.now)
-    }
-
-    fn handles(&self) -> impl Iterator<Item = (u32, Waiting)> + '_ {
-        self.by_start
-            .iter()
-            .filter_map(|(_, h)| Some((*h, self.waiting[*h as usize]?)))
-    }
-
-    fn keep(&mut self, waiting: Waiting) -> u32 {
-        let request = &waiting.request;
-        self.duration_max = self.duration_max.max(request.duration);
-        self.slack_max = self.slack_max.max(request.window().duration() - request.duration);
-        let h = self.vacant.pop().unwrap_or_else(|| {
-            self.waiting.push(None);
-            // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
-            u32::try_from(self.waiting.len() - 1).expect("fewer than 2³² requests wait")
-        });
-        self.waiting[h as usize] = Some(waiting);
-        self.by_id.insert(request.id, Place::Waiting(h));
-        self.by_start.insert((waiting.start, h));
-        h
-    }
-
-    fn take(&mut self, h: u32) -> Option<Waiting> {
-        let waiting = self.waiting[h as usize].take()?;
-        self.by_start.remove(&(waiting.start, h));
-        self.loose.remove(&h);
-        self.vacant.push(h);
-        Some(waiting)
     }
 
     fn occupy(&mut self, slot: Interval, nodes: u32) {

@@ -17,12 +17,8 @@ impl Schedule {
         }
         let mut behind = self.order.key(request, self.now);
         loop {
-            match self.attempt(Some(request), behind, None) {
-                Ok(trial) => {
-                    self.take_back(trial);
-                    return displaced;
-                }
-                Err(Obstacle::Newcomer) => return displaced,
+            match self.remembering(|plan, memory| plan.attempt(Some(request), behind, None, memory)) {
+                Ok(_) | Err(Obstacle::Newcomer) => return displaced,
                 Err(Obstacle::Waiting { key, .. }) => {
                     displaced.push(key.id());
                     behind = key;
@@ -43,7 +39,10 @@ impl Schedule {
         self.free(slot, waiting.request.nodes);
         // Those whom this reaches may start earlier now, and nobody has looked.
         let reached = (slot.start - self.duration_max, 0)..(slot.end + self.slack_max, u32::MAX);
-        self.loose.extend(self.by_start.range(reached).map(|(_, h)| *h));
+        let reached: Vec<u32> = self.by_start.range(reached).map(|(_, h)| *h).collect();
+        for h in reached {
+            self.loosen(h);
+        }
         Some((waiting.request, waiting.start))
     }
 }

@@ -56,6 +56,53 @@ impl SlotTree {
         self.fit::<true>(search, start, start).map(Time)
     }
 
+    /// [`SlotTree::earliest_fit`] on the plan with `changes` of the free nodes laid over it: at each second so many more
+    /// are free from there on, in any order. O(c log c + k) for c changes and k slots met, then as the other.
+    pub(crate) fn earliest_fit_changed(
+        &self,
+        nodes: u32,
+        duration: Seconds,
+        window: Interval,
+        changes: &mut [(Time, i64)],
+    ) -> Option<Time> {
+        let (start, end) = self.clip(window)?;
+        let least = i64::from(possible(nodes, self.capacity, duration)?);
+        let last = end - duration;
+        changes.sort_unstable();
+        let mut changes = changes.iter().map(|(t, more)| (t.0, *more)).peekable();
+        let mut more = 0;
+        let mut at = self.find(start);
+        let mut slot = self.slot_at(at.node, start);
+        let (mut t, mut run) = (start, start);
+        while run <= last {
+            while let Some((_, by)) = changes.next_if(|(change, _)| *change <= t) {
+                more += by;
+            }
+            let free = i64::from(self.blocks[at.node as usize].free[slot] + self.base(at));
+            let slot_end = self.slot_end(at.node, slot);
+            t = changes
+                .peek()
+                .map_or(slot_end, |(change, _)| slot_end.min(*change));
+            if free + more < least {
+                run = t;
+                if changes.peek().is_none() {
+                    // From here on the plan is as it stands.
+                    return self.earliest_fit(nodes, duration, Interval::new(Time(run), window.end));
+                }
+            } else if t - run >= duration {
+                return Some(Time(run));
+            }
+            if t == slot_end {
+                slot += 1;
+                if slot == self.nodes[at.node as usize].len {
+                    at = self.seek(at, RIGHT, |_, _| true)?;
+                    slot = 0;
+                }
+            }
+        }
+        None
+    }
+
     /// The latest second s with `nodes` free throughout [s, s + duration), the whole inside `window`.
     /// Cost as [`SlotTree::earliest_fit`].
     pub fn latest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
