@@ -12,7 +12,27 @@ use simulation::swf::Trace;
 use simulation::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
 
 const SEED: u64 = 1;
-const SERVERS: ServerRuns = ServerRuns { jobs: 4_000, runs: 3 };
+
+/// Size of the experiments of paper 003: small, or as `BESPEAK_TEST_SERVER_JOBS` and `BESPEAK_TEST_SERVER_RUNS` say.
+fn servers() -> ServerRuns {
+    let size = |name: &str, small: usize| {
+        let said = std::env::var_os(name);
+        said.map_or(small, |text| text.to_string_lossy().parse().expect("a number"))
+    };
+    ServerRuns {
+        jobs: size("BESPEAK_TEST_SERVER_JOBS", 4_000),
+        runs: size("BESPEAK_TEST_SERVER_RUNS", 3),
+    }
+}
+
+/// Whether to check also what takes minutes.
+fn thorough(what: &str) -> bool {
+    let thorough = std::env::var_os("BESPEAK_TEST_EVALUATION").is_some();
+    if !thorough {
+        println!("SKIPPED: BESPEAK_TEST_EVALUATION is not set: {what}");
+    }
+    thorough
+}
 
 fn generated() -> &'static Workload {
     static WORKLOAD: OnceLock<Workload> = OnceLock::new();
@@ -31,12 +51,16 @@ fn trace() -> Option<Workload> {
 }
 
 fn run(name: &str, workload: &Workload, windows: usize, threads: usize) -> Report {
-    let windows = workload.windows(Filter::F1h, windows);
+    run_filtered(name, workload, Filter::F1h, windows, threads)
+}
+
+fn run_filtered(name: &str, workload: &Workload, filter: Filter, windows: usize, threads: usize) -> Report {
+    let windows = workload.windows(filter, windows);
     let workers = Workers {
         threads,
         progress: &|_, _| {},
     };
-    let setup = Setup::new(workload, &windows, SEED, workers, SERVERS);
+    let setup = Setup::new(workload, &windows, SEED, workers, servers());
     let [experiment] = named(name)[..] else {
         panic!("{name} is one experiment");
     };
@@ -45,7 +69,11 @@ fn run(name: &str, workload: &Workload, windows: usize, threads: usize) -> Repor
 
 /// Runs an experiment on all windows and compares its verdicts.
 fn check(name: &str, workload: &Workload, verdicts: &[Verdict]) {
-    let report = run(name, workload, WINDOWS as usize, 2);
+    check_filtered(name, workload, Filter::F1h, verdicts);
+}
+
+fn check_filtered(name: &str, workload: &Workload, filter: Filter, verdicts: &[Verdict]) {
+    let report = run_filtered(name, workload, filter, WINDOWS as usize, 2);
     let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
     assert_eq!(
         seen, verdicts,
@@ -54,7 +82,7 @@ fn check(name: &str, workload: &Workload, verdicts: &[Verdict]) {
     );
 }
 
-use Verdict::{DoesNotHold, Holds, Measured, NotReproduced, Reproduced};
+use Verdict::{DoesNotHold, Holds, HoldsPartly, Measured, NotReproduced, Reproduced};
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
@@ -90,6 +118,26 @@ fn utilisation_grows_with_the_intervals_and_with_the_time_that_requests_stay_fle
 }
 
 #[test]
+fn flexibility_matters_more_where_users_overestimate() {
+    let Some(workload) = trace() else { return };
+    check("000-fig3", &workload, &[Reproduced, Reproduced]);
+}
+
+#[test]
+fn with_the_filter_as_printed_the_orders_hold_too() {
+    for workload in [Some(generated().clone()), trace()].iter().flatten() {
+        let check = |name, verdicts: &[Verdict]| check_filtered(name, workload, Filter::F60, verdicts);
+        check("000-fifo", &[NotReproduced, Measured]);
+        check("000-fig2", &[Reproduced]);
+        check("000-fig4", &[Reproduced]);
+        if thorough("the order of figure 1 and alternatives with the filter f60") {
+            check("000-fig1", &[Reproduced, Reproduced]);
+            check("000-fig5", &[Reproduced, Reproduced, NotReproduced]);
+        }
+    }
+}
+
+#[test]
 fn alternatives_raise_utilisation_less_than_flexibility_unless_everybody_takes_them() {
     let Some(workload) = trace() else { return };
     check("000-fig5", &workload, &[Reproduced, Reproduced, NotReproduced]);
@@ -100,6 +148,7 @@ fn alternatives_raise_utilisation_less_than_flexibility_unless_everybody_takes_t
 fn accepted_alternatives_lie_at_about_half_the_threshold() {
     let Some(workload) = trace() else { return };
     check("000-fig6", &workload, &[NotReproduced]);
+    check("001-fig7", &workload, &[NotReproduced]);
 }
 
 #[test]
@@ -110,7 +159,7 @@ fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_
         threads: 2,
         progress: &|_, _| {},
     };
-    let setup = Setup::new(&workload, &windows, SEED, workers, SERVERS);
+    let setup = Setup::new(&workload, &windows, SEED, workers, servers());
     for (name, verdicts) in [
         ("002-fig4", &[Reproduced, Reproduced, Reproduced][..]),
         ("002-fig5", &[Reproduced, Reproduced]),
@@ -159,6 +208,19 @@ fn one_tree_a_class_loses_least_work_and_costs_least() {
 }
 
 #[test]
+fn two_dimensional_trees_keep_servers_busier_and_jobs_waiting_and_one_tree_a_class_costs_a_logarithm() {
+    check("003-fig5", generated(), &[Reproduced, NotReproduced]);
+    check("003-periods", generated(), &[Holds]);
+}
+
+#[test]
+fn more_different_servers_lose_less_work() {
+    if thorough("figure 6 of paper 003") {
+        check("003-fig6", generated(), &[Reproduced, HoldsPartly, Reproduced]);
+    }
+}
+
+#[test]
 fn searches_that_know_the_rates_lose_no_more_work_than_those_that_do_not() {
     check("003-fig2", generated(), &[Reproduced, Reproduced]);
 }
@@ -171,7 +233,7 @@ fn the_files_of_two_runs_differ_in_nothing_but_their_times() {
             threads,
             progress: &|_, _| {},
         };
-        let setup = Setup::new(generated(), &windows, SEED, workers, SERVERS);
+        let setup = Setup::new(generated(), &windows, SEED, workers, servers());
         let folder = tempfile::tempdir().expect("a folder");
         let experiments = [named("000-fig4"), named("002-fig7"), named("003-fig5")].concat();
         run_all(&experiments, &setup, Filter::F1h, folder.path(), &|_| {}).expect("files can be written");
