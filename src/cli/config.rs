@@ -13,6 +13,7 @@ use super::pricing::PriceList;
 use super::resources::{self, Resource};
 use crate::catalogue::{Application, Catalogue};
 use crate::execution::local::find_program;
+use crate::execution::slurm;
 use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
@@ -319,6 +320,11 @@ impl Config {
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
         }
+    }
+
+    /// The clusters that Slurm runs, as their executors have them.
+    pub(super) fn clusters(&self) -> Vec<slurm::Settings> {
+        resources::clusters(&self.resources)
     }
 
     /// The applications: those of the file, or the built-in ones where it has none.

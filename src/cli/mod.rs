@@ -20,6 +20,7 @@ mod resources;
 mod serve;
 mod show;
 mod simulate;
+mod slurm;
 mod templates;
 mod terminate;
 mod verify;

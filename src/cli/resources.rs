@@ -6,6 +6,8 @@ use scheduler::Rate;
 use scheduler::domain::Attribute;
 use serde::Deserialize;
 
+use super::slurm::Slurm;
+use crate::execution::slurm::Settings;
 use crate::planner;
 
 /// Resources that a service plans for; decisions among so many were measured.
@@ -35,6 +37,8 @@ pub(super) struct Resource {
     memory_bytes: Option<i64>,
     virtual_memory_bytes: Option<i64>,
     disk_bytes: Option<i64>,
+    /// The cluster of one of the kind "slurm".
+    slurm: Option<Slurm>,
 }
 
 impl Resource {
@@ -45,8 +49,15 @@ impl Resource {
                 "name: expected letters, digits, '-', '_' or '.', found {name:?}"
             ));
         }
-        if self.kind != "local" {
-            return Err(format!("kind: expected \"local\", found {:?}", self.kind));
+        match (self.kind.as_str(), &self.slurm) {
+            ("local", None) => {}
+            ("local", Some(_)) => return Err("slurm: expected only with kind = \"slurm\"".to_owned()),
+            ("slurm", None) => return Err("slurm: expected a table [resource.slurm]".to_owned()),
+            ("slurm", Some(_)) if self.nodes.is_some() => {
+                return Err("nodes: expected in slurm.node_list, by their names".to_owned());
+            }
+            ("slurm", Some(slurm)) => slurm.check().map_err(|why| format!("slurm.{why}"))?,
+            (kind, _) => return Err(format!("kind: expected \"local\" or \"slurm\", found {kind:?}")),
         }
         if self
             .nodes
@@ -102,8 +113,14 @@ impl Resource {
         planner::Resource {
             rate: self.rate.and_then(rate).unwrap_or_default(),
             attributes,
-            ..planner::Resource::new(&self.name, &self.kind, self.nodes.unwrap_or_else(cores))
+            node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
+            ..planner::Resource::new(&self.name, &self.kind, self.capacity())
         }
+    }
+
+    fn capacity(&self) -> u32 {
+        let slurm = self.slurm.as_ref().map(Slurm::capacity);
+        slurm.or(self.nodes).unwrap_or_else(cores)
     }
 }
 
@@ -133,6 +150,12 @@ pub(super) fn planned(resources: &[Resource]) -> Vec<planner::Resource> {
         return vec![planner::Resource::new("local", "local", cores())];
     }
     resources.iter().map(Resource::planned).collect()
+}
+
+/// The clusters that Slurm runs, as their executors have them.
+pub(super) fn clusters(resources: &[Resource]) -> Vec<Settings> {
+    let settings = |of: &Resource| Some(of.slurm.as_ref()?.settings(&of.name));
+    resources.iter().filter_map(settings).collect()
 }
 
 /// The number of cores of this machine.

@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
 use crate::execution::files::InputFiles;
 use crate::execution::local::LocalExecutor;
+use crate::execution::slurm::{self, SlurmExecutor};
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -95,7 +96,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .await
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
 
-    let executors = executors(&settings, data_dir)?;
+    let executors = executors(&settings, config.clusters(), data_dir)?;
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
         settings,
@@ -156,17 +157,26 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 }
 
 /// The executor of each resource, by its kind.
-fn executors(settings: &Settings, data_dir: &Path) -> Result<Vec<(String, Shared)>, Failure> {
-    let local = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
-    let local = Shared::new(local);
-    let of = |resource: &planner::Resource| match resource.kind.as_str() {
-        "local" => Ok((resource.name.clone(), local.clone())),
-        kind => Err(Failure::Usage(format!(
-            "resource {}: nothing executes on the kind {kind:?}",
-            resource.name
-        ))),
-    };
-    settings.resources.iter().map(of).collect()
+fn executors(
+    settings: &Settings,
+    clusters: Vec<slurm::Settings>,
+    data_dir: &Path,
+) -> Result<Vec<(String, Shared)>, Failure> {
+    let unavailable = |why: &dyn std::fmt::Display| Failure::Unavailable(why.to_string());
+    let local = Shared::new(LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?);
+    let is_local = |resource: &&planner::Resource| resource.kind == "local";
+    let mut executors: Vec<_> = settings
+        .resources
+        .iter()
+        .filter(is_local)
+        .map(|resource| (resource.name.clone(), local.clone()))
+        .collect();
+    for cluster in clusters {
+        let resource = cluster.resource.clone();
+        let executor = SlurmExecutor::new(cluster, data_dir).map_err(|why| unavailable(&why))?;
+        executors.push((resource, Shared::new(executor)));
+    }
+    Ok(executors)
 }
 
 /// Opens the store as its only decider, with the configured resources, and makes sure that what is in it can be.

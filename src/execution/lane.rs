@@ -25,7 +25,7 @@ const CALLS_MAX: usize = 16;
 /// How long after the plan has changed its executor is told: changes come in swarms.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
-const PREPARE_EVERY: Duration = Duration::from_secs(30);
+const PREPARE_EVERY: Duration = Duration::from_secs(5);
 
 /// What all lanes act with.
 pub(super) struct Hands {
@@ -215,9 +215,9 @@ impl Lane {
         let mut trouble = String::new();
         loop {
             changes.borrow_and_update();
-            let message = match self.prepare().await {
-                Ok(()) => String::new(),
-                Err(failure) => failure.to_string(),
+            let (message, wait) = match self.prepare().await {
+                Ok(()) => (String::new(), PREPARE_EVERY),
+                Err(failure) => (failure.to_string(), PREPARE_PAUSE),
             };
             if message != trouble {
                 if message.is_empty() {
@@ -231,7 +231,7 @@ impl Lane {
                 trouble = message;
             }
             let changed = async {
-                let _ = tokio::time::timeout(PREPARE_EVERY, changes.changed()).await;
+                let _ = tokio::time::timeout(wait, changes.changed()).await;
                 tokio::time::sleep(PREPARE_PAUSE).await;
             };
             tokio::select! {
@@ -244,7 +244,10 @@ impl Lane {
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
         let slots: Vec<_> = planned.iter().map(planned_slot).collect();
-        self.call(None, move |executor| executor.prepare(&slots)).await
+        let prepared = self.call(None, move |executor| executor.prepare(&slots)).await;
+        let kept = self.shared.executor.kept_nodes();
+        self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
+        prepared
     }
 
     /// Calls the executor off the async threads, unless it is still at an earlier call about the same.

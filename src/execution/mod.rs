@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use crate::agreement::JobEnd;
 use crate::clock::Micros;
-use crate::planner::NodeReport;
+use crate::planner::{KeptNodes, NodeReport};
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
 /// has changed since.
@@ -97,6 +97,11 @@ pub trait Executor: Send + Sync {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         let _ = slots;
         Ok(())
+    }
+
+    /// The nodes that it keeps for agreements, as of when it was last told of the plan.
+    fn kept_nodes(&self) -> Vec<KeptNodes> {
+        Vec::new()
     }
 
     /// Starts a job, unless it was started before: then nothing happens, whatever became of it.

@@ -19,19 +19,34 @@ use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome
 use crate::clock::Micros;
 
 /// An agreement with the document of one of its parts, from its state and the offer that it was made from.
-pub(super) fn shown(agreement: &Agreement, offer: &str, part: Part) -> Result<Shown, Error> {
+pub(super) fn shown(
+    agreement: &Agreement,
+    offer: &str,
+    part: Part,
+    reservation: Option<String>,
+) -> Result<Shown, Error> {
     let (offer, context, terms) = stored_offer(offer)?;
     Ok(Shown {
-        view: AgreementView::of(agreement),
+        document: properties(
+            agreement,
+            offer.clone(),
+            reservation.as_deref(),
+            (context, terms),
+            part,
+        ),
+        view: AgreementView {
+            reservation,
+            ..AgreementView::of(agreement)
+        },
         context: ContextView::of(&offer.context),
         terms: TermsView::of(&offer.terms),
-        document: properties(agreement, offer, (context, terms), part),
     })
 }
 
 fn properties(
     agreement: &Agreement,
     offer: AgreementOffer,
+    reservation: Option<&str>,
     (context, terms): (Fragment, Fragment),
     part: Part,
 ) -> String {
@@ -40,7 +55,7 @@ fn properties(
         .descriptions()
         .map(|term| ServiceTermState {
             term_name: term.name.clone(),
-            state: service_state(agreement),
+            state: service_state(agreement, reservation),
             placement: Some(placement(agreement)),
             extensions: Vec::new(),
         })
@@ -117,10 +132,13 @@ fn guarantee_state(state: GuaranteeState) -> states::GuaranteeState {
     }
 }
 
-fn service_state(agreement: &Agreement) -> states::ServiceState {
+fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::ServiceState {
     match agreement.service {
         ServiceState::NotReady => states::ServiceState::NotReady,
-        ServiceState::Idle => states::ServiceState::Ready(Activity::Idle(status("reserved"))),
+        ServiceState::Idle => {
+            let reserved = reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}"));
+            states::ServiceState::Ready(Activity::Idle(status(&reserved)))
+        }
         ServiceState::Processing => {
             let doing = if agreement.started.is_some() {
                 "running"

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{AgreementView, ContextView, Error, Negotiation, Scope, TermsView};
 use crate::agreement::Agreement;
 use crate::execution::folder::Folder;
+use crate::execution::slurm::name_of;
 
 /// The whole of an agreement, or a part that has an address of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +80,17 @@ impl Negotiation {
     pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<Shown, Error> {
         let agreement = self.stored(&scope, id).await?;
         let offer = self.store.agreement_document(id).await?.ok_or(Error::NotFound)?;
-        self.reading(move |_| super::documents::shown(&agreement, &offer, part))
+        let reservation = self.reservation_of(&agreement);
+        self.reading(move |_| super::documents::shown(&agreement, &offer, part, reservation))
             .await?
+    }
+
+    /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
+    fn reservation_of(&self, agreement: &Agreement) -> Option<String> {
+        let handed = agreement.job.is_none()
+            && !agreement.state.is_final()
+            && self.planner.kind_of(&agreement.resource) == Some("slurm");
+        handed.then(|| name_of(agreement.id))
     }
 
     /// What an agreement's job has written, from its beginning: to `stdout`, to `stderr`, or to a file of its working

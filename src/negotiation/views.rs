@@ -53,6 +53,9 @@ pub struct AgreementView {
     /// What it costs, where it is priced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
+    /// The reservation in the cluster that its party's jobs can name; of an agreement that runs nothing, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// Real start, once there is one.
     pub started: Option<String>,
     /// Real end, once there is one.
@@ -231,6 +234,7 @@ impl AgreementView {
             planned_start: second(agreement.placement.start),
             planned_end: second(agreement.placement.end),
             price: agreement.price.map(MoneyView::of),
+            reservation: None,
             started: agreement.started.map(instant),
             ended: agreement.ended.map(instant),
             application: agreement.job.as_ref().map(|job| job.application.clone()),

@@ -185,7 +185,13 @@ impl Decider<'_> {
         if agreement.job.is_none() {
             agreement.started = Some(self.now);
         }
-        let detail = format!("on nodes {} of {}", numbers(&nodes), agreement.resource);
+        let named = self
+            .settings
+            .resources
+            .iter()
+            .find(|of| of.name == agreement.resource);
+        let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
+        let detail = format!("on nodes {named} of {}", agreement.resource);
         let bind = Change::BindNodes {
             agreement: agreement.id,
             resource: agreement.resource.clone(),
@@ -384,10 +390,6 @@ fn describe(outcome: Outcome) -> String {
         Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
     }
-}
-
-fn numbers(nodes: &[u32]) -> String {
-    nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// How an agreement came to its place, in words for its party.

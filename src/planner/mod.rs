@@ -19,6 +19,7 @@ mod table;
 mod writer;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use scheduler::domain::{Attribute, Objective};
 use scheduler::refusal::Relaxation;
@@ -28,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use idempotency::Idempotency;
-pub use nodes::{BusyTime, NodeReport, NodeState};
+pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
@@ -52,6 +53,8 @@ pub struct Resource {
     pub rate: Rate,
     /// What can be asked of its nodes.
     pub attributes: BTreeMap<String, Attribute>,
+    /// What its nodes are called, by their numbers; those beyond the end go by their numbers.
+    pub node_names: Vec<String>,
 }
 
 impl Resource {
@@ -63,7 +66,17 @@ impl Resource {
             capacity,
             rate: Rate::REFERENCE,
             attributes: BTreeMap::new(),
+            node_names: Vec::new(),
         }
+    }
+
+    /// What some of its nodes are called, for people.
+    fn names_of(&self, nodes: &[u32]) -> String {
+        let name = |node: &u32| {
+            let named = self.node_names.get(*node as usize);
+            named.cloned().unwrap_or_else(|| node.to_string())
+        };
+        nodes.iter().map(name).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -276,6 +289,11 @@ enum Command {
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
     PlannedOn(String, Reply<Vec<Agreement>>),
+    KeepNodes {
+        resource: String,
+        kept: Vec<KeptNodes>,
+        reply: Reply<()>,
+    },
     Started {
         id: Uuid,
         at: Micros,
@@ -302,6 +320,7 @@ pub struct Planner {
     stored: watch::Receiver<u64>,
     ready: watch::Receiver<bool>,
     negotiating: Negotiating,
+    resources: Arc<[Resource]>,
 }
 
 impl Planner {
@@ -334,6 +353,7 @@ impl Planner {
             ready: ready_sender,
         };
         let negotiating = settings.negotiation;
+        let resources = settings.resources.as_slice().into();
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals);
         let task = tokio::spawn(writer.run(queue, stop));
         let planner = Self {
@@ -342,6 +362,7 @@ impl Planner {
             stored,
             ready,
             negotiating,
+            resources,
         };
         Ok((planner, task))
     }
@@ -349,6 +370,12 @@ impl Planner {
     /// Whether the plan is in step with the store.
     pub fn is_ready(&self) -> bool {
         *self.ready.borrow() && !self.commands.is_closed()
+    }
+
+    /// What executes on a resource, by the resource's name.
+    pub fn kind_of(&self, resource: &str) -> Option<&str> {
+        let found = self.resources.iter().find(|of| of.name == resource);
+        found.map(|of| of.kind.as_str())
     }
 
     /// What bounds negotiations.
@@ -399,6 +426,20 @@ impl Planner {
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn planned_on(&self, resource: String) -> Result<Vec<Agreement>, Error> {
         self.ask(|reply| Command::PlannedOn(resource, reply)).await
+    }
+
+    /// Takes note of the nodes that a resource keeps for its agreements, all of them: those are bound when their slots
+    /// begin.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn keep_nodes(&self, resource: String, kept: Vec<KeptNodes>) -> Result<(), Error> {
+        self.ask(|reply| Command::KeepNodes {
+            resource,
+            kept,
+            reply,
+        })
+        .await
     }
 
     /// Records when an agreement's process really started.

@@ -1,6 +1,7 @@
 //! How the nodes of a resource stand.
 
 use scheduler::Interval;
+use uuid::Uuid;
 
 /// How one node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,15 @@ pub struct BusyTime {
     pub node: u32,
     /// From when until when.
     pub interval: Interval,
+}
+
+/// The nodes that a resource keeps for an agreement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptNodes {
+    /// The agreement.
+    pub agreement: Uuid,
+    /// Numbers of the nodes in the resource, from 0.
+    pub nodes: Vec<u32>,
 }
 
 /// How the nodes of a resource stand, and when they are not ours.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{Settings, StartError};
+use super::{KeptNodes, Settings, StartError};
 use crate::agreement::{Agreement, Money, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
 use crate::store::Binding;
@@ -214,14 +214,23 @@ impl Plan {
         planned
     }
 
-    /// Gives an agreement concrete nodes of its resource, the lowest-numbered that are free from `now` on, until the
-    /// end of its placement. Fewer than it holds only if the plan is over capacity, which it never is.
+    /// Takes note of the nodes that a resource keeps for agreements.
+    pub(super) fn keep(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.resources.place(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|of| (of.agreement, of.nodes));
+        self.resources.bindings(at, |of| of.kept = kept.collect());
+    }
+
+    /// Gives an agreement concrete nodes of its resource that are free from `now` on, those that are kept for it before
+    /// the lowest-numbered, until the end of its placement. Fewer than it holds only if the plan is over capacity, which it never is.
     pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
         let Some(at) = self.resources.place(&agreement.resource) else {
             return Vec::new();
         };
         let bind = |of: &mut ResourcePlan| {
-            let nodes = of.free_nodes(agreement.nodes, now);
+            let nodes = of.free_nodes(agreement.id, agreement.nodes, now);
             of.bind(&nodes, agreement.placement.end);
             nodes
         };

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
+use uuid::Uuid;
 
 use super::{Resource, Scaling, Settings};
 use crate::agreement::{Filter, Shape};
@@ -21,6 +22,8 @@ pub(super) struct ResourcePlan {
     pub(super) schedule: Schedule,
     /// Until when each node is bound, by its number.
     bound_until: BTreeMap<u32, Time>,
+    /// The nodes that are kept for agreements that have not begun.
+    pub(super) kept: HashMap<Uuid, Vec<u32>>,
 }
 
 impl Planned for ResourcePlan {
@@ -83,6 +86,7 @@ pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan 
         resource: resource.clone(),
         schedule: Schedule::new(resource.capacity, settings.order),
         bound_until: BTreeMap::new(),
+        kept: HashMap::new(),
     }
 }
 
@@ -314,12 +318,20 @@ fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
 }
 
 impl ResourcePlan {
-    /// The lowest-numbered nodes that are free from `now` on, as many as asked for.
-    pub(super) fn free_nodes(&self, nodes: u32, now: Time) -> Vec<u32> {
-        (0..self.resource.capacity)
+    /// As many nodes as asked for that are free from `now` on: those that are kept for the agreement, then the
+    /// lowest-numbered, and those that are kept for others last.
+    pub(super) fn free_nodes(&self, agreement: Uuid, nodes: u32, now: Time) -> Vec<u32> {
+        let mut free: Vec<u32> = (0..self.resource.capacity)
             .filter(|node| self.bound_until.get(node).is_none_or(|until| *until <= now))
-            .take(nodes as usize)
-            .collect()
+            .collect();
+        if !self.kept.is_empty() {
+            let own = self.kept.get(&agreement).map_or(&[][..], Vec::as_slice);
+            let kept: BTreeSet<u32> = self.kept.values().flatten().copied().collect();
+            free.sort_by_key(|node| (!own.contains(node), kept.contains(node), *node));
+        }
+        free.truncate(nodes as usize);
+        free.sort_unstable();
+        free
     }
 
     /// Binds nodes until an instant.

@@ -269,6 +269,14 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
         Command::Terminate(order, reply) => answer(reply, decider.terminate(*order)),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
+        Command::KeepNodes {
+            resource,
+            kept,
+            reply,
+        } => {
+            decider.plan.keep(&resource, kept);
+            answer(reply, Ok(()))
+        }
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
         Command::Initiate(negotiation, document, reply) => {

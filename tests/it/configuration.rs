@@ -44,6 +44,30 @@ const WRONG: &[(&str, &[&str])] = &[
         "[scheduling]\nobjective = \"soon\"\n",
         &["objective", "earliest-completion"],
     ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n",
+        &["resource[0].slurm", "[resource.slurm]"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"p\"\nnode_list = \"n[1-2\"\n\
+         work_dir = \"/shared\"\nuser = \"u\"\n",
+        &["resource[0].slurm.node_list", "n[01-16]", "n[1-2"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"p\"\nnode_list = \"n1\"\n\
+         work_dir = \"shared\"\nuser = \"u\"\n",
+        &["resource[0].slurm.work_dir", "absolute"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"p\"\nnode_list = \"n1\"\n\
+         work_dir = \"/shared\"\nuser = \"--uid=root\"\n",
+        &["resource[0].slurm.user", "--uid=root"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"p\"\nnode_list = \"n1\"\n\
+         work_dir = \"/shared\"\nuser = \"u\"\n[[resource.slurm.party]]\nname = \"a\"\nuser = \"b c\"\n",
+        &["resource[0].slurm.party[0].user", "b c"],
+    ),
     ("[limits]\nheader_seconds = 0\n", &["header_seconds", "1 to"]),
     ("[limits]\npatience = 3\n", &["patience"]),
     (
@@ -135,7 +159,23 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "party",
             "percent",
         ];
-        let optional = priced.iter().fold(optional, |text, key| {
+        let cluster = [
+            "[[resource]]",
+            "name = \"cluster\"",
+            "kind = \"slurm\"",
+            "[resource.slurm]",
+            "partition",
+            "node_list",
+            "configuration",
+            "work_dir",
+            "user",
+            "account",
+            "call_seconds",
+            "turnaround_seconds",
+            "[[resource.slurm.party]]",
+            "name = \"physics\"",
+        ];
+        let optional = priced.iter().chain(&cluster).fold(optional, |text, key| {
             text.replace(&format!("\n# {key}"), &format!("\n{key}"))
         });
         assert_ne!(example, optional, "the example has lost its optional keys");

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod service;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -117,6 +119,7 @@ fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
         },
         parties: BTreeMap::new(),
         patience: Duration::from_secs(20),
+        turnaround: 5,
     };
     SlurmExecutor::new(settings, data).unwrap()
 }
@@ -261,9 +264,9 @@ fn others_use_and_the_state_of_nodes_are_read() {
     assert_eq!(report.states, [up, up, drained, down]);
     let seconds = |busy: &BusyTime| (busy.node, busy.interval.end - busy.interval.start);
     let busy: Vec<_> = report.busy.iter().map(seconds).collect();
-    assert_eq!(busy[..2], [(1, 100), (2, 100)]);
+    assert_eq!(busy[..2], [(1, 105), (2, 105)]);
     assert!(
-        busy[2].0 == 1 && (200..=300).contains(&busy[2].1),
+        busy[2].0 == 1 && (205..=305).contains(&busy[2].1),
         "the job until its limit: {busy:?}"
     );
 }

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use scheduler::Seconds;
 use uuid::Uuid;
 
 pub use command::Error;
@@ -31,7 +32,7 @@ pub use hostlist::expand as expand_nodes;
 use view::JobRow;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
-use crate::planner::NodeReport;
+use crate::planner::{KeptNodes, NodeReport};
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_millis(800);
@@ -59,6 +60,8 @@ pub struct Settings {
     pub parties: BTreeMap<String, Account>,
     /// How long each of Slurm's commands may take.
     pub patience: Duration,
+    /// Seconds that a node is left alone after others' use: Slurm kills late.
+    pub turnaround: Seconds,
 }
 
 /// Whom jobs belong to on the cluster.
@@ -102,6 +105,8 @@ pub struct SlurmExecutor {
     /// The script that every job begins with.
     script: PathBuf,
     listed: Mutex<Option<Listed>>,
+    /// What was held for the plan when that was last looked at.
+    kept: Mutex<Vec<KeptNodes>>,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, work::Owner>>,
     /// When something was last tried for an agreement that is not worth trying in every round.
@@ -138,6 +143,7 @@ impl SlurmExecutor {
             script,
             settings,
             listed: Mutex::default(),
+            kept: Mutex::default(),
             owners: Mutex::default(),
             tried: Mutex::default(),
         })
@@ -202,6 +208,10 @@ impl SlurmExecutor {
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         self.follow_plan(slots)
+    }
+
+    fn kept_nodes(&self) -> Vec<KeptNodes> {
+        lock(&self.kept).clone()
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {

@@ -11,9 +11,9 @@ use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::names::{Calendar, Wanted, assign};
 use super::view::{JobRow, JobState, PartitionRow, ReservationRow};
-use super::{SlurmExecutor, agreement_of, name_of};
+use super::{SlurmExecutor, agreement_of, lock, name_of};
 use crate::clock::Clock;
-use crate::planner::{BusyTime, NodeReport, NodeState};
+use crate::planner::{BusyTime, KeptNodes, NodeReport, NodeState};
 
 /// Seconds that a reservation is made before the longest job that is started in the same moment could reach into it: for
 /// the time until the plan is looked at again, and for jobs that are killed late.
@@ -299,6 +299,7 @@ impl SlurmExecutor {
 
     /// Reads back what Slurm made of it: it answers "created" also where it holds less than was asked for.
     fn differences(&self, targets: &[Target]) -> Result<Vec<String>, ExecutionError> {
+        lock(&self.kept).clear();
         if targets.is_empty() {
             return Ok(Vec::new());
         }
@@ -316,6 +317,15 @@ impl SlurmExecutor {
                     .get(&name_of(target.agreement))
                     .is_some_and(|row| target.is_met_by(row, now))
         };
+        let kept = |target: &Target| {
+            let row = held.get(&name_of(target.agreement))?;
+            let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
+            Some(KeptNodes {
+                agreement: target.agreement,
+                nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
+            })
+        };
+        *lock(&self.kept) = targets.iter().filter_map(kept).collect();
         let say = |target: &Target| format!("{}: it is not held as planned", name_of(target.agreement));
         Ok(targets.iter().filter(differs).map(say).collect())
     }
@@ -369,17 +379,18 @@ impl SlurmExecutor {
             .reservations
             .iter()
             .filter(|row| !ours(&row.name))
-            .map(|row| (&row.nodes, row.interval));
+            .map(|row| (&row.nodes, row.interval.start, row.interval.end));
         let jobs = present
             .jobs
             .iter()
             .filter(|job| job.state == JobState::Running && !job.reservation.as_deref().is_some_and(ours))
             .map(|job| {
                 let end = job.end.unwrap_or(Time::MAX).max(present.now + LATE);
-                (&job.nodes, Interval::new(present.now, end))
+                (&job.nodes, present.now, end)
             });
         let mut busy = Vec::new();
-        for (nodes, interval) in reservations.chain(jobs) {
+        for (nodes, start, end) in reservations.chain(jobs) {
+            let interval = Interval::new(start, (end + self.settings.turnaround).min(Time::MAX));
             let numbers = nodes.iter().filter_map(|name| self.numbers.get(name));
             busy.extend(numbers.map(|node| BusyTime {
                 // Far fewer nodes than that are in the settings.

@@ -1,0 +1,281 @@
+//! The whole service on a real cluster: from an offer to the nodes that it gets.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use bespeak::execution::slurm::name_of;
+use uuid::Uuid;
+
+use crate::support::client::{Answer, Client};
+use crate::support::offers::{Offer, now};
+use crate::support::server::Server;
+use crate::support::slurm::{Cluster, NODES};
+use crate::support::{eventually, run};
+
+/// How long a test waits for what should be there within seconds, on a machine that may be busy.
+const SOON: Duration = Duration::from_mins(1);
+/// The same with a slot a minute away in between.
+const LATER: Duration = Duration::from_mins(3);
+
+fn serve(cluster: &Cluster) -> Server {
+    let work_dir = cluster.folder().join("work");
+    fs::create_dir_all(&work_dir).expect("a folder can be made");
+    Server::configured(
+        None,
+        &format!(
+            "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
+             node_list = \"n[1-4]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 20\n\
+             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n",
+            cluster.configuration().display(),
+            work_dir.display(),
+            Cluster::user(),
+        ),
+    )
+}
+
+/// A script for batch jobs that know nothing of the service.
+fn script(cluster: &Cluster, text: &str) -> String {
+    let script = cluster.folder().join("script");
+    fs::write(&script, format!("#!/bin/sh\n{text}\n")).expect("a file can be written");
+    script.to_str().expect("a plain name").to_owned()
+}
+
+async fn accepted(client: &Client, offer: &Offer) -> Uuid {
+    client.post("/agreements", offer.xml()).await.created()
+}
+
+/// The agreement once one of its states is `state`.
+async fn until(client: &Client, cluster: &Cluster, id: Uuid, state: &str) -> Answer {
+    eventually(
+        &format!("{state} of {id}; Slurm has {:?}", cluster.jobs()),
+        LATER,
+        async || {
+            let shown = client.get(&format!("/agreements/{id}")).await;
+            shown.texts("State").contains(&state).then_some(shown)
+        },
+    )
+    .await
+}
+
+/// The nodes that Slurm holds for an agreement, once it does.
+async fn reserved(cluster: &Cluster, id: Uuid, nodes: usize) -> BTreeSet<String> {
+    eventually(&format!("a reservation for {id}"), SOON, async || {
+        let held = cluster.reservation(&name_of(id))?;
+        let nodes_of = cluster.run("scontrol", &["show", "hostnames", &held["Nodes"]]);
+        let names: BTreeSet<_> = nodes_of.lines().map(str::to_owned).collect();
+        (names.len() == nodes).then_some(names)
+    })
+    .await
+}
+
+/// The states of the agreement, its guarantee and its first service term.
+fn states(shown: &Answer) -> Vec<&str> {
+    shown.texts("State").into_iter().take(3).collect()
+}
+
+/// A job that Slurm knows of: its name, its nodes, and its time in seconds.
+struct Ran {
+    name: String,
+    nodes: BTreeSet<String>,
+    start: i64,
+    end: i64,
+}
+
+fn ran(cluster: &Cluster) -> Vec<Ran> {
+    let listed = cluster.run("squeue", &["-a", "-h", "-t", "all", "-o", "%j|%N|%S|%e"]);
+    let read = |line: &str| {
+        let [name, nodes, start, end] = line.split('|').collect::<Vec<_>>().try_into().ok()?;
+        let seconds = |text: &str| {
+            Some(
+                text.parse::<jiff::civil::DateTime>()
+                    .ok()?
+                    .to_zoned(jiff::tz::TimeZone::UTC)
+                    .ok()?
+                    .timestamp()
+                    .as_second(),
+            )
+        };
+        let (start, end) = (seconds(start)?, seconds(end)?);
+        let nodes = cluster.run("scontrol", &["show", "hostnames", nodes]);
+        Some(Ran {
+            name: name.to_owned(),
+            nodes: nodes.lines().map(str::to_owned).collect(),
+            start,
+            end,
+        })
+    };
+    listed.lines().filter_map(read).collect()
+}
+
+#[test]
+fn an_agreement_gets_its_nodes_on_a_cluster_full_of_others_jobs() {
+    run(async {
+        let cluster = Cluster::with_longest_job("1");
+        // Ten times as many jobs as there are nodes, each on a node of its own and allowed the longest limit.
+        let batch = script(&cluster, "sleep 14");
+        cluster.run(
+            "sbatch",
+            &[
+                "--array=1-40",
+                "-N1",
+                "--exclusive",
+                "-t1",
+                "-Jbatch",
+                "-o/dev/null",
+                "--chdir=/",
+                &batch,
+            ],
+        );
+        let server = serve(&cluster);
+        let client = server.client();
+        let start = now() + 70;
+        let id = accepted(&client, &Offer::sleep(3, 20).on(2).within(start, start + 25)).await;
+        let names = reserved(&cluster, id, 2).await;
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"], "{over:?}");
+        let jobs = ran(&cluster);
+        let own = jobs
+            .iter()
+            .find(|job| job.name == name_of(id))
+            .expect("its job ran");
+        assert!(
+            own.start >= start && own.nodes == names,
+            "on {:?}, not {names:?}",
+            own.nodes
+        );
+        assert!(
+            own.start <= start + 5,
+            "{} seconds after its start",
+            own.start - start
+        );
+        let meanwhile = || {
+            jobs.iter()
+                .filter(|job| job.name == "batch" && job.start < own.end && own.start < job.end)
+        };
+        assert!(
+            meanwhile().all(|job| job.nodes.is_disjoint(&names)),
+            "a batch job got its nodes"
+        );
+        assert!(meanwhile().count() >= 2, "the cluster was not full any more");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
+    run(async {
+        let cluster = Cluster::start();
+        let server = serve(&cluster);
+        let client = server.client();
+        let id = accepted(&client, &Offer::reserve(1, 8)).await;
+        reserved(&cluster, id, 1).await;
+        let own = script(&cluster, "sleep 600");
+        let user = format!("--uid={}", Cluster::user());
+        let reservation = format!("--reservation={}", name_of(id));
+        let mut arguments = vec!["-Jown", "-o/dev/null", "--chdir=/", &reservation, &own];
+        // Only root may submit for others; everybody else is the user.
+        if rustix::process::geteuid().is_root() {
+            arguments.insert(0, &user);
+        }
+        cluster.run("sbatch", &arguments);
+        let state = || {
+            cluster
+                .jobs()
+                .iter()
+                .find(|[_, name, _]| name == "own")
+                .map(|[_, _, state]| state.clone())
+        };
+        eventually("the user's job", SOON, async || {
+            (state()? == "RUNNING").then_some(())
+        })
+        .await;
+        let shown = client.get(&format!("/agreements/{id}")).await;
+        assert!(
+            shown.body.contains(&name_of(id)),
+            "its name is not told: {shown:?}"
+        );
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
+        eventually("its end", SOON, async || {
+            cluster.reservation(&name_of(id)).is_none().then_some(())
+        })
+        .await;
+        eventually("the job's end", SOON, async || {
+            (state()? != "RUNNING").then_some(())
+        })
+        .await;
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn nodes_that_go_before_a_slot_are_replaced_and_one_that_goes_with_its_job_violates_the_guarantee() {
+    run(async {
+        let mut cluster = Cluster::start();
+        let server = serve(&cluster);
+        let client = server.client();
+        let start = now() + 15;
+        let id = accepted(
+            &client,
+            &Offer::sleep(600, 1_200).on(2).within(start, start + 1_260),
+        )
+        .await;
+        let before = reserved(&cluster, id, 2).await;
+        let goes = NODES
+            .into_iter()
+            .find(|name| before.contains(*name))
+            .expect("a node of it");
+        cluster.cut_power(goes);
+        cluster.run(
+            "scontrol",
+            &["update", &format!("nodename={goes}"), "state=down", "reason=test"],
+        );
+        eventually("other nodes", SOON, async || {
+            let held = reserved(&cluster, id, 2).await;
+            (!held.contains(goes)).then_some(())
+        })
+        .await;
+        eventually("its start", SOON, async || {
+            let shown = client.get(&format!("/agreements/{id}")).await;
+            (!shown.texts("Started").is_empty()).then_some(())
+        })
+        .await;
+        let goes = reserved(&cluster, id, 2).await;
+        let goes = NODES
+            .into_iter()
+            .find(|name| goes.contains(*name))
+            .expect("a node of it");
+        cluster.cut_power(goes);
+        cluster.run(
+            "scontrol",
+            &["update", &format!("nodename={goes}"), "state=down", "reason=test"],
+        );
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(states(&over), ["Complete", "Violated", "Completed"]);
+        assert_eq!(over.text("Outcome"), "lost");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_job_runs_once_though_the_service_and_the_controller_are_killed() {
+    run(async {
+        let mut cluster = Cluster::start();
+        let mut server = serve(&cluster);
+        let id = accepted(&server.client(), &Offer::sleep(6, 60)).await;
+        let job = || cluster.jobs().iter().any(|[_, name, _]| *name == name_of(id));
+        eventually("its job", SOON, async || job().then_some(())).await;
+        server.kill9();
+        cluster.kill_controller();
+        cluster.start_controller();
+        server.restart();
+        let over = until(&server.client(), &cluster, id, "Complete").await;
+        let claims = ran(&cluster)
+            .into_iter()
+            .filter(|job| job.name == name_of(id) && job.end - job.start >= 5);
+        assert!(claims.count() <= 1, "{:?}", cluster.jobs());
+        assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        server.assert_verified();
+    });
+}
