@@ -33,8 +33,8 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Response, Error> {
     let base = base_address(&api, request.headers());
-    let offer = body::xml(&api, request).await?;
-    let key = key.of(&caller, "POST /agreements", &offer);
+    let offer = body::input(&api, request).await?;
+    let key = key.of(&caller, "POST /agreements", offer.bytes());
     let accepted = api.negotiation.create(&caller.party, offer, key).await?;
     let answer = format.answer(&accepted, || negotiation::created(&accepted, &base));
     let location = [(header::LOCATION, accepted.agreement.path())];
@@ -163,11 +163,15 @@ pub(super) async fn terminate(
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let body = body::xml(&api, request).await?;
-    let key = key.of(&caller, &format!("POST /agreements/{id}/terminate"), &body);
+    let input = body::input(&api, request).await?;
+    let key = key.of(
+        &caller,
+        &format!("POST /agreements/{id}/terminate"),
+        input.bytes(),
+    );
     let order = TerminateRequest {
         id,
-        body,
+        input,
         versions,
         key,
     };

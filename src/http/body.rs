@@ -6,8 +6,9 @@ use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
 
+use super::format::Format;
 use super::{Api, Error};
-use crate::negotiation::{self, Output};
+use crate::negotiation::{self, Input, Output};
 
 /// The largest body, in bytes: section 7 of the protocol.
 const BODY_MAX: usize = 256 * 1_024;
@@ -15,15 +16,29 @@ const BODY_MAX: usize = 256 * 1_024;
 /// How much of a body that is too large is read before the connection is given up, in bytes.
 const READ_MAX: usize = 4 * BODY_MAX;
 
-/// The body of a request that carries an XML document.
-pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    is_xml(request.headers())?;
-    whole(api, request).await
+/// The body of a request, in the representation that its `Content-Type` names.
+pub(super) async fn input(api: &Api, request: Request) -> Result<Input, Error> {
+    let format = format_of(request.headers())?;
+    let bytes = whole(api, request).await?;
+    Ok(match format {
+        Format::Xml => Input::Xml(bytes),
+        Format::Json => Input::Json(bytes),
+    })
 }
 
-/// Refuses a body that is said to be anything but XML in UTF-8 as it stands. `text/xml` is another name of the same
-/// (RFC 7303), and a form's type is what `curl --data-binary @offer.xml` says of anything.
-fn is_xml(headers: &HeaderMap) -> Result<(), Error> {
+/// The body of a request that carries an XML document.
+pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
+    match input(api, request).await? {
+        Input::Xml(bytes) => Ok(bytes),
+        Input::Json(_) => Err(Error::UnsupportedMediaType(
+            "expected application/xml: this operation is not offered in JSON by this version".to_owned(),
+        )),
+    }
+}
+
+/// What a body is said to be; XML where nothing is said. It must be UTF-8, as it stands. `text/xml` is another name of
+/// the same (RFC 7303), and a form's type is what `curl --data-binary @offer.xml` says of anything.
+fn format_of(headers: &HeaderMap) -> Result<Format, Error> {
     if let Some(coding) = headers.get(header::CONTENT_ENCODING)
         && coding != "identity"
     {
@@ -31,19 +46,22 @@ fn is_xml(headers: &HeaderMap) -> Result<(), Error> {
         return Err(Error::UnsupportedMediaType(what.to_owned()));
     }
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return Ok(());
+        return Ok(Format::Xml);
     };
     let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
     let mut parts = value.split(';').map(str::trim);
-    let kind = parts.next().unwrap_or_default();
-    if !["application/xml", "text/xml", "application/x-www-form-urlencoded"].contains(&kind) {
-        return Err(Error::UnsupportedMediaType(format!(
-            "expected application/xml, found {kind:?}; offers in JSON are not offered by this version"
-        )));
-    }
+    let format = match parts.next().unwrap_or_default() {
+        "application/xml" | "text/xml" | "application/x-www-form-urlencoded" => Format::Xml,
+        "application/json" => Format::Json,
+        other => {
+            return Err(Error::UnsupportedMediaType(format!(
+                "expected application/xml or application/json, found {other:?}"
+            )));
+        }
+    };
     let charset = parts.find_map(|part| part.strip_prefix("charset="));
     match charset.map(|charset| charset.trim_matches('"')) {
-        None | Some("utf-8" | "us-ascii") => Ok(()),
+        None | Some("utf-8" | "us-ascii") => Ok(format),
         Some(other) => Err(Error::UnsupportedMediaType(format!(
             "expected UTF-8, found the charset {other:?}"
         ))),

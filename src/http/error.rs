@@ -77,7 +77,9 @@ impl Error {
             Self::Query(_) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
             Self::Header(_) => (StatusCode::BAD_REQUEST, "BAD_HEADER"),
             Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
-            Self::Negotiation(N::Malformed(_)) => (StatusCode::BAD_REQUEST, "MALFORMED"),
+            Self::Negotiation(N::Malformed(_) | N::MalformedJson(_)) => {
+                (StatusCode::BAD_REQUEST, "MALFORMED")
+            }
             Self::Negotiation(N::Invalid(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID"),
             Self::Negotiation(N::NotOffered(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED"),
             Self::Negotiation(N::BadName) => (StatusCode::UNPROCESSABLE_ENTITY, "BAD_NAME"),

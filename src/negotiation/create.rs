@@ -4,21 +4,24 @@ use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message};
 
 use super::idempotency::{kept, repeated};
+use super::json::Json;
 use super::offer::Draft;
-use super::{AcceptedView, Error, Negotiation, RefusalView, RequestKey};
+use super::request::in_request;
+use super::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey};
 use crate::planner::{self, Accepted};
 
 impl Negotiation {
-    /// Takes an offer, bare or in its CreateAgreementInput. Once this answers, the agreement is stored, and the same
-    /// request under the same key gets the same answer for a day.
+    /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
+    /// first way to read it that can be had is taken. Once this answers, the agreement is stored, and the same request
+    /// under the same key gets the same answer for a day.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong with the document,
-    /// [`Error::Refused`] where the plan has no place, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong
+    /// with the offer, [`Error::Refused`] where the plan has no place, [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn create(
         &self,
         party: &str,
-        body: Vec<u8>,
+        input: Input,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
         // What was accepted once is so, even if the same offer would come too late by now.
@@ -26,18 +29,34 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let Draft { mut proposal, window } = self.reading(move |this| this.read_offer(&body, &of)).await??;
+        let drafts = self.reading(move |this| this.read_offer(&input, &of)).await??;
         let hash = key.as_ref().map(RequestKey::hash);
-        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
-        match self.planner.place(proposal).await {
-            Ok(accepted) => Ok(AcceptedView::of(&accepted)),
-            Err(planner::Error::Refused(refusal)) => Err(Error::Refused(RefusalView::of(&refusal, window))),
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
-            Err(why) => Err(why.into()),
+        let mut refusal = None;
+        for Draft { mut proposal, window } in drafts {
+            let key = key.clone();
+            proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+            match self.planner.place(proposal).await {
+                Ok(accepted) => return Ok(AcceptedView::of(&accepted)),
+                // What the requester would like best is what the refusal is about.
+                Err(planner::Error::Refused(why)) => {
+                    refusal.get_or_insert_with(|| RefusalView::of(&why, window));
+                }
+                Err(planner::Error::Repeated(earlier)) => return repeated(&earlier, hash.as_deref()),
+                Err(why) => return Err(why.into()),
+            }
         }
+        Err(refusal.map_or_else(
+            || Error::Internal("an offer can be read in no way".to_owned()),
+            Error::Refused,
+        ))
     }
 
-    fn read_offer(&self, body: &[u8], party: &str) -> Result<Draft, Error> {
+    /// The requests that an offer makes: one, or one for each way to read it.
+    fn read_offer(&self, input: &Input, party: &str) -> Result<Vec<Draft>, Error> {
+        let body = match input {
+            Input::Xml(body) => body,
+            Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
+        };
         let document = Document::parse(body).map_err(Error::Malformed)?;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => *offer,
@@ -47,12 +66,27 @@ impl Negotiation {
                 return Err(Error::not_offered(&document, "", what));
             }
             _ => {
-                let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here; negotiation is not \
-                            offered by this version";
+                let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here";
                 return Err(Error::not_offered(&document, "", what));
             }
         };
-        self.draft(&document, &offer, party)
+        self.drafts(&document, &offer, party)
+    }
+
+    /// The requests of a flat request: it becomes an offer, which is read and checked as one that came as a document.
+    fn read_flat(&self, request: &Json, party: &str) -> Result<Vec<Draft>, Error> {
+        let (wish, offered) = self.read_request(request)?;
+        let text = wish.offer(&offered.template).to_xml();
+        let read = || {
+            let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
+            match wsag::read(&document).map_err(Error::Invalid)? {
+                Message::AgreementOffer(offer) => self.drafts(&document, &offer, party),
+                _ => Err(Error::Internal(
+                    "an offer was written as something else".to_owned(),
+                )),
+            }
+        };
+        read().map_err(in_request)
     }
 }
 

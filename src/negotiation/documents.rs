@@ -8,6 +8,7 @@ use wsag::placement::{Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
 use wsag::scheduling::Budget;
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
+use wsag::terms::Choice;
 use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
@@ -214,7 +215,19 @@ pub fn created(accepted: &AcceptedView, base: &str) -> String {
             planned_end: date_time(other.planned_end),
         })
         .collect();
-    create_agreement_response(&EndpointReference::new(accepted.agreement.address(base)), &moved)
+    let choices: Vec<_> = accepted
+        .choices
+        .iter()
+        .map(|of| Choice {
+            path: of.path.clone(),
+            members: of.members.clone(),
+        })
+        .collect();
+    create_agreement_response(
+        &EndpointReference::new(accepted.agreement.address(base)),
+        &moved,
+        &choices,
+    )
 }
 
 /// The TerminateResponse.

@@ -6,15 +6,18 @@ mod documents;
 mod files;
 mod filters;
 mod idempotency;
+mod json;
 mod list;
 mod negotiations;
 mod offer;
 mod parts;
+mod request;
 mod scheduling;
 mod show;
 mod templates;
 mod terminate;
 mod views;
+mod wish;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,9 +32,7 @@ pub use idempotency::RequestKey;
 pub use list::{Page, Timeline};
 pub use negotiations::{NegotiationView, Opening, end_negotiation_input, negotiation_ended};
 pub use parts::{ContextView, TermView, TermsView};
-pub use scheduling::{
-    AmountView, MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView,
-};
+pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
 pub use show::{Output, Part, Shown};
 pub use templates::Templates;
 pub use terminate::{TerminateRequest, terminate_input};
@@ -39,6 +40,7 @@ pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
     MovedView, RefusalView, RelaxationView, TemplateView, TimelineView,
 };
+pub use wish::{Run, Wish};
 
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -95,6 +97,9 @@ pub enum Error {
     /// The bytes are no document.
     #[error("{0}")]
     Malformed(wsag::guard::GuardError),
+    /// The bytes are no JSON, or beyond bounds.
+    #[error("{0}")]
+    MalformedJson(String),
     /// The document breaks rules, each with its path.
     #[error("{0}")]
     Invalid(wsag::Violations),
@@ -133,6 +138,24 @@ pub enum Error {
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
+}
+
+/// A body of a request, in one of the two representations.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A document of WS-Agreement.
+    Xml(Vec<u8>),
+    /// A flat value.
+    Json(Vec<u8>),
+}
+
+impl Input {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Xml(bytes) | Self::Json(bytes) => bytes,
+        }
+    }
 }
 
 impl Error {

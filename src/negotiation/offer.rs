@@ -8,13 +8,13 @@ use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::{self, GuardError};
 use wsag::job::JobDefinition;
 use wsag::scheduling::{Budget, Scheduling};
-use wsag::terms::{ServiceDescription, Term};
+use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::templates::Offered;
 use super::{Error, Negotiation, filters};
 use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
-use crate::planner::{Proposal, Scaling};
+use crate::planner::{Choice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
@@ -32,6 +32,8 @@ struct Check<'a> {
     party: &'a str,
     offer: &'a AgreementOffer,
     offered: &'a Offered,
+    /// The terms that hold: one way to read an offer that leaves a choice.
+    chosen: &'a [&'a Term],
     now: Time,
     found: Vec<Violation>,
 }
@@ -54,61 +56,51 @@ struct Request {
 
 impl Negotiation {
     /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes
-    /// the request of it.
-    pub(super) fn draft(
+    /// the request of it; of one that leaves a choice, a request for each way to read it that is right, in the
+    /// requester's order.
+    pub(super) fn drafts(
         &self,
         document: &Document<'_>,
         offer: &AgreementOffer,
         party: &str,
-    ) -> Result<Draft, Error> {
+    ) -> Result<Vec<Draft>, Error> {
+        let Some(alternatives) = offer.terms.alternatives() else {
+            let message = format!(
+                "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
+            );
+            return Err(Error::Invalid(Violations(vec![Violation {
+                path: document.path_to(ns::WSAG, "Terms", 0),
+                kind: ViolationKind::Value,
+                message,
+            }])));
+        };
         let offered = self.template_of(document, offer)?;
+        // What the whole document breaks is the same however it is read.
         let mut found = wsag::rules::check(document);
         found.extend(offered.compiled.check(document));
-        let now = self.clock.now();
-        let mut check = Check {
-            negotiation: self,
-            document,
-            party,
-            offer,
-            offered,
-            now,
-            found,
-        };
-        check.name();
-        check.context();
-        let described = check.terms();
-        let job = described.job.and_then(|definition| check.job(definition));
-        let filters = described
-            .job
-            .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
-        let request = check.request(&described);
-        let guarantees = check.guarantees();
-        let budget = check.budget(&described);
-        let found = check.found;
-        let Some(request) = request.filter(|_| found.is_empty()) else {
-            return Err(Error::Invalid(Violations::of(found)));
-        };
-        let window = Interval::new(
-            request.ready.unwrap_or(now).max(now),
-            request.deadline.unwrap_or(Time::MAX),
-        );
-        let proposal = Proposal {
-            id: Uuid::now_v7(),
-            party: party.to_owned(),
-            name: offer.name.clone(),
-            template: offered.view.id.clone(),
-            shapes: request.shapes,
-            scaling: request.scaling,
-            filters,
-            ready: request.ready,
-            deadline: request.deadline,
-            job,
-            guarantees,
-            budget,
-            document: verbatim(document)?,
-            idempotency: None,
-        };
-        Ok(Draft { proposal, window })
+        let mut drafts = Vec::new();
+        let mut wrong = None;
+        for alternative in &alternatives {
+            let check = Check {
+                negotiation: self,
+                document,
+                party,
+                offer,
+                offered,
+                chosen: &alternative.terms,
+                now: self.clock.now(),
+                found: found.clone(),
+            };
+            match check.draft(alternative) {
+                Ok(draft) => drafts.push(draft),
+                Err(why) => wrong = wrong.or(Some(why)),
+            }
+        }
+        // There is always one way at least.
+        match wrong {
+            Some(why) if drafts.is_empty() => Err(why),
+            _ => Ok(drafts),
+        }
     }
 
     /// The template that an offer names.
@@ -157,6 +149,46 @@ impl Negotiation {
 }
 
 impl<'a> Check<'a> {
+    /// The request that this way to read the offer makes.
+    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft, Error> {
+        self.name();
+        self.context();
+        let described = self.terms();
+        let job = described.job.and_then(|definition| self.job(definition));
+        let filters = described
+            .job
+            .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
+        let request = self.request(&described);
+        let guarantees = self.guarantees();
+        let budget = self.budget(&described);
+        let found = std::mem::take(&mut self.found);
+        let Some(request) = request.filter(|_| found.is_empty()) else {
+            return Err(Error::Invalid(Violations::of(found)));
+        };
+        let window = Interval::new(
+            request.ready.unwrap_or(self.now).max(self.now),
+            request.deadline.unwrap_or(Time::MAX),
+        );
+        let proposal = Proposal {
+            id: Uuid::now_v7(),
+            party: self.party.to_owned(),
+            name: self.offer.name.clone(),
+            template: self.offered.view.id.clone(),
+            shapes: request.shapes,
+            scaling: request.scaling,
+            filters,
+            ready: request.ready,
+            deadline: request.deadline,
+            job,
+            guarantees,
+            budget,
+            choices: alternative.choices.iter().map(choice).collect(),
+            document: verbatim(self.document)?,
+            idempotency: None,
+        };
+        Ok(Draft { proposal, window })
+    }
+
     /// Notes a violation at the `nth` element of this name, or at the root where there is none.
     fn violation(&mut self, namespace: &str, local: &str, nth: usize, message: impl Into<String>) {
         let path = self.document.path_to(namespace, local, nth);
@@ -212,13 +244,6 @@ impl<'a> Check<'a> {
 
     /// Finds the terms, each of which must be one of the template's; how to schedule may be said in any offer.
     fn terms(&mut self) -> Described<'a> {
-        if !self.offer.terms.is_conjunctive() {
-            self.not_offered(
-                ns::WSAG,
-                "Terms",
-                "a choice between terms is not offered by this version",
-            );
-        }
         let mut described = Described::default();
         let offer = self.offer;
         let (mut descriptions, mut references, mut properties) = (0, 0, 0);
@@ -231,6 +256,9 @@ impl<'a> Check<'a> {
             };
             let place = *nth;
             *nth += 1;
+            if !self.is_chosen(term) {
+                continue;
+            }
             let optional = matches!(
                 term,
                 Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::Scheduling(_))
@@ -285,6 +313,11 @@ impl<'a> Check<'a> {
             );
         }
         described
+    }
+
+    /// Whether a term of the offer is among those that hold.
+    fn is_chosen(&self, term: &Term) -> bool {
+        self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
     /// Whether the template has a term of the same kind, name and service.
@@ -438,7 +471,17 @@ impl<'a> Check<'a> {
     fn guarantees(&mut self) -> Vec<Guarantee> {
         let offer = self.offer;
         let mut guarantees = Vec::new();
-        for (nth, term) in offer.terms.guarantees().enumerate() {
+        let mut place = 0;
+        for term in offer.terms.flatten() {
+            let Term::Guarantee(guarantee) = term else {
+                continue;
+            };
+            let nth = place;
+            place += 1;
+            if !self.is_chosen(term) {
+                continue;
+            }
+            let term = guarantee;
             match self
                 .offered
                 .template
@@ -470,6 +513,13 @@ impl<'a> Check<'a> {
             }
         }
         guarantees
+    }
+}
+
+fn choice(choice: &wsag::terms::Choice) -> Choice {
+    Choice {
+        path: choice.path.clone(),
+        members: choice.members.clone(),
     }
 }
 

@@ -1,11 +1,13 @@
-//! How a request may be planned, as a flat value: `bsp:Scheduling` in JSON, read and written.
+//! How a request may be planned, as a flat value: `bsp:Scheduling` as JSON shows it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 
+use super::MoneyView;
+
 /// What the requester allows or prefers beyond size and window. Everything is optional.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SchedulingView {
     /// How long it takes on how many nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -15,7 +17,7 @@ pub struct SchedulingView {
     pub preemption: Option<PreemptionView>,
     /// What it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<AmountView>,
+    pub budget: Option<MoneyView>,
     /// The largest φ that alternatives may have: how far they lie outside the window, in durations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_deviation: Option<f64>,
@@ -28,8 +30,8 @@ pub struct SchedulingView {
 }
 
 /// Duration as a function of the number of nodes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum MoldabilityView {
     /// `intercept − slope · nodes` seconds.
     Linear {
@@ -45,8 +47,8 @@ pub enum MoldabilityView {
 }
 
 /// A line of a table of durations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TableEntryView {
     /// On so many nodes
     pub nodes: u32,
@@ -55,8 +57,8 @@ pub struct TableEntryView {
 }
 
 /// How a job may be cut.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PreemptionView {
     /// Most pieces.
     pub pieces: u32,
@@ -66,19 +68,9 @@ pub struct PreemptionView {
     pub independent: bool,
 }
 
-/// A sum of money.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AmountView {
-    /// A decimal number of at most six places, as a text: no rounding comes near it.
-    pub amount: String,
-    /// Three capital letters.
-    pub currency: String,
-}
-
 /// Weights, each from 0 on; one that is absent is 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct WeightsView {
     /// Of an early start.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +91,7 @@ impl SchedulingView {
         Self {
             moldability: scheduling.moldability.as_ref().map(MoldabilityView::of),
             preemption: scheduling.preemption.as_ref().map(PreemptionView::of),
-            budget: scheduling.budget.as_ref().map(AmountView::of),
+            budget: scheduling.budget.as_ref().map(amount),
             max_deviation: scheduling.max_deviation,
             fix_at: scheduling.fix_at,
             weights: scheduling.preference.as_ref().map(WeightsView::of),
@@ -136,15 +128,6 @@ impl PreemptionView {
     }
 }
 
-impl AmountView {
-    fn of(budget: &Budget) -> Self {
-        Self {
-            amount: wsag::scheduling::write_amount(budget.amount_micros),
-            currency: budget.currency.clone(),
-        }
-    }
-}
-
 impl WeightsView {
     fn of(preference: &Preference) -> Self {
         Self {
@@ -153,5 +136,12 @@ impl WeightsView {
             duration: preference.duration,
             price: preference.price,
         }
+    }
+}
+
+fn amount(budget: &Budget) -> MoneyView {
+    MoneyView {
+        amount: wsag::scheduling::write_amount(budget.amount_micros),
+        currency: budget.currency.clone(),
     }
 }

@@ -72,6 +72,11 @@ impl Templates {
         self.offered.iter().map(|offered| &offered.template)
     }
 
+    /// The one that is meant where none is named.
+    pub(super) fn first(&self) -> Option<&Offered> {
+        self.offered.first()
+    }
+
     /// The template with this id.
     pub(super) fn get(&self, id: &str) -> Option<&Offered> {
         self.offered.iter().find(|offered| offered.view.id == id)

@@ -4,7 +4,8 @@ use uuid::Uuid;
 use wsag::{Document, Message};
 
 use super::idempotency::{kept, repeated};
-use super::{AgreementView, Error, Negotiation, RequestKey, Scope};
+use super::json::{At, Check, Json};
+use super::{AgreementView, Error, Input, Negotiation, RequestKey, Scope};
 use crate::agreement::Agreement;
 use crate::planner::{self, Termination};
 
@@ -13,8 +14,8 @@ use crate::planner::{self, Termination};
 pub struct TerminateRequest {
     /// Which.
     pub id: Uuid,
-    /// The TerminateInput; nothing asks for it too.
-    pub body: Vec<u8>,
+    /// The TerminateInput, or an object with a reason; nothing asks for it too.
+    pub input: Input,
     /// The versions that the agreement may have; none for any.
     pub versions: Option<Vec<i64>>,
     /// The key of the request.
@@ -31,7 +32,7 @@ impl Negotiation {
     pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView, Error> {
         let TerminateRequest {
             id,
-            body,
+            input,
             versions,
             key,
         } = request;
@@ -39,8 +40,8 @@ impl Negotiation {
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
-        if !body.is_empty() {
-            self.reading(move |_| read_input(&body)).await??;
+        if !input.bytes().is_empty() {
+            self.reading(move |_| read_input(&input)).await??;
         }
         let hash = key.as_ref().map(RequestKey::hash);
         let order = Termination {
@@ -62,7 +63,11 @@ impl Negotiation {
     }
 }
 
-fn read_input(body: &[u8]) -> Result<(), Error> {
+fn read_input(input: &Input) -> Result<(), Error> {
+    let body = match input {
+        Input::Xml(body) => body,
+        Input::Json(body) => return read_reason(body),
+    };
     let document = Document::parse(body).map_err(Error::Malformed)?;
     match wsag::read(&document).map_err(Error::Invalid)? {
         Message::TerminateInput(_) => Ok(()),
@@ -72,6 +77,21 @@ fn read_input(body: &[u8]) -> Result<(), Error> {
             "wsag:TerminateInput is expected here",
         )),
     }
+}
+
+/// An object with a reason, which need not be given.
+fn read_reason(body: &[u8]) -> Result<(), Error> {
+    let value = Json::parse(body)?;
+    let mut check = Check::default();
+    let root = At {
+        value: &value,
+        pointer: String::new(),
+    };
+    let read = check.object(&root, &["reason"]);
+    if let Some(at) = read.as_ref().and_then(|object| object.get("reason")) {
+        check.text(&at);
+    }
+    check.finish(read).map(drop)
 }
 
 /// The TerminateInput that our own client sends.

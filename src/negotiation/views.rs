@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::planner::{Accepted, Refusal};
+use crate::planner::{Accepted, Choice, Refusal};
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -87,6 +87,19 @@ pub struct AcceptedView {
     /// The same party's other agreements that moved inside their windows to let it in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
+    /// What was chosen where the offer left a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<ChoiceView>,
+}
+
+/// What was chosen of a compositor that leaves a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChoiceView {
+    /// Path of the compositor in the offer.
+    pub path: String,
+    /// Which of its members hold, counted from 1.
+    pub members: Vec<u32>,
 }
 
 /// An agreement that moved inside its window.
@@ -295,6 +308,16 @@ impl AcceptedView {
         Self {
             agreement: AgreementView::of(&accepted.agreement),
             moved: moved.collect(),
+            choices: accepted.choices.iter().map(ChoiceView::of).collect(),
+        }
+    }
+}
+
+impl ChoiceView {
+    fn of(choice: &Choice) -> Self {
+        Self {
+            path: choice.path.clone(),
+            members: choice.members.clone(),
         }
     }
 }

@@ -55,7 +55,11 @@ impl Decider<'_> {
             .map_err(|reason| Error::Refused(Box::new(self.refused(&wanted, reason, now))))?;
         let agreement = self.agreement_of(&proposal, window, &admitted);
         self.plan.insert(agreement.clone(), number);
-        let detail = placed(&agreement, &admitted);
+        let mut detail = placed(&agreement, &admitted);
+        for choice in &proposal.choices {
+            let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
+            detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
+        }
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
@@ -71,6 +75,7 @@ impl Decider<'_> {
         let accepted = Accepted {
             agreement,
             moved: own,
+            choices: proposal.choices,
         };
         self.remember(proposal.idempotency, &accepted);
         Ok(accepted)

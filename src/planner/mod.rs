@@ -201,6 +201,8 @@ pub struct Proposal {
     pub guarantees: Vec<Guarantee>,
     /// The most that it may cost, in the provider's currency; `None` for whatever it costs.
     pub budget: Option<Money>,
+    /// What it takes of an offer that leaves a choice.
+    pub choices: Vec<Choice>,
     /// The offer as it came, to be shown again.
     pub document: String,
     /// The key that the request came with.
@@ -214,6 +216,17 @@ pub struct Accepted {
     pub agreement: Agreement,
     /// The same party's other agreements that moved inside their windows to let it in.
     pub moved: Vec<Agreement>,
+    /// What was chosen where the offer left a choice.
+    pub choices: Vec<Choice>,
+}
+
+/// What was chosen of an offer's compositor that leaves a choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Path of the compositor.
+    pub path: String,
+    /// Which of its members hold, counted from 1.
+    pub members: Vec<u32>,
 }
 
 /// An order to end an agreement before its time.

@@ -96,6 +96,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
             state: GuaranteeState::NotDetermined,
             evidence: None,
         }],
+        choices: Vec::new(),
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,

@@ -12,7 +12,7 @@ use super::session::{self, Visitor};
 use super::text::{self, Standing};
 use super::{Frame, page};
 use crate::http::{Api, base_address, output_body, scope};
-use crate::negotiation::{AgreementView, EventView, GuaranteeView, Part, TerminateRequest};
+use crate::negotiation::{AgreementView, EventView, GuaranteeView, Input, Part, TerminateRequest};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
 const REFRESH: u32 = 5;
@@ -176,7 +176,7 @@ pub(super) async fn terminate(
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let order = TerminateRequest {
         id,
-        body: Vec::new(),
+        input: Input::Xml(Vec::new()),
         versions: None,
         key: None,
     };

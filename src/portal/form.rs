@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::values::Values;
 use crate::catalogue::{Application, Catalogue};
+pub(super) use crate::negotiation::Run;
 
 /// What a form asks for, as far as an offer can say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,14 +23,6 @@ pub(super) struct Wish {
     pub(super) deadline: Option<i64>,
     /// Seconds; the template's where it is not said.
     pub(super) duration: Option<i32>,
-}
-
-/// An application of the catalogue and its arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) name: String,
-    pub(super) version: Option<String>,
-    pub(super) arguments: Vec<String>,
 }
 
 /// What is wrong with a form, and where.

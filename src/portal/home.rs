@@ -114,7 +114,11 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
         .into_bytes();
     let party = &visitor.caller.party;
     let key = once.map(|once| RequestKey::new(party, &once.to_string(), "a form of the portal", &document));
-    let error = match api.negotiation.create(party, document, key).await {
+    let error = match api
+        .negotiation
+        .create(party, negotiation::Input::Xml(document), key)
+        .await
+    {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             return Ok(Redirect::to(&to).into_response());

@@ -1,16 +1,15 @@
 //! Between the form and the documents: the offer that a form makes, and what is wrong with that offer in the form's terms.
 
-use wsag::agreements::{AgreementOffer, Context};
-use wsag::allocation::AllocationTimeConstraint;
-use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue};
+use wsag::agreements::AgreementOffer;
 use wsag::templates::Template;
-use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
+use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violation, Violations};
 
 use super::error::Failure;
 use super::form::{Place, Problem, Wish};
 use crate::http::Api;
+use crate::negotiation;
 
 /// The template that the form makes offers from: the first that is offered, which is the built-in one unless the
 /// provider has others.
@@ -48,62 +47,18 @@ pub(super) fn defaults(template: &Template) -> (Option<u32>, Option<i32>) {
     (nodes, duration)
 }
 
-/// The offer that asks for a wish: the template's terms, with what the form says in their places.
+/// The offer that asks for what a form says.
 pub(super) fn offer(template: &Template, wish: &Wish) -> AgreementOffer {
-    let name = template.name.clone().unwrap_or_default();
-    let members = template
-        .terms
-        .all
-        .iter()
-        .flatten()
-        .map(|tree| filled(tree, wish))
-        .collect();
-    AgreementOffer {
+    let wish = negotiation::Wish {
         name: wish.name.clone(),
-        agreement_id: None,
-        context: Context::for_template(template.template_id.clone(), name),
-        terms: Terms { all: Some(members) },
-    }
-}
-
-fn filled(tree: &TermTree, wish: &Wish) -> TermTree {
-    let all = |members: &[TermTree]| members.iter().map(|tree| filled(tree, wish)).collect();
-    match tree {
-        TermTree::All(members) => TermTree::All(all(members)),
-        TermTree::ExactlyOne(members) => TermTree::ExactlyOne(all(members)),
-        TermTree::OneOrMore(members) => TermTree::OneOrMore(all(members)),
-        TermTree::Term(term) => {
-            let mut term = term.clone();
-            if let Term::ServiceDescription(description) = &mut *term {
-                match &mut description.content {
-                    ServiceDescription::JobDefinition(definition) => job(definition, wish),
-                    ServiceDescription::AllocationTime(window) => time(window, wish),
-                    ServiceDescription::Scheduling(_) => {}
-                }
-            }
-            TermTree::Term(term)
-        }
-    }
-}
-
-fn job(definition: &mut JobDefinition, wish: &Wish) {
-    definition.application = wish.run.as_ref().map(|run| Application {
-        name: run.name.clone(),
-        version: run.version.clone(),
-        posix: Some(PosixApplication {
-            arguments: run.arguments.clone(),
-            ..PosixApplication::default()
-        }),
-    });
-    if let Some(nodes) = wish.nodes {
-        definition.resources.nodes = Some(RangeValue::exactly(f64::from(nodes)));
-    }
-}
-
-fn time(window: &mut AllocationTimeConstraint, wish: &Wish) {
-    window.start = wish.start.map(DateTime::from_seconds);
-    window.end = wish.deadline.map(DateTime::from_seconds);
-    window.duration = wish.duration.or(window.duration);
+        run: wish.run.clone(),
+        nodes: wish.nodes.map(|nodes| (nodes, nodes)),
+        start: wish.start.map(DateTime::from_seconds),
+        end: wish.deadline.map(DateTime::from_seconds),
+        duration: wish.duration,
+        ..negotiation::Wish::default()
+    };
+    wish.offer(template)
 }
 
 /// What is wrong with an offer, where the form has it.
@@ -206,6 +161,8 @@ mod tests {
     use crate::portal::values::Values;
     use proptest::prelude::*;
     use wsag::ViolationKind;
+    use wsag::job::RangeValue;
+    use wsag::terms::Terms;
 
     fn application() -> Program {
         Program {

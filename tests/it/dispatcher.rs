@@ -127,6 +127,7 @@ impl Service {
                 arguments: vec![text.into()],
             }),
             guarantees: Vec::new(),
+            choices: Vec::new(),
             document: "<offer/>".into(),
             idempotency: None,
             budget: None,

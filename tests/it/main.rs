@@ -10,6 +10,7 @@ mod examples;
 mod execution;
 mod files;
 mod hostile;
+mod json;
 mod lasting;
 mod licences;
 mod messages;

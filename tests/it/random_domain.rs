@@ -243,6 +243,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
             state: GuaranteeState::NotDetermined,
             evidence: None,
         }],
+        choices: Vec::new(),
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,

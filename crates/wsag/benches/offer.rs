@@ -87,13 +87,19 @@ fn main() {
         let answer = EndpointReference::new("http://127.0.0.1:8080/agreements/0199-a");
         report(
             "answer",
-            seconds(|| drop(black_box(agreements::create_agreement_response(&answer, &[])))),
+            seconds(|| {
+                drop(black_box(agreements::create_agreement_response(
+                    &answer,
+                    &[],
+                    &[],
+                )));
+            }),
         );
         let whole = seconds(|| {
             let document = Document::parse(black_box(text.as_bytes())).unwrap();
             let message = read(&document).unwrap();
             assert!(rules::check(&document).is_empty() && template.check(&document).is_empty());
-            black_box((message, agreements::create_agreement_response(&answer, &[])));
+            black_box((message, agreements::create_agreement_response(&answer, &[], &[])));
         });
         report("all of it", whole);
     }

@@ -6,7 +6,7 @@ use crate::negotiations::{self, NegotiationExtension, RenegotiationExtension};
 use crate::ns::{WSAG, WSAG_NEG};
 use crate::placement::Moved;
 use crate::reader::{Check, Sequence, fragments};
-use crate::terms::{self, Terms, token};
+use crate::terms::{self, Choice, Terms, token};
 use crate::time::DateTime;
 use crate::violation::ViolationKind;
 use crate::writer::Xml;
@@ -328,9 +328,9 @@ impl CreateInput {
 }
 
 /// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party
-/// that moved to let it in.
-pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved]) -> String {
-    let prefixes: &[&str] = if moved.is_empty() {
+/// that moved to let it in, and with what was chosen where the offer left a choice.
+pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved], choices: &[Choice]) -> String {
+    let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
         &["wsag", "wsa"]
     } else {
         &["wsag", "wsa", "bsp"]
@@ -339,6 +339,9 @@ pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved]) -
     created.write(&mut xml, "wsag:CreatedAgreementEPR");
     for other in moved {
         other.write(&mut xml);
+    }
+    for choice in choices {
+        choice.write(&mut xml);
     }
     xml.finish()
 }

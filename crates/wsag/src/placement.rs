@@ -7,6 +7,7 @@ use crate::ns::BSP;
 use crate::reader::{Check, Sequence};
 use crate::refusals::read_budget;
 use crate::scheduling::{Budget, count, write_budget};
+use crate::terms::Choice;
 use crate::terms::token;
 use crate::time::DateTime;
 use crate::writer::Xml;
@@ -57,6 +58,18 @@ impl Moved {
         xml.element("bsp:AgreementId", &self.agreement_id);
         xml.element("bsp:PlannedStart", &self.planned_start.to_string());
         xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
+        xml.end();
+    }
+}
+
+/// What the service has chosen where an offer left it a choice: `bsp:Choice`, in the answer to the offer.
+impl Choice {
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start("bsp:Choice");
+        xml.element("bsp:Path", &self.path);
+        for member in &self.members {
+            xml.element("bsp:Member", &member.to_string());
+        }
         xml.end();
     }
 }

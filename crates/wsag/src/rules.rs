@@ -41,18 +41,9 @@ pub(crate) fn offers<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
 fn check_terms(check: &mut Check, terms: Node<'_>) {
     let nodes = terms.descendants();
     let mut variables = Variables::predefined();
-    let mut names: Vec<&str> = Vec::new();
+    check_names(check, terms, &mut Vec::new());
     for node in &nodes {
-        if node.namespace() == WSAG && TERMS.contains(&node.local()) {
-            let name = node.attribute(WSAG, "Name").unwrap_or_default();
-            if names.contains(&name) {
-                check.value(
-                    *node,
-                    format!("another term bears the name {name:?} already; names must be unique"),
-                );
-            }
-            names.push(name);
-        } else if node.is(WSAG, "Variable") {
+        if node.is(WSAG, "Variable") {
             let attribute = |name| node.attribute(WSAG, name).unwrap_or_default();
             variables.add(attribute("Name"), attribute("Metric"));
         }
@@ -75,6 +66,37 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
                     format!("it cannot be evaluated: {error}"),
                 );
             }
+        }
+    }
+}
+
+/// No two terms that hold together bear the same name: of those between which there is a choice each may bear it. The
+/// guard bounds the depth of this recursion.
+fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d str>) {
+    let chooses = compositor.is(WSAG, "ExactlyOne") || compositor.is(WSAG, "OneOrMore");
+    let outside = names.clone();
+    for node in compositor.children().filter(|node| node.namespace() == WSAG) {
+        let mut here = if chooses {
+            outside.clone()
+        } else {
+            std::mem::take(names)
+        };
+        if TERMS.contains(&node.local()) {
+            let name = node.attribute(WSAG, "Name").unwrap_or_default();
+            if here.contains(&name) {
+                check.value(
+                    node,
+                    format!("another term bears the name {name:?} already; names must be unique"),
+                );
+            }
+            here.push(name);
+        } else {
+            check_names(check, node, &mut here);
+        }
+        if chooses {
+            names.extend(here.split_off(outside.len()));
+        } else {
+            *names = here;
         }
     }
 }

@@ -251,7 +251,11 @@ pub(crate) fn write_budget(xml: &mut Xml, name: &'static str, budget: &Budget) {
     xml.end();
 }
 
-pub(crate) fn currency(text: &str) -> Result<String, String> {
+/// Three capital letters of a currency.
+///
+/// # Errors
+/// What was expected.
+pub fn currency(text: &str) -> Result<String, String> {
     if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
         return Ok(text.to_owned());
     }

@@ -1,5 +1,9 @@
 //! The terms of an agreement: compositors and the four kinds of term (GFD.192, section 4.2).
 
+mod alternatives;
+
+pub use alternatives::{ALTERNATIVES_MAX, Alternative, Choice};
+
 use crate::allocation::{self, AllocationTimeConstraint};
 use crate::document::{Fragment, Node};
 use crate::endpoint::{self, EndpointReference};

@@ -39,8 +39,12 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
         let timeline = make.timeline();
         written.push((timeline.to_xml(), Message::Timeline(timeline)));
         let created = make.endpoint();
+        let choice = wsag::terms::Choice {
+            path: "/wsag:Terms/wsag:All/wsag:ExactlyOne".to_owned(),
+            members: vec![1, 2],
+        };
         written.push((
-            agreements::create_agreement_response(&created, &[]),
+            agreements::create_agreement_response(&created, &[], &[choice]),
             Message::CreateAgreementResponse(created.clone()),
         ));
         written.push((

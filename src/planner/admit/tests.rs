@@ -159,6 +159,7 @@ fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
         guarantees: Vec::new(),
         budget: None,
         document: String::new(),
+        choices: Vec::new(),
         idempotency: None,
     }
 }

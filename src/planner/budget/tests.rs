@@ -63,6 +63,7 @@ fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: Option<i64>
         job: None,
         guarantees: Vec::new(),
         budget: budget.map(|micros| Money::new(micros, eur())),
+        choices: Vec::new(),
         document: String::new(),
         idempotency: None,
     }

@@ -1,0 +1,324 @@
+//! The flat request of a client that speaks JSON: read strictly, made into the same offer as a document, and what is
+//! wrong with that offer told where the request has it.
+
+use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::{Violation, Violations};
+
+use super::json::{At, Check, Json, Object};
+use super::templates::Offered;
+use super::wish::{Run, Wish};
+use super::{Error, Negotiation};
+
+/// The members of a request.
+const MEMBERS: [&str; 14] = [
+    "template",
+    "name",
+    "application",
+    "version",
+    "arguments",
+    "nodes",
+    "durationSeconds",
+    "window",
+    "moldability",
+    "preemption",
+    "budget",
+    "maxDeviation",
+    "fixAt",
+    "weights",
+];
+
+impl Negotiation {
+    /// The wish in a flat request, and the template that it is to become an offer of: the first one where it names none.
+    pub(super) fn read_request<'a>(&'a self, request: &Json) -> Result<(Wish, &'a Offered), Error> {
+        let mut check = Check::default();
+        let root = At {
+            value: request,
+            pointer: String::new(),
+        };
+        let read = check
+            .object(&root, &MEMBERS)
+            .and_then(|object| self.read_members(&mut check, &object));
+        check.finish(read)
+    }
+
+    fn read_members<'a>(&'a self, check: &mut Check, object: &Object<'_>) -> Option<(Wish, &'a Offered)> {
+        let wish = Wish {
+            name: object.get("name").and_then(|at| check.text(&at)),
+            run: read_run(check, object),
+            nodes: object.get("nodes").and_then(|at| read_nodes(check, &at)),
+            duration: object
+                .get("durationSeconds")
+                .and_then(|at| check.count(&at, i32::MAX)),
+            scheduling: read_scheduling(check, object),
+            ..Wish::default()
+        };
+        let wish = read_window(check, object, wish);
+        let template = object.get("template").map(|at| (check.text(&at), at.pointer));
+        let offered = match template {
+            None => self.templates.first(),
+            Some((None, _)) => None,
+            Some((Some(id), pointer)) => {
+                let found = self.templates.get(&id);
+                if found.is_none() {
+                    let known: Vec<_> = self.templates().into_iter().map(|of| of.id).collect();
+                    let message = format!("there is no template {id:?}; offered are {}", known.join(", "));
+                    check.add(&pointer, message);
+                }
+                found
+            }
+        };
+        Some((wish, offered?))
+    }
+}
+
+fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
+    let arguments = object.get("arguments").map(|at| {
+        let values = check.list(&at);
+        values
+            .iter()
+            .filter_map(|at| match at.value {
+                // Numbers are what most arguments are.
+                Json::Number(number) => Some(number.to_string()),
+                // An argument may be empty.
+                _ => check.any_text(at),
+            })
+            .collect()
+    });
+    let version = object.get("version").and_then(|at| check.text(&at));
+    let Some(at) = object.get("application") else {
+        for name in ["arguments", "version"] {
+            if let Some(at) = object.get(name) {
+                check.add(&at.pointer, "it is of an application, and none is named");
+            }
+        }
+        return None;
+    };
+    Some(Run {
+        name: check.text(&at)?,
+        version,
+        arguments: arguments.unwrap_or_default(),
+    })
+}
+
+/// A number, or the least and the greatest.
+fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
+    if let Json::Number(_) = at.value {
+        return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
+    }
+    let object = check.object(at, &["min", "max"])?;
+    let min = object
+        .required(check, "min")
+        .and_then(|at| check.count(&at, u32::MAX));
+    let max = object
+        .required(check, "max")
+        .and_then(|at| check.count(&at, u32::MAX));
+    let (min, max) = min.zip(max)?;
+    if min > max {
+        check.add(
+            &at.pointer,
+            format!("the least, {min}, is more than the greatest, {max}"),
+        );
+    }
+    Some((min, max))
+}
+
+fn read_window(check: &mut Check, object: &Object<'_>, wish: Wish) -> Wish {
+    let window = object.get("window");
+    let Some(window) = window.and_then(|at| check.object(&at, &["start", "end"])) else {
+        return wish;
+    };
+    Wish {
+        start: window.get("start").and_then(|at| check.date_time(&at)),
+        end: window.get("end").and_then(|at| check.date_time(&at)),
+        ..wish
+    }
+}
+
+fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
+    Scheduling {
+        moldability: object
+            .get("moldability")
+            .and_then(|at| read_moldability(check, &at)),
+        preemption: object
+            .get("preemption")
+            .and_then(|at| read_preemption(check, &at)),
+        budget: object.get("budget").and_then(|at| read_budget(check, &at)),
+        max_deviation: object.get("maxDeviation").and_then(|at| not_negative(check, &at)),
+        fix_at: object.get("fixAt").and_then(|at| share(check, &at)),
+        preference: object.get("weights").and_then(|at| read_weights(check, &at)),
+    }
+}
+
+fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
+    let object = check.object(at, &["linear", "table", "constantWork"])?;
+    let laws = [
+        object.get("linear"),
+        object.get("table"),
+        object.get("constantWork"),
+    ];
+    match laws {
+        [Some(at), None, None] => {
+            let object = check.object(&at, &["intercept", "slope"])?;
+            let intercept = object
+                .required(check, "intercept")
+                .and_then(|at| positive(check, &at));
+            let slope = object
+                .required(check, "slope")
+                .and_then(|at| not_negative(check, &at));
+            Some(Moldability::Linear {
+                intercept: intercept?,
+                slope: slope?,
+            })
+        }
+        [None, Some(at), None] => {
+            let mut entries = Vec::new();
+            for at in check.list(&at) {
+                let entry = check.object(&at, &["nodes", "durationSeconds"])?;
+                let nodes = entry
+                    .required(check, "nodes")
+                    .and_then(|at| check.count(&at, u32::MAX));
+                let duration = entry
+                    .required(check, "durationSeconds")
+                    .and_then(|at| check.count(&at, u32::MAX));
+                entries.extend(nodes.zip(duration));
+            }
+            if entries.is_empty() {
+                check.add(&at.pointer, "at least one line is expected");
+            }
+            Some(Moldability::Table(entries))
+        }
+        [None, None, Some(at)] => positive(check, &at).map(Moldability::ConstantWork),
+        _ => {
+            let message = "one of linear, table and constantWork is expected";
+            check.add(&at.pointer, message);
+            None
+        }
+    }
+}
+
+fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
+    let object = check.object(at, &["pieces", "interval", "independent"])?;
+    let pieces = object
+        .required(check, "pieces")
+        .and_then(|at| check.count(&at, u32::MAX));
+    let expected = "a number above 0 and at most 1";
+    let interval = object
+        .required(check, "interval")
+        .and_then(|at| check.number(&at, expected, |value| value > 0.0 && value <= 1.0));
+    let independent = object
+        .required(check, "independent")
+        .and_then(|at| check.boolean(&at));
+    Some(Preemption {
+        pieces: pieces?,
+        interval: interval?,
+        independent: independent?,
+    })
+}
+
+/// A sum of money, its amount as a text or as a number that stands there without an exponent.
+fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
+    let object = check.object(at, &["amount", "currency"])?;
+    let amount = object.required(check, "amount").and_then(|at| {
+        let text = match at.value {
+            Json::Number(number) => Some(number.to_string()),
+            _ => check.text(&at),
+        };
+        match wsag::scheduling::amount(&text?) {
+            Ok(micros) if micros >= 0 => Some(micros),
+            Ok(_) => {
+                check.add(&at.pointer, "an amount from 0 on is expected");
+                None
+            }
+            Err(why) => {
+                check.add(&at.pointer, why);
+                None
+            }
+        }
+    });
+    let currency = object.required(check, "currency").and_then(|at| {
+        let text = check.text(&at)?;
+        match wsag::scheduling::currency(&text) {
+            Ok(currency) => Some(currency),
+            Err(why) => {
+                check.add(&at.pointer, why);
+                None
+            }
+        }
+    });
+    Some(Budget {
+        amount_micros: amount?,
+        currency: currency?,
+    })
+}
+
+fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
+    let object = check.object(at, &["start", "size", "duration", "price"])?;
+    let mut weight = |name| object.get(name).and_then(|at| not_negative(check, &at));
+    Some(Preference {
+        start: weight("start"),
+        size: weight("size"),
+        duration: weight("duration"),
+        price: weight("price"),
+    })
+}
+
+fn not_negative(check: &mut Check, at: &At<'_>) -> Option<f64> {
+    check.number(at, "a number from 0 on", |value| value >= 0.0)
+}
+
+fn positive(check: &mut Check, at: &At<'_>) -> Option<f64> {
+    check.number(at, "a number above 0", |value| value > 0.0)
+}
+
+fn share(check: &mut Check, at: &At<'_>) -> Option<f64> {
+    check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
+}
+
+/// What is wrong with an offer that was made of a request, where the request has it.
+pub(super) fn in_request(error: Error) -> Error {
+    let pointed = |violations: Violations| {
+        let moved = violations.0.into_iter().map(|violation| Violation {
+            path: pointer(&violation),
+            ..violation
+        });
+        Violations::of(moved.collect())
+    };
+    match error {
+        Error::Invalid(violations) => Error::Invalid(pointed(violations)),
+        Error::NotOffered(violations) => Error::NotOffered(pointed(violations)),
+        // The document was written here. What the guard refuses is a character or a length that came in a text.
+        Error::Malformed(why) => Error::MalformedJson(format!("it cannot be written into an offer: {why}")),
+        other => other,
+    }
+}
+
+/// The pointer to what an element of the offer was made of; the whole, where it is none of the request's.
+fn pointer(violation: &Violation) -> String {
+    for step in violation.path.rsplit('/') {
+        let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
+        let local = name.rsplit(':').next().unwrap_or(name);
+        let member = match local {
+            "Name" => "/name",
+            "Argument" => {
+                let position: usize = position.trim_end_matches(']').parse().unwrap_or(1);
+                return format!("/arguments/{}", position.saturating_sub(1));
+            }
+            "Application" | "ApplicationName" => "/application",
+            "ApplicationVersion" => "/version",
+            "TotalResourceCount" => "/nodes",
+            "StartTime" => "/window/start",
+            "EndTime" => "/window/end",
+            "Duration" => "/durationSeconds",
+            "AllocationTimeConstraint" => "/window",
+            "Moldability" => "/moldability",
+            "Preemption" => "/preemption",
+            "Budget" => "/budget",
+            "MaxDeviation" => "/maxDeviation",
+            "FixAt" => "/fixAt",
+            "Preference" => "/weights",
+            _ => continue,
+        };
+        return member.to_owned();
+    }
+    String::new()
+}

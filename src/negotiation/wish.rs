@@ -1,0 +1,131 @@
+//! What is asked for, whatever it came in, and the offer that asks for it: a template's terms with the wish in them. A
+//! flat request in JSON and the form of the portal become offers here, and are checked, shown and stored as any other.
+
+use wsag::agreements::{AgreementOffer, Context};
+use wsag::allocation::AllocationTimeConstraint;
+use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue};
+use wsag::scheduling::Scheduling;
+use wsag::templates::Template;
+use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
+use wsag::time::DateTime;
+
+/// Name of the term that says how a request may be planned, where the template has none.
+const SCHEDULING_TERM: &str = "SCHEDULING";
+
+/// What is asked for. What is not said is the template's.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wish {
+    /// For the requester's own list.
+    pub name: Option<String>,
+    /// What is to run; none where only nodes are reserved.
+    pub run: Option<Run>,
+    /// How many nodes, least and greatest.
+    pub nodes: Option<(u32, u32)>,
+    /// Earliest start.
+    pub start: Option<DateTime>,
+    /// Latest completion.
+    pub end: Option<DateTime>,
+    /// For how many seconds.
+    pub duration: Option<i32>,
+    /// How it may be planned.
+    pub scheduling: Scheduling,
+}
+
+/// An application of the catalogue and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its name.
+    pub name: String,
+    /// Its version, where one is asked for.
+    pub version: Option<String>,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+impl Wish {
+    /// The offer from a template that asks for it.
+    pub fn offer(&self, template: &Template) -> AgreementOffer {
+        let name = template.name.clone().unwrap_or_default();
+        let mut members: Vec<_> = template
+            .terms
+            .all
+            .iter()
+            .flatten()
+            .map(|tree| self.filled(tree))
+            .collect();
+        let plans = |term: &ServiceDescriptionTerm| matches!(term.content, ServiceDescription::Scheduling(_));
+        if self.scheduling != Scheduling::default() && !template.terms.descriptions().any(plans) {
+            let service = template.terms.descriptions().next();
+            let term = ServiceDescriptionTerm {
+                name: SCHEDULING_TERM.to_owned(),
+                service_name: service.map_or_else(String::new, |of| of.service_name.clone()),
+                content: ServiceDescription::Scheduling(Box::new(self.scheduling.clone())),
+            };
+            members.push(TermTree::Term(Box::new(Term::ServiceDescription(term))));
+        }
+        AgreementOffer {
+            name: self.name.clone(),
+            agreement_id: None,
+            context: Context::for_template(template.template_id.clone(), name),
+            terms: Terms { all: Some(members) },
+        }
+    }
+
+    fn filled(&self, tree: &TermTree) -> TermTree {
+        let all = |members: &[TermTree]| members.iter().map(|tree| self.filled(tree)).collect();
+        match tree {
+            TermTree::All(members) => TermTree::All(all(members)),
+            TermTree::ExactlyOne(members) => TermTree::ExactlyOne(all(members)),
+            TermTree::OneOrMore(members) => TermTree::OneOrMore(all(members)),
+            TermTree::Term(term) => {
+                let mut term = term.clone();
+                if let Term::ServiceDescription(description) = &mut *term {
+                    match &mut description.content {
+                        ServiceDescription::JobDefinition(definition) => self.job(definition),
+                        ServiceDescription::AllocationTime(window) => self.time(window),
+                        ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
+                    }
+                }
+                TermTree::Term(term)
+            }
+        }
+    }
+
+    fn job(&self, definition: &mut JobDefinition) {
+        definition.application = self.run.as_ref().map(|run| Application {
+            name: run.name.clone(),
+            version: run.version.clone(),
+            posix: Some(PosixApplication {
+                arguments: run.arguments.clone(),
+                ..PosixApplication::default()
+            }),
+        });
+        match self.nodes {
+            None => {}
+            Some((least, greatest)) if least == greatest => {
+                definition.resources.nodes = Some(RangeValue::exactly(f64::from(least)));
+            }
+            Some((least, greatest)) => {
+                definition.resources.nodes = Some(RangeValue::between(least.into(), greatest.into()));
+            }
+        }
+    }
+
+    fn time(&self, window: &mut AllocationTimeConstraint) {
+        window.start = self.start;
+        window.end = self.end;
+        window.duration = self.duration.or(window.duration);
+    }
+
+    fn plan(&self, scheduling: &mut Scheduling) {
+        let wish = self.scheduling.clone();
+        *scheduling = Scheduling {
+            moldability: wish.moldability.or(scheduling.moldability.take()),
+            preemption: wish.preemption.or(scheduling.preemption),
+            budget: wish.budget.or(scheduling.budget.take()),
+            max_deviation: wish.max_deviation.or(scheduling.max_deviation),
+            fix_at: wish.fix_at.or(scheduling.fix_at),
+            preference: wish.preference.or(scheduling.preference),
+        };
+    }
+}
