@@ -3,6 +3,9 @@
 //! `cargo bench -p scheduler --bench admission -- [WAITING [DECISIONS [SLACK]]]` fills one resource of 128 nodes to 70 %
 //! with so many waiting requests (default 10,000), and then lets both decide about more (default 200). Windows are longer
 //! than the duration by up to so many durations (default 20).
+//!
+//! Then the fast one alone decides about lists that ask for 130 % of the resource, of 4,000 requests each, where a third is
+//! refused.
 
 #[path = "../../tests/plain/mod.rs"]
 mod plain;
@@ -13,6 +16,13 @@ use scheduler::{Decision, Order, Request, Schedule, Time};
 
 const CAPACITY: u32 = 128;
 const LOAD_PERCENT: i64 = 70;
+const ORDERS: [(&str, Order); 5] = [
+    ("EDF", Order::Edf),
+    ("FIFO", Order::Fifo),
+    ("LFF", Order::Lff),
+    ("BJF", Order::Bjf),
+    ("MDF", Order::Mdf),
+];
 
 /// CPU nanoseconds of this thread.
 fn cpu_ns() -> u64 {
@@ -77,27 +87,53 @@ fn adopt(schedule: &Schedule, order: Order) -> Plain {
     plain
 }
 
+/// Lists that ask for more than there is: mean and worst decision in each order.
+#[expect(clippy::cast_precision_loss, reason = "times are shown to three digits")]
+fn crowded() {
+    const REQUESTS: u32 = 4_000;
+    const ASKED_PERCENT: i64 = 130;
+    let horizon = horizon(REQUESTS, ASKED_PERCENT);
+    println!(
+        "{:5} {:>7} {:>9} {:>12} {:>12}",
+        "order", "windows", "refused", "mean us", "worst us"
+    );
+    for slack in [1, 5, 20] {
+        for (name, order) in ORDERS {
+            let mut mix = Mix(7);
+            let mut schedule = Schedule::new(CAPACITY, order);
+            let (mut times, mut refused) = (Vec::new(), 0);
+            for id in 0..u64::from(REQUESTS) {
+                let request = mix.request(id, Time(0), horizon, slack);
+                let decision = timed(&mut times, || schedule.submit(Time(0), &request));
+                refused += u32::from(matches!(decision, Decision::Refused { .. }));
+            }
+            let mean = times.iter().sum::<u64>() as f64 / 1e3 / times.len() as f64;
+            let worst = times.iter().max().copied().unwrap_or(0) as f64 / 1e3;
+            println!("{name:5} {slack:>7} {refused:>9} {mean:>12.1} {worst:>12.0}");
+        }
+    }
+}
+
+/// Seconds over which ready times are spread so that so many requests ask for so much of the resource. A request takes
+/// 32,400 s on 32.5 nodes on average.
+fn horizon(requests: u32, percent: i64) -> u32 {
+    let horizon = i64::from(requests) * 32_400 * 325 / 10 * 100 / (i64::from(CAPACITY) * percent);
+    u32::try_from(horizon).unwrap_or(u32::MAX)
+}
+
 #[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
 #[expect(clippy::cast_precision_loss, reason = "times are shown to three digits")]
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
     let waiting: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(10_000);
     let decisions: usize = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(200);
-    // A request takes 32,400 s on 32.5 nodes on average.
     let slack: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(20);
-    let horizon = i64::from(waiting) * 32_400 * 325 / 10 * 100 / (i64::from(CAPACITY) * LOAD_PERCENT);
-    let horizon = u32::try_from(horizon).unwrap_or(u32::MAX);
+    let horizon = horizon(waiting, LOAD_PERCENT);
     println!(
         "{:5} {:>9} {:>6} {:>27} {:>27} {:>15}",
         "order", "accepted", "moved", "fast p50/p99 us", "plain p50/p99 us", "ratio p50/p99"
     );
-    for (name, order) in [
-        ("EDF", Order::Edf),
-        ("FIFO", Order::Fifo),
-        ("LFF", Order::Lff),
-        ("BJF", Order::Bjf),
-        ("MDF", Order::Mdf),
-    ] {
+    for (name, order) in ORDERS {
         let mut mix = Mix(1);
         let mut now = Time(0);
         let mut fast = Schedule::new(CAPACITY, order);
@@ -135,4 +171,5 @@ fn main() {
             d / b
         );
     }
+    crowded();
 }

@@ -2,19 +2,39 @@
 //!
 //! `cargo bench -p scheduler --bench planner -- [N [REGIMES [alone]]]` prints a table of operations per CPU second, N reservations
 //! (default 100,000) in three regimes: L (pure size), W (wide overlap) and B (a packed backlog). All three must give the
-//! same starts.
+//! same starts. The line `look` is a bare range lookup in a `BTreeMap` of N keys.
 
 mod peers;
 
 use peers::{OrderedMap, SortedVec};
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::SlotTree;
-use scheduler::measure::{Clocks, Extent, Plan, Replay, Row, replay};
+use scheduler::measure::{Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, replay};
+use std::collections::BTreeMap;
 
 /// Nanoseconds of a clock.
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
+}
+
+/// Range lookups per CPU second in an ordered map of `count` keys, at times spread over `horizon`: what one descent costs.
+#[expect(clippy::cast_precision_loss, reason = "a rate is shown to three digits")]
+fn lookups(count: u32, horizon: i64) -> f64 {
+    let mut mix = Mix(3);
+    let mut time = || ((u128::from(mix.next()) * u128::from(horizon.unsigned_abs())) >> 64) as i64;
+    let map: BTreeMap<i64, u32> = (0..count).map(|k| (time(), k)).collect();
+    // As many as there are queries, on caches as cold.
+    let times: Vec<i64> = QUERY_ROWS.map(|_| time()).collect();
+    let begin = nanoseconds(ClockId::ThreadCPUTime);
+    let found = times
+        .iter()
+        .filter(|t| map.range(**t..).next().is_some_and(|(_, k)| *k != u32::MAX))
+        .count();
+    let ns = nanoseconds(ClockId::ThreadCPUTime) - begin;
+    // The answers must be used, or an optimiser might leave the questions out.
+    assert!(found <= times.len());
+    times.len() as f64 * 1e9 / ns.max(1) as f64
 }
 
 /// A small generator of well-mixed numbers (splitmix64).
@@ -105,6 +125,9 @@ fn main() {
             );
             let same = starts.iter().zip(&replay.starts).all(|(a, b)| a == b);
             assert!(same, "{plan} places otherwise");
+        }
+        if name == "L" && !alone {
+            println!("{name:3} {:5} {:>27.0}", "look", lookups(count, horizon));
         }
     }
 }
