@@ -22,6 +22,8 @@ pub struct Leeway {
     pub shapes: Vec<Shape>,
     /// What its nodes must be.
     pub filters: Vec<Filter>,
+    /// The millionths of its wait after which its slot moves no more.
+    pub fix_at_ppm: Option<u32>,
 }
 
 /// What nodes must be: a condition on an attribute of their resource.
@@ -140,6 +142,7 @@ mod tests {
                 attribute: "cpu_architecture".into(),
                 is: "arm".into(),
             }],
+            fix_at_ppm: Some(250_000),
         };
         let text = serde_json::to_string(&leeway).unwrap();
         assert_eq!(serde_json::from_str::<Leeway>(&text).unwrap(), leeway);

@@ -267,7 +267,7 @@ fn document_of(refusal: &RefusalView) -> refusals::Refusal {
             .map(|of| refusals::Alternative {
                 start: date_time(of.start),
                 end: date_time(of.end),
-                nodes: None,
+                nodes: of.nodes,
                 deviation: of.deviation,
                 direction: if of.direction == "earlier" {
                     Direction::Earlier

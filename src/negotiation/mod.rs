@@ -13,6 +13,7 @@ mod offer;
 mod parts;
 mod request;
 mod scheduling;
+mod shapes;
 mod show;
 mod templates;
 mod terminate;

@@ -6,13 +6,13 @@ use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::{self, GuardError};
-use wsag::job::JobDefinition;
-use wsag::scheduling::{Budget, Scheduling};
+use wsag::job::{JobDefinition, RangeValue};
+use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::templates::Offered;
-use super::{Error, Negotiation, filters};
+use super::{Error, Negotiation, filters, shapes};
 use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
 use crate::planner::{Choice, Proposal, Scaling};
 
@@ -43,7 +43,7 @@ struct Check<'a> {
 struct Described<'a> {
     job: Option<&'a JobDefinition>,
     time: Option<&'a AllocationTimeConstraint>,
-    budget: Option<&'a Budget>,
+    scheduling: Option<&'a Scheduling>,
 }
 
 /// Sizes and window of a request.
@@ -177,6 +177,14 @@ impl<'a> Check<'a> {
             shapes: request.shapes,
             scaling: request.scaling,
             filters,
+            fix_at_ppm: described
+                .scheduling
+                .and_then(|of| of.fix_at)
+                .map(shapes::millionths),
+            deviation_max: described
+                .scheduling
+                .and_then(|of| of.max_deviation)
+                .map(shapes::fraction),
             ready: request.ready,
             deadline: request.deadline,
             job,
@@ -292,10 +300,14 @@ impl<'a> Check<'a> {
                     }
                 }
                 ServiceDescription::Scheduling(scheduling) => {
-                    described.budget = scheduling.budget.as_ref();
+                    if described.scheduling.replace(scheduling).is_some() {
+                        let message = "one bsp:Scheduling is expected, this is another";
+                        self.violation(ns::WSAG, local, place, message);
+                    }
                     let beyond = Scheduling {
-                        budget: None,
-                        ..(**scheduling).clone()
+                        preemption: scheduling.preemption,
+                        preference: scheduling.preference,
+                        ..Scheduling::default()
                     };
                     if beyond != Scheduling::default() {
                         let message = "what bsp:Scheduling asks for is not offered by this version";
@@ -430,34 +442,68 @@ impl<'a> Check<'a> {
     /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
     /// offers are broken already.
     fn request(&mut self, described: &Described<'_>) -> Option<Request> {
-        let defaults = defaults(self.offered);
-        let nodes = match described.job.and_then(|job| job.resources.nodes.as_ref()) {
-            // Without a law of how the duration changes with the size, the least size is as good as any.
-            Some(range) => range.whole_numbers().ok()?.0,
-            None => defaults.nodes,
-        };
+        let defaults = self.offered.defaults();
         let time = described.time.copied().unwrap_or_default();
-        let duration = time.duration.map_or(defaults.duration, Seconds::from);
+        let law = described.scheduling.and_then(|of| of.moldability.as_ref());
+        let sizes = described.job.and_then(|job| job.resources.nodes.as_ref());
+        let (shapes, scaling) = if let Some(law) = law {
+            let shapes = self.shapes(law, sizes, defaults.nodes, time.duration)?;
+            (shapes, Scaling::ReferenceRate)
+        } else {
+            // Without a law of how the duration changes with the size, the least size is as good as any.
+            let nodes = match sizes {
+                Some(range) => range.whole_numbers().ok()?.0,
+                None => defaults.nodes,
+            };
+            let duration = time.duration.map_or(defaults.duration, Seconds::from);
+            (vec![Shape { nodes, duration }], Scaling::Contract)
+        };
+        let duration = shapes.iter().map(|shape| shape.duration).min().unwrap_or(0);
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         let deadline = time.end.map(|end| Time(end.floor()));
         // A length that is none is a violation already, and says nothing about the window.
-        if duration > 0 && deadline.is_some_and(|end| end - duration < self.now) {
+        // Nor does one that faster nodes may undercut.
+        let contracted = scaling == Scaling::Contract && duration > 0;
+        if contracted && deadline.is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);
         }
         Some(Request {
-            shapes: vec![Shape { nodes, duration }],
-            scaling: Scaling::Contract,
+            shapes,
+            scaling,
             ready,
             deadline,
         })
     }
 
+    /// The sizes that a law of scaling allows, with the durations on them; none where they are wrong.
+    fn shapes(
+        &mut self,
+        law: &Moldability,
+        sizes: Option<&RangeValue>,
+        otherwise: u32,
+        duration: Option<i32>,
+    ) -> Option<Vec<Shape>> {
+        if duration.is_some() {
+            let message = "the duration follows from bsp:Moldability: no arp:Duration is expected beside it";
+            self.violation(ns::ARP, "Duration", 0, message);
+        }
+        let exactly = RangeValue::exactly(f64::from(otherwise));
+        let found = shapes::of(
+            law,
+            sizes.unwrap_or(&exactly),
+            self.negotiation.templates.capacity(),
+        );
+        found
+            .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
+            .ok()
+    }
+
     /// What it may cost: an amount in the currency of the price list. Where nothing is priced any budget will do.
     fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
-        let budget = described.budget?;
+        let budget = described.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
         let charged = self.negotiation.templates.currency();
         if let Some(charged) = charged.filter(|charged| *charged != currency) {
@@ -533,37 +579,4 @@ fn verbatim(document: &Document<'_>) -> Result<String, Error> {
         return Err(Error::Malformed(GuardError::TooLarge { bytes: text.len() }));
     }
     Ok(text)
-}
-
-/// What a template says where an offer is silent.
-struct Defaults {
-    nodes: u32,
-    duration: Seconds,
-}
-
-/// The duration of a request whose template does not say one either.
-const DURATION_DEFAULT: Seconds = 3_600;
-
-fn defaults(offered: &Offered) -> Defaults {
-    let mut defaults = Defaults {
-        nodes: 1,
-        duration: DURATION_DEFAULT,
-    };
-    for description in offered.template.terms.descriptions() {
-        match &description.content {
-            ServiceDescription::JobDefinition(job) => {
-                let range = job
-                    .resources
-                    .nodes
-                    .as_ref()
-                    .and_then(|range| range.whole_numbers().ok());
-                defaults.nodes = range.map_or(defaults.nodes, |(least, _)| least);
-            }
-            ServiceDescription::AllocationTime(time) => {
-                defaults.duration = time.duration.map_or(defaults.duration, Seconds::from);
-            }
-            ServiceDescription::Scheduling(_) => {}
-        }
-    }
-    defaults
 }

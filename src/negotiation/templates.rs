@@ -1,7 +1,9 @@
 //! The templates that are offered: read and compiled once, at start.
 
+use scheduler::Seconds;
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{Template, agreement_factory_properties};
+use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
 use super::{Negotiation, TemplateView};
@@ -23,6 +25,7 @@ pub(super) struct Offered {
 pub struct Templates {
     offered: Vec<Offered>,
     currency: Option<Currency>,
+    capacity: u32,
 }
 
 impl Templates {
@@ -40,6 +43,7 @@ impl Templates {
             return Ok(Self {
                 offered: vec![Offered::new(template.with_nodes_max(capacity))],
                 currency,
+                capacity,
             });
         }
         let mut offered: Vec<Offered> = Vec::new();
@@ -59,12 +63,21 @@ impl Templates {
             }
             offered.push(next);
         }
-        Ok(Self { offered, currency })
+        Ok(Self {
+            offered,
+            currency,
+            capacity,
+        })
     }
 
     /// What everything is priced in; none where nothing is.
     pub(super) fn currency(&self) -> Option<Currency> {
         self.currency
+    }
+
+    /// The nodes of the largest resource.
+    pub(super) fn capacity(&self) -> u32 {
+        self.capacity
     }
 
     /// Every template.
@@ -91,7 +104,41 @@ fn read(text: &[u8]) -> Result<Template, String> {
     }
 }
 
+/// What a template says where an offer is silent.
+pub(super) struct Defaults {
+    pub(super) nodes: u32,
+    pub(super) duration: Seconds,
+}
+
+/// The duration of a request whose template does not say one either.
+const DURATION_DEFAULT: Seconds = 3_600;
+
 impl Offered {
+    /// What it says where an offer is silent.
+    pub(super) fn defaults(&self) -> Defaults {
+        let mut defaults = Defaults {
+            nodes: 1,
+            duration: DURATION_DEFAULT,
+        };
+        for description in self.template.terms.descriptions() {
+            match &description.content {
+                ServiceDescription::JobDefinition(job) => {
+                    let range = job
+                        .resources
+                        .nodes
+                        .as_ref()
+                        .and_then(|range| range.whole_numbers().ok());
+                    defaults.nodes = range.map_or(defaults.nodes, |(least, _)| least);
+                }
+                ServiceDescription::AllocationTime(time) => {
+                    defaults.duration = time.duration.map_or(defaults.duration, Seconds::from);
+                }
+                ServiceDescription::Scheduling(_) => {}
+            }
+        }
+        defaults
+    }
+
     fn new(template: Template) -> Self {
         Self {
             view: TemplateView {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::planner::{Accepted, Choice, Refusal};
+use crate::planner::{Accepted, Alternative, Choice, Refusal};
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -226,6 +226,9 @@ pub struct AlternativeView {
     /// Where it ends.
     #[serde(serialize_with = "as_date_time")]
     pub end: Time,
+    /// On how many nodes, where the offer leaves the size open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
     /// φ: how far outside the window it lies, in durations of the request.
     pub deviation: f64,
 }
@@ -341,7 +344,7 @@ impl RefusalView {
             alternatives: refusal
                 .alternatives
                 .iter()
-                .map(|slot| AlternativeView::of(*slot, window))
+                .map(|of| AlternativeView::of(*of, window))
                 .collect(),
             relaxations: refusal
                 .relaxations
@@ -375,12 +378,14 @@ impl RelaxationView {
 
 impl AlternativeView {
     /// The view of a slot outside a window, on the side that it reaches further beyond.
-    fn of(slot: Interval, window: Interval) -> Self {
+    fn of(alternative: Alternative, window: Interval) -> Self {
+        let slot = alternative.slot;
         let (before, after) = (window.start - slot.start, slot.end - window.end);
         Self {
             direction: if before >= after { "earlier" } else { "later" },
             start: slot.start,
             end: slot.end,
+            nodes: alternative.nodes,
             deviation: ratio(before.max(after), slot.duration()),
         }
     }

@@ -3,7 +3,7 @@
 //! does not lead to a place is taken back, so that a refusal leaves everybody where he was.
 
 use scheduler::domain::Objective;
-use scheduler::{Interval, Move, Reason, Request, Time};
+use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use super::Scaling;
 use super::budget::Payer;
@@ -30,6 +30,8 @@ pub(super) struct Wanted<'a> {
     pub(super) shapes: &'a [Shape],
     pub(super) scaling: Scaling,
     pub(super) filters: &'a [Filter],
+    /// How far outside the window alternatives may lie, where the requester says.
+    pub(super) deviation_max: Option<Fraction>,
 }
 
 /// Something that was let in.

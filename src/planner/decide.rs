@@ -49,6 +49,7 @@ impl Decider<'_> {
             shapes: &proposal.shapes,
             scaling: proposal.scaling,
             filters: &proposal.filters,
+            deviation_max: proposal.deviation_max,
         };
         let admitted = self
             .admit(&wanted, now)
@@ -81,18 +82,10 @@ impl Decider<'_> {
         Ok(accepted)
     }
 
-    /// Fixes the placements of those who have waited for the provider's fraction of their wait (paper 000, section
-    /// 4.2), before a newcomer is put in order.
-    fn fix_those_who_have_waited(&mut self, now: Time) {
-        let Some(fraction) = self.settings.fix_after else {
-            return;
-        };
-        let waited = |agreement: &&Agreement| {
-            let submitted = second_of(agreement.created);
-            fraction.reached(now - submitted, agreement.placement.start - submitted)
-        };
-        let due: Vec<Agreement> = self.plan.flexible().filter(waited).cloned().collect();
-        for mut agreement in due {
+    /// Fixes the placements of those who have waited for the fraction of their wait that the provider or they themselves
+    /// have set (paper 000, section 4.2), before anything else is decided.
+    pub(super) fn fix_those_who_have_waited(&mut self, now: Time) {
+        for mut agreement in self.plan.fixed_by(now) {
             self.plan.fix(&agreement);
             agreement.fixed = true;
             let event = self.event(EventKind::Fixed, "its slot moves no more".to_owned());
@@ -342,6 +335,7 @@ impl Decider<'_> {
                     Scaling::ReferenceRate => proposal.shapes.clone(),
                 },
                 filters: proposal.filters.clone(),
+                fix_at_ppm: proposal.fix_at_ppm,
             },
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
@@ -404,6 +398,14 @@ fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
         0 => format!("placed on {resource} as the first fit in its window"),
         count => format!("placed on {resource}; {count} others moved inside their windows"),
     };
+    if !agreement.leeway.shapes.is_empty() {
+        detail += &format!(
+            "; {} nodes for {} seconds of {} sizes",
+            agreement.nodes,
+            agreement.duration,
+            agreement.leeway.shapes.len()
+        );
+    }
     match admitted.transferred.len() {
         0 => {}
         count => detail += &format!("; {count} others went to another resource"),

@@ -191,6 +191,10 @@ pub struct Proposal {
     pub scaling: Scaling,
     /// What the nodes must be.
     pub filters: Vec<Filter>,
+    /// The millionths of its wait after which its slot is to move no more.
+    pub fix_at_ppm: Option<u32>,
+    /// How far outside its window alternatives may lie, as a fraction of the duration, where it says.
+    pub deviation_max: Option<Fraction>,
     /// Earliest start; one before now is moved to now.
     pub ready: Option<Time>,
     /// Latest completion; the horizon where there is none.
@@ -254,6 +258,15 @@ impl Termination {
     }
 }
 
+/// A slot outside the window of an offer that it could have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alternative {
+    /// Where it lies.
+    pub slot: Interval,
+    /// On how many nodes, where the offer leaves the size open.
+    pub nodes: Option<u32>,
+}
+
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {binding}", reason.word())]
@@ -263,7 +276,7 @@ pub struct Refusal {
     /// The constraint that binds, in words.
     pub binding: String,
     /// Slots outside the window that it could have, the nearest first.
-    pub alternatives: Vec<Interval>,
+    pub alternatives: Vec<Alternative>,
     /// The smallest changes that would have been accepted.
     pub relaxations: Vec<Relaxation>,
     /// The lowest budget that would have done, where it was the budget that did not.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Move, Request, Time};
+use scheduler::{Fraction, Move, Request, Time};
 use uuid::Uuid;
 
 use super::resources::{ResourcePlan, Resources, planned};
@@ -21,6 +21,10 @@ pub struct Plan {
     by_number: BTreeMap<u64, Uuid>,
     /// When the planner has something to do for an agreement: its slot begins, or ends with nothing running in it.
     due: BTreeSet<(Time, Uuid)>,
+    /// After which fraction of its wait everybody moves no more.
+    fix_after: Option<Fraction>,
+    /// From when on those who wait move no more.
+    fixing: BTreeSet<(Time, Uuid)>,
     /// The nodes that each begun agreement has been given.
     bound: HashMap<Uuid, Vec<u32>>,
     /// The negotiations that go on.
@@ -80,6 +84,8 @@ impl Plan {
             numbers: HashMap::with_capacity(restored.len()),
             by_number: BTreeMap::new(),
             due: BTreeSet::new(),
+            fix_after: settings.fix_after,
+            fixing: BTreeSet::new(),
             bound,
             table: Table::default(),
         };
@@ -96,9 +102,7 @@ impl Plan {
 
     /// Takes in an agreement that its resource's schedule has placed under a number.
     pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
-        if let Some(at) = due_of(&agreement) {
-            self.due.insert((at, agreement.id));
-        }
+        self.watch(&agreement);
         self.numbers.insert(agreement.id, number);
         self.by_number.insert(number, agreement.id);
         self.live.insert(agreement.id, agreement);
@@ -120,13 +124,9 @@ impl Plan {
         let Some(old) = self.live.remove(&next.id) else {
             return Vec::new();
         };
-        if let Some(at) = due_of(&old) {
-            self.due.remove(&(at, old.id));
-        }
+        self.unwatch(&old);
         if !next.state.is_final() {
-            if let Some(at) = due_of(&next) {
-                self.due.insert((at, next.id));
-            }
+            self.watch(&next);
             self.live.insert(next.id, next);
             return Vec::new();
         }
@@ -156,15 +156,27 @@ impl Plan {
         }
     }
 
-    /// The agreements that wait and may still move.
-    pub(super) fn flexible(&self) -> impl Iterator<Item = &Agreement> {
-        let moves = |agreement: &&Agreement| {
-            agreement.is_waiting() && !agreement.fixed && agreement.window() != agreement.placement
-        };
-        self.by_number
-            .values()
-            .filter_map(|id| self.live.get(id))
-            .filter(moves)
+    /// Notes when something is to be done for an agreement.
+    fn watch(&mut self, agreement: &Agreement) {
+        self.due.extend(due_of(agreement).map(|at| (at, agreement.id)));
+        self.fixing
+            .extend(fixed_from(agreement, self.fix_after).map(|at| (at, agreement.id)));
+    }
+
+    /// Forgets it again.
+    fn unwatch(&mut self, agreement: &Agreement) {
+        if let Some(at) = due_of(agreement) {
+            self.due.remove(&(at, agreement.id));
+        }
+        if let Some(at) = fixed_from(agreement, self.fix_after) {
+            self.fixing.remove(&(at, agreement.id));
+        }
+    }
+
+    /// The agreements that wait, could still move, and are to do so no more.
+    pub(super) fn fixed_by(&self, now: Time) -> Vec<Agreement> {
+        let due = self.fixing.iter().take_while(|(at, _)| *at <= now);
+        due.filter_map(|(_, id)| self.live.get(id).cloned()).collect()
     }
 
     /// The next instant at which something is due.
@@ -288,4 +300,20 @@ fn due_of(agreement: &Agreement) -> Option<Time> {
         ServiceState::Idle => Some(agreement.placement.end),
         ServiceState::Processing | ServiceState::Completed => None,
     }
+}
+
+/// From when on an agreement that waits and could move moves no more, as its own fraction of its wait and everybody's have
+/// it.
+fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
+    if !agreement.is_waiting() || agreement.fixed || agreement.window() == agreement.placement {
+        return None;
+    }
+    let own = agreement.leeway.fix_at_ppm.map(|numerator| Fraction {
+        numerator,
+        denominator: 1_000_000,
+    });
+    let submitted = second_of(agreement.created);
+    let wait = agreement.placement.start - submitted;
+    let reached = |of: Fraction| submitted + of.rounded_up(wait);
+    [own, everybody].into_iter().flatten().map(reached).min()
 }

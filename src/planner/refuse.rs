@@ -3,6 +3,7 @@
 //! A requester learns of its own possibilities only. What stands in the way is not told, and a provider that does not
 //! want to show how busy it is can tell less, or nothing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use scheduler::alternatives::Limits;
@@ -11,9 +12,8 @@ use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Seconds, Time};
 
 use super::admit::Wanted;
-use super::budget::Payer;
 use super::decide::Decider;
-use super::{Proposal, Refusal};
+use super::{Alternative, Proposal, Refusal};
 use crate::agreement::{Filter, Money, Shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
@@ -111,13 +111,13 @@ impl Decider<'_> {
         let payer = wanted.payer;
         let lowest = self.lowest_budget(payer, &requests, now);
         if lowest.is_some() || !self.could_pay(payer, &requests, now) {
-            return self.too_dear(payer, lowest, &requests, now);
+            return self.too_dear(wanted, lowest, &requests, now);
         }
         Refusal {
             reason,
             binding: no_room(wanted),
-            alternatives: self.alternatives(payer, &requests, now),
-            relaxations: self.relaxations(payer, &requests, now),
+            alternatives: self.alternatives(wanted, &requests, now),
+            relaxations: self.relaxations(wanted, &requests, now),
             lowest_budget: None,
         }
     }
@@ -125,19 +125,19 @@ impl Decider<'_> {
     /// The refusal of an offer whose budget is too low for every place that it could have.
     fn too_dear(
         &mut self,
-        payer: Payer<'_>,
+        wanted: &Wanted<'_>,
         lowest: Option<Money>,
         requests: &[(usize, Request)],
         now: Time,
     ) -> Refusal {
-        let binding = match payer.budget {
+        let binding = match wanted.payer.budget {
             Some(budget) => format!("every placement in the window costs more than {budget}"),
             None => "it would cost more than any amount that can be written".to_owned(),
         };
         Refusal {
             reason: Reason::BudgetTooLow,
             binding,
-            alternatives: self.alternatives(payer, requests, now),
+            alternatives: self.alternatives(wanted, requests, now),
             relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
         }
@@ -154,13 +154,22 @@ impl Decider<'_> {
 
     /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands.
-    fn alternatives(&mut self, payer: Payer<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Interval> {
+    fn alternatives(
+        &mut self,
+        wanted: &Wanted<'_>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Vec<Alternative> {
         let horizon = now + self.settings.horizon;
+        let told = &self.settings.refusals;
+        let phi_max = wanted
+            .deviation_max
+            .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
         let limits = Limits {
-            phi_max: self.settings.refusals.alternatives_phi,
+            phi_max,
             count_max: ALTERNATIVES_MAX,
         };
-        let step = self.settings.refusals.coarsen;
+        let step = told.coarsen;
         // By how far they lie outside the window.
         let mut found = BTreeSet::new();
         for (resource, request) in requests {
@@ -180,20 +189,29 @@ impl Decider<'_> {
             for start in starts.unwrap_or_default() {
                 let deviation = (request.ready - start).max(start + duration - request.deadline);
                 let told = start + duration <= horizon && start.seconds() % step == 0;
-                if told && self.could_pay(payer, &[(*resource, request.fixed_to(start))], now) {
-                    found.insert((deviation, start, duration));
+                // The nearest that are free may lie further out than the provider looks, not than the requester wants.
+                let near = wanted
+                    .deviation_max
+                    .is_none_or(|most| !most.exceeded(deviation, duration));
+                let fixed = request.fixed_to(start);
+                if told && near && self.could_pay(wanted.payer, &[(*resource, fixed)], now) {
+                    found.insert((deviation, start, duration, Reverse(request.nodes)));
                 }
             }
         }
         found
             .into_iter()
             .take(ALTERNATIVES_MAX)
-            .map(|(_, start, duration)| Interval::of(start, duration))
+            .map(|(_, start, duration, Reverse(nodes))| Alternative {
+                slot: Interval::of(start, duration),
+                nodes: (wanted.shapes.len() > 1).then_some(nodes),
+            })
             .collect()
     }
 
-    /// The smallest changes that would have let the offer in, on the resource where there are most of them.
-    fn relaxations(&self, payer: Payer<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
+    /// The smallest changes that would have let the offer in, on the resource where there are most of them. Of one that leaves
+    /// its size open, the smallest changes of its window, whatever the size and the resource.
+    fn relaxations(&self, wanted: &Wanted<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -215,15 +233,32 @@ impl Decider<'_> {
                 found
                     .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
                     .filter(|relaxation| {
-                        self.is_payable(payer, &[(*resource, relaxation.applied(request))], now)
+                        self.is_payable(wanted.payer, &[(*resource, relaxation.applied(request))], now)
                     })
                     .collect(),
             )
         };
         let each = requests.iter().filter_map(coarsened);
+        if wanted.shapes.len() > 1 {
+            return of_the_window(each.flatten());
+        }
         // Of equal ones the most hopeful resource's, which comes first.
         each.rev().max_by_key(Vec::len).unwrap_or_default()
     }
+}
+
+/// The least change of each end of the window.
+fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
+    let (mut deadline, mut ready) = (None, None);
+    for relaxation in relaxations {
+        match relaxation {
+            Relaxation::Deadline(at) => deadline = Some(deadline.map_or(at, |before: Time| before.min(at))),
+            Relaxation::Ready(at) => ready = ready.max(Some(at)),
+            _ => {}
+        }
+    }
+    let deadline = deadline.map(Relaxation::Deadline);
+    deadline.into_iter().chain(ready.map(Relaxation::Ready)).collect()
 }
 
 /// A refusal with nothing else to offer.

@@ -86,6 +86,8 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
         filters: Vec::new(),
+        fix_at_ppm: None,
+        deviation_max: None,
         ready: Some(Time(NOW + window.start)),
         deadline: Some(Time(NOW + window.end)),
         job: None,
@@ -152,7 +154,10 @@ async fn a_refusal_names_the_nearest_slots_before_and_after() {
     domain.place(proposal(4, 200, 500..700)).await.unwrap();
     let refusal = reason(domain.place(proposal(1, 100, 550..650)).await);
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    let nearest = [400, 700].map(|start| Interval::of(Time(NOW + start), 100));
+    let nearest = [400, 700].map(|start| Alternative {
+        slot: Interval::of(Time(NOW + start), 100),
+        nodes: None,
+    });
     assert_eq!(refusal.alternatives, nearest);
 }
 

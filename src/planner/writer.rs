@@ -120,6 +120,7 @@ impl Writer {
             remembered,
         };
         decider.lapse();
+        decider.fix_those_who_have_waited(second_of(now));
         let answers: Vec<Answer> = commands
             .into_iter()
             .map(|command| decide(&mut decider, command))

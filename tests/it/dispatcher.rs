@@ -118,6 +118,8 @@ impl Service {
             }],
             scaling: Scaling::Contract,
             filters: Vec::new(),
+            fix_at_ppm: None,
+            deviation_max: None,
             ready: Some(ready),
             // A second more, because the present may pass into the next one until this is decided.
             deadline: Some(ready + seconds + 1),

@@ -72,7 +72,7 @@ async fn offers_that_fit_become_agreements(url: String) {
     )
     .expect("an input file");
     let client = server.client();
-    for example in ["sleep", "sha256sum", "reserve-nodes"] {
+    for example in ["sleep", "sha256sum", "reserve-nodes", "moldable"] {
         let id = client
             .post("/agreements", file(&format!("examples/{example}.xml")))
             .await

@@ -229,6 +229,8 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         }],
         scaling: Scaling::Contract,
         filters: Vec::new(),
+        fix_at_ppm: None,
+        deviation_max: None,
         ready: Some(ready),
         deadline: Some(ready + duration + random.seconds(100)),
         job: (random.below(2) == 0).then(|| Job {

@@ -239,16 +239,24 @@ impl RangeValue {
     }
 
     /// The whole numbers it allows, as least and greatest; the greatest is absent where nothing bounds it. Only
-    /// where it is one exact number or one range: anything else is no size of a request.
+    /// where it is exact numbers or one range: anything else is no size of a request. Which of the numbers between least
+    /// and greatest a list allows, [`RangeValue::listed`] tells.
     ///
     /// # Errors
     /// A sentence that says what was expected.
     pub fn whole_numbers(&self) -> Result<(u32, Option<u32>), &'static str> {
-        const EXPECTED: &str = "one Exact, Range, LowerBoundedRange or UpperBoundedRange is expected";
+        const EXPECTED: &str =
+            "Exact, once or several times, or one Range, LowerBoundedRange or UpperBoundedRange is expected";
         let (least, greatest) = match (&self.upper, &self.lower, &self.exact[..], &self.ranges[..]) {
-            (None, None, [exact], []) => {
-                let value = whole(exact.value).ok_or("Exact must be a whole number from 1 to 4294967295")?;
-                return Ok((value, Some(value)));
+            (None, None, [_, ..], []) => {
+                let listed = self
+                    .listed()
+                    .ok_or("Exact must be a whole number from 1 to 4294967295")?;
+                let (least, greatest) = (listed.iter().min(), listed.iter().max());
+                return least
+                    .zip(greatest)
+                    .map(|(least, most)| (*least, Some(*most)))
+                    .ok_or(EXPECTED);
             }
             (None, None, [], [(lower, upper)]) => (Some(lower), Some(upper)),
             (Some(upper), None, [], []) => (None, Some(upper)),
@@ -271,6 +279,13 @@ impl RangeValue {
             (Some(least), Some(Some(greatest))) if least <= greatest => Ok((least, Some(greatest))),
             _ => Err(contradictory),
         }
+    }
+
+    /// The whole numbers that it lists, where it is nothing but a list of such.
+    pub fn listed(&self) -> Option<Vec<u32>> {
+        let only = self.upper.is_none() && self.lower.is_none() && self.ranges.is_empty();
+        let listed: Option<Vec<u32>> = self.exact.iter().map(|exact| whole(exact.value)).collect();
+        listed.filter(|listed| only && !listed.is_empty())
     }
 }
 

@@ -153,6 +153,8 @@ fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
         filters: Vec::new(),
+        fix_at_ppm: None,
+        deviation_max: None,
         ready: Some(Time(window.0)),
         deadline: Some(Time(window.1)),
         job: None,
@@ -337,6 +339,111 @@ fn the_cheapest_and_the_latest_can_be_preferred_to_the_earliest() {
         );
         domain.known.clear();
     }
+}
+
+/// An offer of some work on one to four nodes, half an hour of it on two.
+fn moldable(window: (i64, i64)) -> Proposal {
+    let work = |nodes: u32| Shape {
+        nodes,
+        duration: 120 / i64::from(nodes),
+    };
+    Proposal {
+        shapes: [4, 3, 2, 1].map(work).to_vec(),
+        scaling: Scaling::ReferenceRate,
+        ..proposal(1, 1, window)
+    }
+}
+
+#[test]
+fn of_several_sizes_the_one_that_completes_first_is_granted_and_of_equal_ones_the_larger() {
+    let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
+    let largest = domain.place(moldable((0, 500))).unwrap().agreement;
+    assert_eq!(
+        (largest.nodes, largest.placement),
+        (4, Interval::new(Time(0), Time(30)))
+    );
+    // Two nodes at once end at 90, four after the others at 80 + 30.
+    domain.place(proposal(2, 50, (30, 80))).unwrap();
+    let narrow = domain.place(moldable((0, 500))).unwrap().agreement;
+    assert_eq!(
+        (narrow.nodes, narrow.placement),
+        (2, Interval::new(Time(30), Time(90)))
+    );
+    assert_eq!(narrow.leeway.shapes.len(), 4, "what else it may have is kept");
+    let line = "; 2 nodes for 60 seconds of 4 sizes";
+    assert!(
+        domain
+            .told
+            .iter()
+            .any(|(id, detail)| *id == narrow.id && detail.ends_with(line))
+    );
+    // Two nodes at 80 and two more at 90: three nodes at 90 complete at 130 and two at 80 at 140, four at 120.
+    let wide = domain.place(moldable((0, 500))).unwrap().agreement;
+    assert_eq!(
+        (wide.nodes, wide.placement),
+        (4, Interval::new(Time(90), Time(120)))
+    );
+    domain.check();
+}
+
+#[test]
+fn a_refused_offer_of_several_sizes_learns_of_slots_with_their_sizes_and_of_a_window_that_would_do() {
+    let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
+    domain.place(proposal(4, 200, (0, 200))).unwrap();
+    let asked = moldable((0, 150));
+    let refusal = domain.place(asked.clone()).unwrap_err();
+    let sizes: Vec<_> = refusal
+        .alternatives
+        .iter()
+        .map(|of| (of.nodes, of.slot.start))
+        .collect();
+    assert_eq!(sizes[0], (Some(4), Time(200)), "{refusal:?}");
+    assert!(sizes.contains(&(Some(2), Time(200))), "{sizes:?}");
+    assert_eq!(
+        refusal.relaxations,
+        [scheduler::refusal::Relaxation::Deadline(Time(230))]
+    );
+    assert!(
+        refusal.binding.contains("any of 4 sizes, 1 to 4 nodes"),
+        "{refusal}"
+    );
+    let near = Proposal {
+        id: Uuid::now_v7(),
+        deviation_max: Some(Fraction::percent(50)),
+        ..asked.clone()
+    };
+    let near = domain.place(near).unwrap_err();
+    for alternative in &near.alternatives {
+        let deviation = alternative.slot.end - Time(150);
+        assert!(2 * deviation <= alternative.slot.duration(), "{alternative:?}");
+    }
+    let relaxed = Proposal {
+        id: Uuid::now_v7(),
+        deadline: Some(Time(230)),
+        ..asked
+    };
+    assert!(domain.place(relaxed).is_ok());
+}
+
+#[test]
+fn one_is_fixed_after_the_part_of_its_wait_that_it_asked_for() {
+    let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
+    let waiting = Proposal {
+        fix_at_ppm: Some(250_000),
+        ..proposal(4, 100, (100, 1_000))
+    };
+    let waiting = domain.place(waiting).unwrap().agreement;
+    domain.now = 24;
+    let first = domain.place(proposal(4, 50, (100, 150))).unwrap().agreement;
+    assert_eq!(domain.of(waiting.id).placement.start, Time(150), "it still moves");
+    domain
+        .decide(|decider| decider.terminate(Termination::of(first.id, None)))
+        .unwrap();
+    assert_eq!(domain.of(waiting.id).placement.start, Time(100));
+    domain.now = 25;
+    let refusal = domain.place(proposal(4, 50, (100, 150))).unwrap_err();
+    assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
+    assert!(domain.of(waiting.id).fixed);
 }
 
 /// What may happen to a domain.

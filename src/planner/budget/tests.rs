@@ -58,6 +58,8 @@ fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: Option<i64>
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
         filters: Vec::new(),
+        fix_at_ppm: None,
+        deviation_max: None,
         ready: Some(window.start),
         deadline: Some(window.end),
         job: None,

@@ -50,8 +50,26 @@ impl Fraction {
         i128::from(part) * i128::from(self.denominator) >= i128::from(self.numerator) * i128::from(whole)
     }
 
+    /// The least part that reaches this fraction of `whole`; at most `i64::MAX`.
+    pub fn rounded_up(self, whole: Seconds) -> Seconds {
+        let product = i128::from(self.numerator) * i128::from(whole);
+        let part = -(-product).div_euclid(i128::from(self.denominator));
+        Seconds::try_from(part).unwrap_or(Seconds::MAX)
+    }
+
+    /// The smaller of two.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        let (a, b) = (u64::from(self.numerator), u64::from(other.numerator));
+        if a * u64::from(other.denominator) <= b * u64::from(self.denominator) {
+            self
+        } else {
+            other
+        }
+    }
+
     /// Whether `part` is more than this fraction of `whole`.
-    pub(crate) fn exceeded(self, part: Seconds, whole: Seconds) -> bool {
+    pub fn exceeded(self, part: Seconds, whole: Seconds) -> bool {
         i128::from(part) * i128::from(self.denominator) > i128::from(self.numerator) * i128::from(whole)
     }
 }
