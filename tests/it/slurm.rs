@@ -275,7 +275,7 @@ fn others_use_and_the_state_of_nodes_are_read() {
 fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs() {
     let mut site = Site::start();
     let job = site.job(
-        "echo \"$0|$1\"; echo $BESPEAK_NODES $SLURM_JOB_RESERVATION >&2; exit 3",
+        "echo \"$0|$1\"; echo left >result; ln -s /etc/passwd link; echo $BESPEAK_NODES $SLURM_JOB_RESERVATION >&2; exit 3",
         600,
     );
     let id = job.agreement;
@@ -291,6 +291,8 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     assert_eq!(site.output(id, "stdout"), "a b|$HOME; *\n");
     assert_eq!(site.output(id, "stderr"), format!("1 {}", name_of(id))[..20]);
     assert!(end.truncated && end.output_bytes == 33, "{end:?}");
+    assert_eq!(site.output(id, "work/result"), "left\n");
+    assert!(!site.data.path().join(format!("jobs/{id}/work/link")).exists());
     site.restart();
     site.executor.start(&job).unwrap();
     assert_eq!(site.executor.poll(id).unwrap(), JobStatus::Ended(end));

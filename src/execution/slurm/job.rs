@@ -42,7 +42,7 @@ const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
 /// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
 const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
 /// How often a submission or a cancellation is repeated.
-const TRY_EVERY: Duration = Duration::from_secs(2);
+const TRY_EVERY: Duration = Duration::from_secs(1);
 const SECONDS_PER_MINUTE: i64 = 60;
 
 impl SlurmExecutor {
@@ -129,7 +129,9 @@ impl SlurmExecutor {
         let name = name_of(job.agreement);
         let end = second_of(job.slot_end).seconds();
         let left = end - Clock::system().now().seconds();
-        let minutes = left.div_euclid(SECONDS_PER_MINUTE) + 1;
+        let limit = self.longest_job()?.unwrap_or(i64::MAX);
+        // Slurm counts in minutes; the script ends the job at the second.
+        let minutes = (left + SECONDS_PER_MINUTE - 1).min(limit) / SECONDS_PER_MINUTE;
         let mut arguments: Vec<std::ffi::OsString> = [
             "--parsable".to_owned(),
             format!("--job-name={name}"),
@@ -140,7 +142,7 @@ impl SlurmExecutor {
             // Whole nodes are what was promised.
             "--exclusive".to_owned(),
             "--mem=0".to_owned(),
-            format!("--time={minutes}"),
+            format!("--time={}", minutes.max(1)),
             "--no-requeue".to_owned(),
             // One that is turned away must not wipe what the other writes.
             "--open-mode=append".to_owned(),
@@ -177,6 +179,13 @@ impl SlurmExecutor {
         self.forget_list();
         submitted?;
         Ok(())
+    }
+
+    /// The longest that a job of our partition may last, in seconds; `None` for ever.
+    fn longest_job(&self) -> Result<Option<i64>, Error> {
+        let partitions = self.slurm.partitions()?;
+        let ours = partitions.iter().find(|row| row.name == self.settings.partition);
+        Ok(ours.and_then(|row| row.longest_job))
     }
 
     /// Asks a job to stop, durably.
@@ -293,6 +302,9 @@ fn conclude(
                 truncated = true;
             }
         }
+    }
+    if let Err(error) = work.fetch_files(job, &folder.work()) {
+        warn!(agreement = %job.agreement, %error, "files not fetched");
     }
     let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
     let end = JobEnd {

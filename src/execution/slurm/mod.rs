@@ -36,6 +36,8 @@ use crate::planner::{KeptNodes, NodeReport};
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_millis(800);
+/// The same in times that it takes to list them: a controller with a long queue has better things to do.
+const LIST_GOOD_TIMES: u32 = 5;
 /// Calls that one use of the executor makes, for the time that it may take in all.
 const CALLS_OF_ONE_USE: u32 = 6;
 /// What the names of our reservations and jobs begin with.
@@ -117,6 +119,7 @@ pub struct SlurmExecutor {
 #[derive(Debug, Clone)]
 struct Listed {
     at: Instant,
+    took: Duration,
     jobs: Result<Arc<Vec<JobRow>>, Error>,
 }
 
@@ -154,11 +157,15 @@ impl SlurmExecutor {
     fn listed_jobs(&self) -> Result<Arc<Vec<JobRow>>, Error> {
         let mut listed = lock(&self.listed);
         match listed.as_ref() {
-            Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR => listed.jobs.clone(),
+            Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR.max(listed.took * LIST_GOOD_TIMES) => {
+                listed.jobs.clone()
+            }
             _ => {
+                let asked = Instant::now();
                 let jobs = self.slurm.jobs().map(Arc::new);
                 *listed = Some(Listed {
                     at: Instant::now(),
+                    took: asked.elapsed(),
                     jobs: jobs.clone(),
                 });
                 jobs

@@ -51,6 +51,10 @@ impl SlurmExecutor {
             .filter_map(|row| Some((agreement_of(&row.name)?, row)))
             .collect();
         let mut failures = self.give_back(slots, &held, &present.jobs)?;
+        for slot in slots.iter().filter(|slot| held.contains_key(&slot.agreement)) {
+            // One that the records were lost of, with the data folder or by going on from another machine.
+            self.make_mark(slot.agreement)?;
+        }
         let from = self.reserved_from()?.map(|lead| now + lead);
         let due: Vec<&PlannedSlot> = slots
             .iter()
@@ -105,6 +109,14 @@ impl SlurmExecutor {
             fs::remove_file(&mark).map_err(ExecutionError::system("remove", mark))?;
         }
         Ok(failures)
+    }
+
+    fn make_mark(&self, agreement: Uuid) -> Result<(), ExecutionError> {
+        let mark = self.mark(agreement);
+        if mark.exists() {
+            return Ok(());
+        }
+        fs::write(&mark, "").map_err(ExecutionError::system("write", mark))
     }
 
     /// The agreements that this service has made reservations for.
@@ -241,8 +253,7 @@ impl SlurmExecutor {
     }
 
     fn create(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
-        let mark = self.mark(target.agreement);
-        fs::write(&mark, "").map_err(ExecutionError::system("write", mark))?;
+        self.make_mark(target.agreement)?;
         let start = if target.interval.start <= now {
             "now".to_owned()
         } else {

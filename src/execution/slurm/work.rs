@@ -23,6 +23,10 @@ use crate::clock::Micros;
 
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
+/// Files of a working folder that are fetched at most, and bytes in all: as many as are listed for anybody, and few enough
+/// that one job fills no disk.
+const FILES_MAX: usize = 1_000;
+const FILES_BYTES_MAX: u64 = 4 << 30;
 
 /// Whom a job's folder belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,8 +153,42 @@ impl Work {
         Ok((io::copy(&mut file.take(limit), to)?, more))
     }
 
+    /// Copies the files that the job has left in its working folder, but not its inputs, to another folder: the first
+    /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`].
+    pub(super) fn fetch_files(&self, job: &JobSpec, to: &Path) -> io::Result<()> {
+        let is_input =
+            |name: &std::ffi::OsStr| job.inputs.iter().any(|input| input.file_name() == Some(name));
+        let entries = match fs::read_dir(self.work()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        let mut left = FILES_BYTES_MAX;
+        for entry in entries.take(FILES_MAX) {
+            let entry = entry?;
+            let name = entry.file_name();
+            if is_input(&name) || !entry.file_type()?.is_file() {
+                continue;
+            }
+            let Some(mut file) = self.open(&Path::new("work").join(&name))? else {
+                continue;
+            };
+            let bytes = file.metadata()?.len();
+            if bytes <= left {
+                let mut copy = OpenOptions::new();
+                let mut copy = copy
+                    .create(true)
+                    .write(true)
+                    .truncate(true)
+                    .mode(0o600)
+                    .open(to.join(&name))?;
+                left -= io::copy(&mut (&mut file).take(bytes), &mut copy)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Opens a file that the job has written; `None` where there is none.
-    fn open(&self, name: &str) -> io::Result<Option<File>> {
+    fn open(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let opened = OpenOptions::new()
             .read(true)
