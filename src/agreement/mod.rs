@@ -186,6 +186,8 @@ pub enum EventKind {
     Fixed,
     /// The slot began and, where there is one, the job was handed to the executor.
     Started,
+    /// Its party uses nothing of what it was given, and may lose it.
+    Unused,
     /// The work ended.
     Ended,
     /// A guarantee was assessed.
@@ -204,6 +206,7 @@ impl EventKind {
             Self::Moved => "moved",
             Self::Fixed => "fixed",
             Self::Started => "started",
+            Self::Unused => "unused",
             Self::Ended => "ended",
             Self::Assessed => "assessed",
             Self::Terminating => "terminating",
@@ -218,6 +221,7 @@ impl EventKind {
             Self::Moved,
             Self::Fixed,
             Self::Started,
+            Self::Unused,
             Self::Ended,
             Self::Assessed,
             Self::Terminating,

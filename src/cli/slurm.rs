@@ -16,6 +16,8 @@ const CALL_SECONDS_MAX: u64 = 300;
 const TURNAROUND_SECONDS: u32 = 30;
 /// More than an hour between two uses of a node is a slip of the pen.
 const TURNAROUND_SECONDS_MAX: u32 = 3_600;
+/// Whoever waits longer than a day for a job may as well wait for ever.
+const RECLAIM_MINUTES_MAX: u32 = 1_440;
 /// Characters in the name of a user, account or partition.
 const NAME_LENGTH_MAX: usize = 64;
 
@@ -35,6 +37,7 @@ pub(super) struct Slurm {
     account: Option<String>,
     call_seconds: Option<u64>,
     turnaround_seconds: Option<u32>,
+    reclaim_minutes: Option<u32>,
     #[serde(default, rename = "party")]
     parties: Vec<Party>,
 }
@@ -96,6 +99,13 @@ impl Slurm {
                 "turnaround_seconds: expected 0 to {TURNAROUND_SECONDS_MAX}, found {seconds}"
             ));
         }
+        if let Some(minutes) = self.reclaim_minutes
+            && !(1..=RECLAIM_MINUTES_MAX).contains(&minutes)
+        {
+            return Err(format!(
+                "reclaim_minutes: expected 1 to {RECLAIM_MINUTES_MAX}, or none for never, found {minutes}"
+            ));
+        }
         let mut parties = BTreeSet::new();
         for (index, party) in self.parties.iter().enumerate() {
             let wrong = |why: String| format!("party[{index}].{why}");
@@ -144,6 +154,7 @@ impl Slurm {
             parties: parties.collect::<BTreeMap<_, _>>(),
             patience: Duration::from_secs(self.call_seconds.unwrap_or(CALL_SECONDS)),
             turnaround: i64::from(turnaround),
+            reclaim_after: self.reclaim_minutes.map(|minutes| i64::from(minutes) * 60),
         }
     }
 }

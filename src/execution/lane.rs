@@ -247,6 +247,9 @@ impl Lane {
         let prepared = self.call(None, move |executor| executor.prepare(&slots)).await;
         let kept = self.shared.executor.kept_nodes();
         self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
+        for (id, unused) in self.shared.executor.unused() {
+            known(self.hands.planner.report_unused(id, unused).await)?;
+        }
         prepared
     }
 

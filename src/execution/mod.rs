@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use crate::agreement::JobEnd;
 use crate::clock::Micros;
-use crate::planner::{KeptNodes, NodeReport};
+use crate::planner::{KeptNodes, NodeReport, Unused};
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
 /// has changed since.
@@ -101,6 +101,12 @@ pub trait Executor: Send + Sync {
 
     /// The nodes that it keeps for agreements, as of when it was last told of the plan.
     fn kept_nodes(&self) -> Vec<KeptNodes> {
+        Vec::new()
+    }
+
+    /// The agreements without a job whose nodes nobody uses, and what is to become of those, as of when it was last told of
+    /// the plan.
+    fn unused(&self) -> Vec<(Uuid, Unused)> {
         Vec::new()
     }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
 use super::budget::Payer;
-use super::{Accepted, Error, Plan, Proposal, Scaling, Settings, Termination};
+use super::{Accepted, Error, Plan, Proposal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Leeway, Outcome,
     ServiceState, assess,
@@ -207,6 +207,26 @@ impl Decider<'_> {
         agreement.outcome = Some(outcome);
         let end = agreement.placement.end.seconds() * crate::clock::MICROS_PER_SECOND;
         let events = self.close(&mut agreement, AgreementState::Complete, end)?;
+        self.update(agreement, events);
+        Ok(())
+    }
+
+    /// Warns a party that does not use its nodes, or takes them back.
+    pub(super) fn unused(&mut self, id: Uuid, unused: Unused) -> Result<(), Error> {
+        let mut agreement = self.live(id)?;
+        if agreement.service != ServiceState::Idle {
+            return Err(Error::NotFound);
+        }
+        let events = match unused {
+            Unused::Warn => vec![self.event(EventKind::Unused, "nobody uses its nodes".to_owned())],
+            Unused::Reclaim => {
+                let taken = "nobody has used its nodes: they are given to others".to_owned();
+                let mut events = vec![self.event(EventKind::Unused, taken)];
+                agreement.outcome = Some(Outcome::Completed);
+                events.extend(self.close(&mut agreement, AgreementState::Complete, self.now)?);
+                events
+            }
+        };
         self.update(agreement, events);
         Ok(())
     }

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use idempotency::Idempotency;
-pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState};
+pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Unused};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
@@ -320,6 +320,11 @@ enum Command {
         kept: Vec<KeptNodes>,
         reply: Reply<()>,
     },
+    Unused {
+        id: Uuid,
+        unused: Unused,
+        reply: Reply<()>,
+    },
     Started {
         id: Uuid,
         at: Micros,
@@ -466,6 +471,14 @@ impl Planner {
             reply,
         })
         .await
+    }
+
+    /// Records that a party does not use the nodes that its agreement without a job has been given.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<(), Error> {
+        self.ask(|reply| Command::Unused { id, unused, reply }).await
     }
 
     /// Records when an agreement's process really started.

@@ -23,6 +23,15 @@ pub struct BusyTime {
     pub interval: Interval,
 }
 
+/// What becomes of nodes that were given to a party that does not use them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unused {
+    /// The party is told.
+    Warn,
+    /// They are taken back, and others may have them.
+    Reclaim,
+}
+
 /// The nodes that a resource keeps for an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptNodes {

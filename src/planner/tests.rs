@@ -207,6 +207,31 @@ async fn a_reservation_without_a_job_becomes_idle_and_completes_at_its_end() {
 }
 
 #[tokio::test]
+async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
+    let domain = Domain::start().await;
+    let id = domain.place(proposal(2, 100, 0..100)).await.unwrap().id;
+    let kept = vec![KeptNodes {
+        agreement: id,
+        nodes: vec![1, 3],
+    }];
+    domain.planner.keep_nodes("local".into(), kept).await.unwrap();
+    let early = domain.planner.report_unused(id, Unused::Reclaim).await;
+    assert_eq!(early, Err(Error::NotFound), "its slot has not begun");
+    domain.planner.begin_due().await.unwrap();
+    let bindings = domain.store.bindings(Time::MAX).await.unwrap();
+    let bound: Vec<_> = bindings.iter().map(|of| of.node).collect();
+    assert_eq!(bound, [1, 3]);
+    domain.turn(10);
+    domain.planner.report_unused(id, Unused::Warn).await.unwrap();
+    assert!(domain.place(proposal(4, 50, 0..90)).await.is_err());
+    domain.planner.report_unused(id, Unused::Reclaim).await.unwrap();
+    domain.place(proposal(4, 50, 0..90)).await.unwrap();
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.state, AgreementState::Complete);
+    assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
+}
+
+#[tokio::test]
 async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(4, 100, 0..200))).await.unwrap().id;

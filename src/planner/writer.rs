@@ -279,6 +279,7 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
             answer(reply, Ok(()))
         }
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
+        Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
         Command::Initiate(negotiation, document, reply) => {
             answer(reply, decider.initiate(*negotiation, document))

@@ -172,6 +172,7 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "account",
             "call_seconds",
             "turnaround_seconds",
+            "reclaim_minutes",
             "[[resource.slurm.party]]",
             "name = \"physics\"",
         ];

@@ -13,7 +13,7 @@ use bespeak::agreement::{JobEnd, Outcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::slurm::{Account, Error, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
-use bespeak::planner::{BusyTime, NodeState};
+use bespeak::planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -120,6 +120,7 @@ fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
         parties: BTreeMap::new(),
         patience: Duration::from_secs(20),
         turnaround: 5,
+        reclaim_after: Some(4),
     };
     SlurmExecutor::new(settings, data).unwrap()
 }
@@ -382,5 +383,41 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             ran == 1 && end.outcome == Outcome::Completed || ran <= 1 && end.outcome == Outcome::Lost,
             "{ran} runs, {end:?}"
         );
+    }
+}
+
+#[test]
+fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_job_is_kept() {
+    let site = Site::start();
+    let of = |seconds| PlannedSlot {
+        has_job: false,
+        ..slot(1, 0, seconds)
+    };
+    let (idle, used) = (of(600), of(700));
+    let slots = [idle.clone(), used.clone()];
+    site.executor.prepare(&slots).unwrap();
+    assert_eq!(site.executor.unused(), []);
+    let script = site.cluster.folder().join("script");
+    fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();
+    let reservation = format!("--reservation={}", name_of(used.agreement));
+    let user = format!("--uid={}", Cluster::user());
+    let mut arguments = vec![
+        &*reservation,
+        "-o/dev/null",
+        "--chdir=/",
+        script.to_str().unwrap(),
+    ];
+    if rustix::process::geteuid().is_root() {
+        arguments.insert(0, &user);
+    }
+    site.cluster.run("sbatch", &arguments);
+    for expected in [Unused::Warn, Unused::Reclaim] {
+        let mut told = Vec::new();
+        poll_until(PATIENCE, || {
+            site.executor.prepare(&slots).unwrap();
+            told = site.executor.unused();
+            !told.is_empty()
+        });
+        assert_eq!(told, [(idle.agreement, expected)]);
     }
 }

@@ -10,6 +10,7 @@
 //! whoever comes second goes away.
 
 mod command;
+mod handed;
 mod hostlist;
 mod job;
 mod names;
@@ -28,11 +29,12 @@ use uuid::Uuid;
 
 pub use command::Error;
 use command::Slurm;
+use handed::Handed;
 pub use hostlist::expand as expand_nodes;
 use view::JobRow;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
-use crate::planner::{KeptNodes, NodeReport};
+use crate::planner::{KeptNodes, NodeReport, Unused};
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_millis(800);
@@ -64,6 +66,9 @@ pub struct Settings {
     pub patience: Duration,
     /// Seconds that a node is left alone after others' use: Slurm kills late.
     pub turnaround: Seconds,
+    /// Seconds without a job after which a reservation that was handed to a user is taken back; never without. The user's
+    /// party is told when half of them are over.
+    pub reclaim_after: Option<Seconds>,
 }
 
 /// Whom jobs belong to on the cluster.
@@ -109,6 +114,7 @@ pub struct SlurmExecutor {
     listed: Mutex<Option<Listed>>,
     /// What was held for the plan when that was last looked at.
     kept: Mutex<Vec<KeptNodes>>,
+    handed: Mutex<HashMap<Uuid, Handed>>,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, work::Owner>>,
     /// When something was last tried for an agreement that is not worth trying in every round.
@@ -147,6 +153,7 @@ impl SlurmExecutor {
             settings,
             listed: Mutex::default(),
             kept: Mutex::default(),
+            handed: Mutex::default(),
             owners: Mutex::default(),
             tried: Mutex::default(),
         })
@@ -219,6 +226,10 @@ impl Executor for SlurmExecutor {
 
     fn kept_nodes(&self) -> Vec<KeptNodes> {
         lock(&self.kept).clone()
+    }
+
+    fn unused(&self) -> Vec<(Uuid, Unused)> {
+        self.unused_now()
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {

@@ -50,6 +50,7 @@ impl SlurmExecutor {
             .iter()
             .filter_map(|row| Some((agreement_of(&row.name)?, row)))
             .collect();
+        self.note_use(slots, &present.jobs, now);
         let mut failures = self.give_back(slots, &held, &present.jobs)?;
         for slot in slots.iter().filter(|slot| held.contains_key(&slot.agreement)) {
             // One that the records were lost of, with the data folder or by going on from another machine.

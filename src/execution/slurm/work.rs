@@ -169,7 +169,7 @@ impl Work {
             if is_input(&name) || !entry.file_type()?.is_file() {
                 continue;
             }
-            let Some(mut file) = self.open(&Path::new("work").join(&name))? else {
+            let Some(mut file) = self.open(Path::new("work").join(&name))? else {
                 continue;
             };
             let bytes = file.metadata()?.len();
