@@ -22,5 +22,7 @@ pub mod negotiation;
 pub mod planner;
 // The web pages.
 pub mod portal;
+// How long work will take, from what is kept of the past.
+pub mod prediction;
 // What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
 pub mod store;

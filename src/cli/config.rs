@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use scheduler::domain::Objective;
+use scheduler::prediction::SLOT_PROBABILITY;
 use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
@@ -14,6 +15,7 @@ use super::resources::{self, Resource};
 use crate::catalogue::{Application, Catalogue};
 use crate::execution::local::find_program;
 use crate::execution::slurm;
+use crate::negotiation::TemplateText;
 use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
@@ -57,6 +59,9 @@ pub(super) struct Config {
 #[serde(deny_unknown_fields)]
 struct Template {
     file: PathBuf,
+    /// The probability in percent with which a slot holds work whose offer names no duration.
+    #[serde(default)]
+    slot_percent: Option<u32>,
 }
 
 /// How offers are placed.
@@ -285,6 +290,14 @@ impl Config {
         self.negotiation.check()?;
         self.limits.check()?;
         resources::check(&self.resources)?;
+        for (index, template) in self.templates.iter().enumerate() {
+            if template
+                .slot_percent
+                .is_some_and(|percent| !(1..=99).contains(&percent))
+            {
+                return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
+            }
+        }
         self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)
@@ -350,7 +363,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Failure::Usage`] naming the file that cannot be read.
-    pub(super) fn templates(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    pub(super) fn templates(&self) -> Result<Vec<TemplateText>, Failure> {
         self.templates
             .iter()
             .enumerate()
@@ -362,7 +375,13 @@ impl Config {
                         path.display()
                     ))
                 })?;
-                Ok((format!("template[{index}].file {}", path.display()), text))
+                Ok(TemplateText {
+                    what: format!("template[{index}].file {}", path.display()),
+                    text,
+                    slot_probability: template
+                        .slot_percent
+                        .map_or(SLOT_PROBABILITY, |percent| f64::from(percent) / 100.0),
+                })
             })
             .collect()
     }

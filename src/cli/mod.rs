@@ -8,12 +8,14 @@ macro_rules! say {
 mod advise;
 mod agreements;
 mod bench;
+mod calibrate;
 mod client;
 mod config;
 mod files;
 mod key;
 mod offer;
 mod output;
+mod predict;
 mod pricing;
 mod replay;
 mod resources;
@@ -83,6 +85,10 @@ enum Command {
     Advise(advise::Options),
     /// Run the experiments of the papers on a trace or a generated workload, and report.
     Simulate(simulate::Options),
+    /// Say how long an application would take on a resource, step by step, and how sure that is.
+    Predict(predict::Options),
+    /// Show whether what is stated of run times has been true.
+    Calibrate(calibrate::Options),
     /// Make, list and revoke API keys, in the store itself.
     Key(key::Options),
     /// Check from the database alone that what is stored can be.
@@ -210,6 +216,8 @@ pub fn run() -> ExitCode {
             Command::Terminate(options) => terminate::run(options).await,
             Command::Output(options) => output::run(options).await,
             Command::Files(options) => files::run(options).await,
+            Command::Predict(options) => predict::run(options).await,
+            Command::Calibrate(options) => calibrate::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. }

@@ -24,6 +24,7 @@ use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
 use crate::portal;
+use crate::prediction::{self, Predictions};
 use crate::store::{self, Lease, ResourceRow, Store};
 
 const EXAMPLES: &str = "\
@@ -96,6 +97,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .await
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
 
+    let predictions = predictions(&settings, &store, &clock, &stop);
     let executors = executors(&settings, config.clusters(), data_dir)?;
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
@@ -119,7 +121,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
     let api = Api {
-        negotiation: Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir),
+        negotiation: Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
+            .predicting(predictions),
         access,
         body_timeout: config.limits.body_timeout(),
         requests: Arc::new(Semaphore::new(config.limits.requests)),
@@ -154,6 +157,20 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         warn!("the planner still waited for the store and is cut off");
     }
     lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+}
+
+/// Starts to learn from what ends, and to sample this machine for the resource that is on it.
+fn predictions(settings: &Settings, store: &Store, clock: &Clock, stop: &CancellationToken) -> Predictions {
+    for resource in settings.resources.iter().filter(|of| of.kind == "local") {
+        tokio::spawn(prediction::sample(
+            resource.name.clone(),
+            resource.capacity,
+            store.clone(),
+            clock.clone(),
+            stop.clone(),
+        ));
+    }
+    prediction::keep(store.clone(), settings.rates(), clock.clone(), stop.clone())
 }
 
 /// The executor of each resource, by its kind.

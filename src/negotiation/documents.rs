@@ -22,23 +22,14 @@ use crate::clock::Micros;
 /// An agreement with the document of one of its parts, from its state and the offer that it was made from.
 pub(super) fn shown(
     agreement: &Agreement,
+    view: AgreementView,
     offer: &str,
     part: Part,
-    reservation: Option<String>,
 ) -> Result<Shown, Error> {
     let (offer, context, terms) = stored_offer(offer)?;
     Ok(Shown {
-        document: properties(
-            agreement,
-            offer.clone(),
-            reservation.as_deref(),
-            (context, terms),
-            part,
-        ),
-        view: AgreementView {
-            reservation,
-            ..AgreementView::of(agreement)
-        },
+        document: properties(agreement, offer.clone(), &view, (context, terms), part),
+        view,
         context: ContextView::of(&offer.context),
         terms: TermsView::of(&offer.terms),
     })
@@ -47,7 +38,7 @@ pub(super) fn shown(
 fn properties(
     agreement: &Agreement,
     offer: AgreementOffer,
-    reservation: Option<&str>,
+    view: &AgreementView,
     (context, terms): (Fragment, Fragment),
     part: Part,
 ) -> String {
@@ -56,8 +47,11 @@ fn properties(
         .descriptions()
         .map(|term| ServiceTermState {
             term_name: term.name.clone(),
-            state: service_state(agreement, reservation),
-            placement: Some(placement(agreement)),
+            state: service_state(agreement, view.reservation.as_deref()),
+            placement: Some(Placement {
+                confidence: view.confidence,
+                ..placement(agreement)
+            }),
             extensions: Vec::new(),
         })
         .collect();

@@ -12,6 +12,7 @@ const PAGE: (u32, u32) = (50, 500);
 /// A page of agreements.
 pub struct Page {
     pub(super) agreements: Vec<Agreement>,
+    pub(super) views: Vec<AgreementView>,
     pub(super) next: Option<Uuid>,
 }
 
@@ -25,7 +26,7 @@ impl Page {
     /// As a flat value.
     pub fn view(&self) -> AgreementPage {
         AgreementPage {
-            agreements: self.agreements.iter().map(AgreementView::of).collect(),
+            agreements: self.views.clone(),
             next: self.next,
         }
     }
@@ -57,6 +58,7 @@ impl Negotiation {
         found.truncate(limit as usize);
         let next = found.last().map(|last| last.id).filter(|_| more);
         Ok(Page {
+            views: found.iter().map(|agreement| self.view(agreement)).collect(),
             agreements: found,
             next,
         })

@@ -35,7 +35,7 @@ pub use negotiations::{NegotiationView, Opening, end_negotiation_input, negotiat
 pub use parts::{ContextView, TermView, TermsView};
 pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
 pub use show::{Output, Part, Shown};
-pub use templates::Templates;
+pub use templates::{TemplateText, Templates};
 pub use terminate::{TerminateRequest, terminate_input};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
@@ -43,10 +43,12 @@ pub use views::{
 };
 pub use wish::{Run, Wish};
 
+use crate::agreement::Agreement;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution::files::InputFiles;
 use crate::planner::{self, Planner};
+use crate::prediction::Predictions;
 use crate::store::{self, Store};
 
 /// Names of input files that are listed at most: more are no help to who chooses.
@@ -88,6 +90,8 @@ pub struct Negotiation {
     jobs: Arc<Path>,
     /// What bounds negotiations.
     negotiating: planner::Negotiating,
+    /// What is known of how long work takes; none where nobody learns.
+    predictions: Option<Predictions>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
     reading: Arc<Semaphore>,
 }
@@ -201,7 +205,30 @@ impl Negotiation {
             files,
             jobs: data_dir.join("jobs").into(),
             negotiating,
+            predictions: None,
             reading: Arc::new(Semaphore::new(processors)),
+        }
+    }
+
+    /// The same with durations sized by what executions took, where offers name none.
+    #[must_use]
+    pub fn predicting(mut self, predictions: Predictions) -> Self {
+        self.predictions = Some(predictions);
+        self
+    }
+
+    /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
+    fn confidence(&self, agreement: &Agreement) -> Option<f64> {
+        let known = self.predictions.as_ref()?.now();
+        let confidence = known.confidence(agreement, self.clock.micros())?;
+        Some((confidence * 1_000.0).floor() / 1_000.0)
+    }
+
+    /// An agreement as it is shown.
+    fn view(&self, agreement: &Agreement) -> AgreementView {
+        AgreementView {
+            confidence: self.confidence(agreement),
+            ..AgreementView::of(agreement)
         }
     }
 

@@ -15,6 +15,7 @@ use super::templates::Offered;
 use super::{Error, Negotiation, filters, shapes};
 use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
 use crate::planner::{Choice, Proposal, Scaling};
+use crate::prediction::Work;
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
@@ -158,7 +159,7 @@ impl<'a> Check<'a> {
         let filters = described
             .job
             .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
-        let request = self.request(&described);
+        let request = self.request(&described, job.as_ref());
         let guarantees = self.guarantees();
         let budget = self.budget(&described);
         let found = std::mem::take(&mut self.found);
@@ -441,7 +442,7 @@ impl<'a> Check<'a> {
 
     /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
     /// offers are broken already.
-    fn request(&mut self, described: &Described<'_>) -> Option<Request> {
+    fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<Request> {
         let defaults = self.offered.defaults();
         let time = described.time.copied().unwrap_or_default();
         let law = described.scheduling.and_then(|of| of.moldability.as_ref());
@@ -455,8 +456,13 @@ impl<'a> Check<'a> {
                 Some(range) => range.whole_numbers().ok()?.0,
                 None => defaults.nodes,
             };
-            let duration = time.duration.map_or(defaults.duration, Seconds::from);
-            (vec![Shape { nodes, duration }], Scaling::Contract)
+            // What was learned is work; what somebody says is a contract.
+            let (duration, scaling) = match (time.duration, job.and_then(|job| self.predicted(job, nodes))) {
+                (Some(said), _) => (Seconds::from(said), Scaling::Contract),
+                (None, Some(learned)) => (learned, Scaling::ReferenceRate),
+                (None, None) => (defaults.duration, Scaling::Contract),
+            };
+            (vec![Shape { nodes, duration }], scaling)
         };
         let duration = shapes.iter().map(|shape| shape.duration).min().unwrap_or(0);
         // Windows round inward.
@@ -499,6 +505,21 @@ impl<'a> Check<'a> {
         found
             .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
             .ok()
+    }
+
+    /// The seconds at the reference rate that hold such a job with the template's probability, where any of its
+    /// application has been seen.
+    fn predicted(&self, job: &Job, nodes: u32) -> Option<Seconds> {
+        let work = Work {
+            application: &job.application,
+            version: job.version.as_deref(),
+            arguments: Some(&job.arguments),
+            party: Some(self.party),
+            resource: self.negotiation.templates.resource(),
+            nodes: Some(nodes),
+        };
+        let predictions = self.negotiation.predictions.as_ref()?;
+        predictions.now().slot(&work, self.offered.slot_probability)
     }
 
     /// What it may cost: an amount in the currency of the price list. Where nothing is priced any budget will do.

@@ -80,8 +80,11 @@ impl Negotiation {
     pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<Shown, Error> {
         let agreement = self.stored(&scope, id).await?;
         let offer = self.store.agreement_document(id).await?.ok_or(Error::NotFound)?;
-        let reservation = self.reservation_of(&agreement);
-        self.reading(move |_| super::documents::shown(&agreement, &offer, part, reservation))
+        let view = AgreementView {
+            reservation: self.reservation_of(&agreement),
+            ..self.view(&agreement)
+        };
+        self.reading(move |_| super::documents::shown(&agreement, view, &offer, part))
             .await?
     }
 
@@ -112,7 +115,7 @@ impl Negotiation {
     pub(super) async fn visible(&self, scope: &Scope, id: Uuid) -> Result<AgreementView, Error> {
         self.stored(scope, id)
             .await
-            .map(|agreement| AgreementView::of(&agreement))
+            .map(|agreement| self.view(&agreement))
     }
 
     pub(super) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement, Error> {

@@ -1,6 +1,7 @@
 //! The templates that are offered: read and compiled once, at start.
 
 use scheduler::Seconds;
+use scheduler::prediction::SLOT_PROBABILITY;
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{Template, agreement_factory_properties};
 use wsag::terms::ServiceDescription;
@@ -19,6 +20,19 @@ pub(super) struct Offered {
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
     document: String,
+    /// The probability with which a slot holds work whose offer names no duration.
+    pub(super) slot_probability: f64,
+}
+
+/// A template as it is configured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateText {
+    /// Words that name it in a message.
+    pub what: String,
+    /// Its document.
+    pub text: Vec<u8>,
+    /// The probability with which a slot holds work whose offer names no duration.
+    pub slot_probability: f64,
 }
 
 /// The templates that are offered.
@@ -26,29 +40,41 @@ pub struct Templates {
     offered: Vec<Offered>,
     currency: Option<Currency>,
     capacity: u32,
+    /// The resource, where there is only one.
+    resource: Option<String>,
 }
 
 impl Templates {
-    /// Reads templates, each with the words that name it in a message; the built-in one, with its node count bounded
-    /// by the largest resource, where there are none.
+    /// Reads templates; the built-in one, with its node count bounded by the largest resource, where there are none.
     ///
     /// # Errors
     /// A sentence that names the template and what is wrong with it.
-    pub fn load(texts: &[(String, Vec<u8>)], settings: &Settings) -> Result<Self, String> {
+    pub fn load(texts: &[TemplateText], settings: &Settings) -> Result<Self, String> {
         let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
+        let resource = match &settings.resources[..] {
+            [only] => Some(only.name.clone()),
+            _ => None,
+        };
         let capacity = settings.resources.iter().map(|of| of.capacity).max().unwrap_or(0);
         if texts.is_empty() {
             let template =
                 read(BUILT_IN.as_bytes()).map_err(|why| format!("the built-in template: {why}"))?;
             return Ok(Self {
-                offered: vec![Offered::new(template.with_nodes_max(capacity))],
+                offered: vec![Offered::new(template.with_nodes_max(capacity), SLOT_PROBABILITY)],
                 currency,
                 capacity,
+                resource,
             });
         }
         let mut offered: Vec<Offered> = Vec::new();
-        for (what, text) in texts {
-            let next = Offered::new(read(text).map_err(|why| format!("{what}: {why}"))?);
+        for TemplateText {
+            what,
+            text,
+            slot_probability,
+        } in texts
+        {
+            let template = read(text).map_err(|why| format!("{what}: {why}"))?;
+            let next = Offered::new(template, *slot_probability);
             if offered.iter().any(|other| other.view.id == next.view.id) {
                 return Err(format!(
                     "{what}: its TemplateId {:?} is that of another template",
@@ -67,7 +93,15 @@ impl Templates {
             offered,
             currency,
             capacity,
+            resource,
         })
+    }
+
+    /// The duration in seconds of offers that name none, from the first template.
+    pub fn duration(&self) -> Seconds {
+        self.offered
+            .first()
+            .map_or(DURATION_DEFAULT, |offered| offered.defaults().duration)
     }
 
     /// What everything is priced in; none where nothing is.
@@ -78,6 +112,11 @@ impl Templates {
     /// The nodes of the largest resource.
     pub(super) fn capacity(&self) -> u32 {
         self.capacity
+    }
+
+    /// The resource that offers are placed on, where there is only one.
+    pub(super) fn resource(&self) -> Option<&str> {
+        self.resource.as_deref()
     }
 
     /// Every template.
@@ -139,8 +178,9 @@ impl Offered {
         defaults
     }
 
-    fn new(template: Template) -> Self {
+    fn new(template: Template, slot_probability: f64) -> Self {
         Self {
+            slot_probability,
             view: TemplateView {
                 id: template.template_id.clone(),
                 name: template.name.clone().unwrap_or_default(),

@@ -56,6 +56,9 @@ pub struct AgreementView {
     /// The reservation in the cluster that its party's jobs can name; of an agreement that runs nothing, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// The probability that its job ends by itself before its slot does, 0 to 1, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// Real start, once there is one.
     pub started: Option<String>,
     /// Real end, once there is one.
@@ -251,6 +254,7 @@ impl AgreementView {
             planned_end: second(agreement.placement.end),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
+            confidence: None,
             started: agreement.started.map(instant),
             ended: agreement.ended.map(instant),
             application: agreement.job.as_ref().map(|job| job.application.clone()),

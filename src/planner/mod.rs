@@ -154,6 +154,13 @@ pub struct Refusals {
 }
 
 impl Settings {
+    /// The rates of the resources, by name.
+    pub fn rates(&self) -> BTreeMap<String, Rate> {
+        self.resources
+            .iter()
+            .map(|of| (of.name.clone(), of.rate))
+            .collect()
+    }
     /// Resources planned so far ahead, in order of deadlines, with placements that may move until they start.
     pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
         Self {

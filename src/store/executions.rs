@@ -17,7 +17,7 @@ impl Store {
     }
 }
 
-fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Execution, Error> {
+pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Execution, Error> {
     Ok(Execution {
         agreement: row.id("agreement")?,
         application: row.text("application")?,

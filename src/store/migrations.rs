@@ -40,6 +40,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "leeway",
         sql: include_str!("../../migrations/0005_leeway.sql"),
     },
+    Migration {
+        version: 6,
+        name: "resource-history",
+        sql: include_str!("../../migrations/0006_resource_history.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -42,6 +42,22 @@ macro_rules! select_offer {
     };
 }
 
+/// The means of samples over whole hours, in whole numbers as both engines divide them.
+macro_rules! hourly_means {
+    ($which:literal) => {
+        concat!(
+            "SELECT resource, at_us / 3600000000 * 3600 AS hour_s, COUNT(*) AS samples, \
+             CAST(SUM(free_cpu_millionths) AS BIGINT) / NULLIF(COUNT(free_cpu_millionths), 0) AS free_cpu_millionths, \
+             CAST(SUM(bandwidth_in) AS BIGINT) / NULLIF(COUNT(bandwidth_in), 0) AS bandwidth_in, \
+             CAST(SUM(bandwidth_out) AS BIGINT) / NULLIF(COUNT(bandwidth_out), 0) AS bandwidth_out, \
+             CAST(SUM(nodes_up) AS BIGINT) / NULLIF(COUNT(nodes_up), 0) AS nodes_up \
+             FROM resource_samples WHERE ",
+            $which,
+            " GROUP BY resource, at_us / 3600000000 * 3600"
+        )
+    };
+}
+
 statements! {
     PING = "SELECT 1 AS one";
 
@@ -120,6 +136,22 @@ statements! {
     EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
         nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
         transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
+
+    // History, for prediction.
+    PAST_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
+        e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
+        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
+        FROM executions e JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $1";
+    LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1";
+    INSERT_SAMPLE = "INSERT INTO resource_samples (resource, at_us, free_cpu_millionths, bandwidth_in, bandwidth_out, \
+        nodes_up) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (resource, at_us) DO NOTHING";
+    RESOURCE_HOURS = concat!("SELECT resource, hour_s, samples, free_cpu_millionths, bandwidth_in, bandwidth_out, \
+        nodes_up FROM resource_hours WHERE hour_s >= $1 UNION ALL ", hourly_means!("at_us >= $2"),
+        " ORDER BY resource, hour_s");
+    FOLD_SAMPLES = concat!("INSERT INTO resource_hours (resource, hour_s, samples, free_cpu_millionths, bandwidth_in, \
+        bandwidth_out, nodes_up) ", hourly_means!("at_us < $1"), " ON CONFLICT (resource, hour_s) DO NOTHING");
+    FORGET_SAMPLES = "DELETE FROM resource_samples WHERE at_us < $1";
+    FORGET_HOURS = "DELETE FROM resource_hours WHERE hour_s < $1";
 
     // Negotiations.
     INSERT_NEGOTIATION = "INSERT INTO negotiations (id, party, agreement, created_us, expires_s, ended_us, document) \

@@ -18,6 +18,7 @@ mod negotiations;
 mod operator_commands;
 mod permissions;
 mod portal;
+mod prediction;
 mod prices;
 mod races;
 mod random_domain;

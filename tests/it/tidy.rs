@@ -43,6 +43,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "clock",
             "execution",
             "planner",
+            "prediction",
             "scheduler",
             "store",
             "wsag",
@@ -54,6 +55,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "src/execution",
         &["agreement", "catalogue", "clock", "planner", "scheduler", "store"],
     ),
+    ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
     ("src/federation", &["agreement", "clock", "planner", "wsag"]),
     ("src/store", &["agreement", "clock", "scheduler"]),
     // The expression language of guarantee terms is part of the documents.

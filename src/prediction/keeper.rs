@@ -1,0 +1,111 @@
+//! The task that makes knowledge anew when there is something to be learned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use scheduler::prediction::smoothing::STEPS_MAX;
+use scheduler::{Rate, Seconds, Time};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Knowledge;
+use crate::clock::{Clock, Micros};
+use crate::store::{self, Store};
+
+/// The last executions that are learned from.
+pub const EXECUTIONS_MAX: u32 = 20_000;
+
+/// How often the keeper looks for executions that have ended.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Learning takes at most one part in so many of a processor's time.
+const SHARE: u32 = 10;
+
+/// How often the samples of resources are looked at, in seconds.
+const SAMPLES_LOOK: Seconds = 600;
+
+/// What is known, for whoever asks: cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Predictions {
+    known: watch::Receiver<Arc<Knowledge>>,
+}
+
+impl Predictions {
+    /// What is known now.
+    pub fn now(&self) -> Arc<Knowledge> {
+        Arc::clone(&self.known.borrow())
+    }
+}
+
+/// What the store knows, where the resources have such rates.
+///
+/// # Errors
+/// Those of reading it.
+pub async fn learn(
+    store: &Store,
+    rates: BTreeMap<String, Rate>,
+    now: Time,
+) -> Result<Knowledge, store::Error> {
+    let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
+    let past = store.past_executions(EXECUTIONS_MAX).await?;
+    let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
+    let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, rates));
+    learned
+        .await
+        .map_err(|why| store::Error::Corrupt(format!("learning from executions: {why}")))
+}
+
+/// Starts the keeper; it ends with `stop`. Until it has learned for the first time nothing is known.
+pub fn keep(
+    store: Store,
+    rates: BTreeMap<String, Rate>,
+    clock: Clock,
+    stop: CancellationToken,
+) -> Predictions {
+    let (sender, known) = watch::channel(Arc::new(Knowledge::default()));
+    tokio::spawn(async move {
+        let mut seen = None;
+        let mut pause = Duration::ZERO;
+        while stop
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await
+            .is_some()
+        {
+            pause = LOOK;
+            match look(&store, &rates, &clock, &mut seen).await {
+                Ok(Some((knowledge, took))) => {
+                    pause = LOOK.max(took * SHARE);
+                    // Nobody who asks is no reason to stop before being told to.
+                    let _ = sender.send(Arc::new(knowledge));
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "predictions are not brought up to date"),
+            }
+        }
+    });
+    Predictions { known }
+}
+
+/// The end of the last execution, and the time of the samples, that were seen.
+type Seen = Option<(Option<Micros>, i64)>;
+
+async fn look(
+    store: &Store,
+    rates: &BTreeMap<String, Rate>,
+    clock: &Clock,
+    seen: &mut Seen,
+) -> Result<Option<(Knowledge, Duration)>, store::Error> {
+    let now = clock.now();
+    let there = (
+        store.last_execution().await?,
+        now.seconds().div_euclid(SAMPLES_LOOK),
+    );
+    if *seen == Some(there) {
+        return Ok(None);
+    }
+    let started = Instant::now();
+    let knowledge = learn(store, rates.clone(), now).await?;
+    *seen = Some(there);
+    Ok(Some((knowledge, started.elapsed())))
+}

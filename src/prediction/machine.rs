@@ -1,0 +1,208 @@
+//! What this machine is like now: the free share of its processors, and what its lines could still carry.
+//!
+//! Linux tells both in `/proc` and `/sys`; elsewhere, or where it does not tell, nothing is known. The processors' share
+//! counts everybody's work, that of agreements too: what runs beside a job slows it, whoever it belongs to.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::store::{Condition, Sample, Store};
+
+/// The first sample is over so long, so that a service which has just started knows something soon.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// The others.
+const STEP: Duration = Duration::from_mins(1);
+
+/// Old samples become hours so often.
+const FOLD: i64 = 3_600;
+
+/// Millionths in a whole.
+const WHOLE: i128 = 1_000_000;
+
+/// What the system has counted since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Counters {
+    /// Ticks of all processors, and those of them that were idle.
+    ticks: Option<(u64, u64)>,
+    /// Bytes received and sent by lines to other machines, and what the lines carry in a second.
+    lines: Option<(u64, u64, u64)>,
+}
+
+/// Samples this machine for a resource of so many nodes on it, until `stop`, and folds what is old.
+pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, stop: CancellationToken) {
+    let mut before = (clock.micros(), look().await);
+    let mut folded = None;
+    let mut pause = FIRST;
+    while stop
+        .run_until_cancelled(tokio::time::sleep(pause))
+        .await
+        .is_some()
+    {
+        pause = STEP;
+        let now = (clock.micros(), look().await);
+        let mut condition = between(before, now);
+        condition.nodes_up = Some(nodes.into());
+        before = now;
+        let sample = Sample {
+            resource: resource.clone(),
+            at: now.0,
+            condition,
+        };
+        if let Err(error) = store.record_sample(&sample).await {
+            tracing::warn!(%error, "a sample of this machine is not kept");
+        }
+        let hour = clock.now().seconds().div_euclid(FOLD);
+        if folded != Some(hour) {
+            match store.fold_samples(clock.now()).await {
+                Ok(()) => folded = Some(hour),
+                Err(error) => tracing::warn!(%error, "old samples are not made into hours"),
+            }
+        }
+    }
+}
+
+/// Reads the counters off the threads that serve connections: the system answers from memory, but they are files.
+async fn look() -> Counters {
+    let read = || Counters {
+        ticks: fs::read_to_string("/proc/stat").ok().as_deref().and_then(ticks),
+        lines: fs::read_to_string("/proc/net/dev")
+            .ok()
+            .and_then(|text| lines(&text, speed)),
+    };
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
+}
+
+/// What a line carries, in bytes a second; none where it is down, has no number, or is not a line to other machines.
+fn speed(line: &str) -> Option<u64> {
+    let file = Path::new("/sys/class/net").join(line).join("speed");
+    let megabits: u64 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
+    (megabits > 0).then(|| megabits.saturating_mul(125_000))
+}
+
+/// All ticks and the idle ones, from the first line of `/proc/stat`. The last two numbers are part of the first two.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line
+        .split_ascii_whitespace()
+        .take(8)
+        .map_while(|ticks| ticks.parse().ok())
+        .collect();
+    let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
+    Some((
+        ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)),
+        idle,
+    ))
+}
+
+/// Bytes received and sent by all lines whose speed is known, and their speeds together, from `/proc/net/dev`.
+fn lines(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Option<(u64, u64, u64)> {
+    let mut sum: Option<(u64, u64, u64)> = None;
+    for (name, counts) in dev.lines().filter_map(|line| line.split_once(':')) {
+        let counts: Vec<u64> = counts
+            .split_ascii_whitespace()
+            .map_while(|count| count.parse().ok())
+            .collect();
+        let (Some(received), Some(sent), Some(speed)) = (counts.first(), counts.get(8), speed(name.trim()))
+        else {
+            continue;
+        };
+        let before = sum.unwrap_or_default();
+        sum = Some((
+            before.0.saturating_add(*received),
+            before.1.saturating_add(*sent),
+            before.2.saturating_add(speed),
+        ));
+    }
+    sum
+}
+
+/// What the machine was like between two looks.
+fn between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
+    let of = |part: u64, whole: i128, unit: i128| {
+        let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;
+        i64::try_from(share).ok()
+    };
+    // Counters begin anew with the system: then they say nothing.
+    let free_cpu = (before.1.ticks.zip(now.1.ticks)).and_then(|((all_before, idle_before), (all, idle))| {
+        let (all, idle) = (all.checked_sub(all_before)?, idle.checked_sub(idle_before)?);
+        of(idle.min(all), all.into(), WHOLE)
+    });
+    let micros = i128::from(now.0 - before.0).max(1);
+    let carried = |before: u64, now: u64, speed: u64| {
+        let rate = of(now.checked_sub(before)?, micros, MICROS_PER_SECOND.into())?;
+        Some(i64::try_from(speed).ok()?.saturating_sub(rate).max(0))
+    };
+    let lines = before.1.lines.zip(now.1.lines);
+    Condition {
+        free_cpu,
+        bandwidth_in: lines.and_then(|(before, now)| carried(before.0, now.0, now.2)),
+        bandwidth_out: lines.and_then(|(before, now)| carried(before.1, now.1, now.2)),
+        nodes_up: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3 4\nintr 5\n";
+    const DEV: &str = "Inter-|   Receive                                                |  Transmit\n \
+        face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier \
+        compressed\n    lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0\n  eth0: 1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n";
+
+    #[test]
+    fn counters_are_read_as_the_system_writes_them() {
+        assert_eq!(ticks(STAT), Some((1_000, 850)));
+        for nothing in ["", "cpu\n", "cpu  1 2\n", "intr 1 2 3 4 5\n", "cpu  a b c d\n"] {
+            assert_eq!(ticks(nothing), None, "{nothing:?}");
+        }
+        let speed = |line: &str| (line == "eth0").then_some(1_000_000);
+        assert_eq!(
+            lines(DEV, speed),
+            Some((1_000, 2_000, 1_000_000)),
+            "not the loopback"
+        );
+        assert_eq!(lines(DEV, |_| None), None);
+    }
+
+    #[test]
+    fn a_condition_is_what_happened_between_two_looks() {
+        let look = |ticks, lines| Counters {
+            ticks: Some(ticks),
+            lines: Some(lines),
+        };
+        let before = (0, look((1_000, 850), (1_000, 2_000, 10_000)));
+        let now = (
+            2 * MICROS_PER_SECOND,
+            look((2_000, 1_100), (5_000, 52_000, 10_000)),
+        );
+        assert_eq!(
+            between(before, now),
+            Condition {
+                free_cpu: Some(250_000),
+                bandwidth_in: Some(8_000),
+                bandwidth_out: Some(0),
+                nodes_up: None,
+            }
+        );
+        assert_eq!(
+            between(now, before),
+            Condition::default(),
+            "the system was started again"
+        );
+        assert_eq!(between(before, before).free_cpu, None, "nothing has passed");
+    }
+
+    #[test]
+    fn this_machine_tells_its_ticks() {
+        if let Ok(stat) = fs::read_to_string("/proc/stat") {
+            let (all, idle) = ticks(&stat).expect("Linux writes them");
+            assert!(all > 0 && idle <= all);
+        }
+    }
+}

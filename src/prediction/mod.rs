@@ -1,0 +1,12 @@
+//! How long work will take on the resources of this domain, from what is kept of the past.
+//!
+//! [`Knowledge`] is made from the store as a whole, away from whoever asks: reading an offer takes what there is. The keeper
+//! makes it anew when executions have ended, and looks at the samples of resources every ten minutes.
+
+mod keeper;
+mod knowledge;
+mod machine;
+
+pub use keeper::{EXECUTIONS_MAX, Predictions, keep, learn};
+pub use knowledge::{Explanation, Given, Knowledge, Slot, Work};
+pub use machine::sample;

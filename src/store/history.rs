@@ -1,0 +1,170 @@
+//! What is known for prediction: past executions with whose they were, and what resources were seen to be like.
+//!
+//! Executions are never pruned: a dispute may need any of them. Samples of resources become means over whole hours once
+//! they are older than [`SAMPLES_KEPT`], and hours go after [`HOURS_KEPT`]; a live estimate looks back ten weeks.
+
+use scheduler::{Seconds, Time};
+
+use super::engine::{Dialect, execute};
+use super::rows::Columns;
+use super::{Database, Error, Store, executions, on, statements};
+use crate::agreement::Execution;
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
+/// How long single samples are kept.
+pub const SAMPLES_KEPT: Seconds = 7 * 86_400;
+
+/// How long means over hours are kept.
+pub const HOURS_KEPT: Seconds = 2 * 365 * 86_400;
+
+const HOUR: Seconds = 3_600;
+
+/// A finished piece of work, and who had asked for it when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastExecution {
+    /// What was done.
+    pub execution: Execution,
+    /// For whom.
+    pub party: String,
+    /// When it was agreed, before which nobody asked how long it would take.
+    pub agreed: Micros,
+}
+
+/// What a resource was like; each part none where it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Condition {
+    /// The share of its processors that was free, in millionths.
+    pub free_cpu: Option<i64>,
+    /// Bytes a second that its lines could still take in.
+    pub bandwidth_in: Option<i64>,
+    /// Bytes a second that its lines could still send.
+    pub bandwidth_out: Option<i64>,
+    /// Nodes that were up.
+    pub nodes_up: Option<i64>,
+}
+
+/// What a resource was like at an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Which.
+    pub resource: String,
+    /// When.
+    pub at: Micros,
+    /// What it was like.
+    pub condition: Condition,
+}
+
+/// What a resource was like over an hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceHour {
+    /// Which.
+    pub resource: String,
+    /// Its first second.
+    pub start: Time,
+    /// Samples that it is the mean of.
+    pub samples: i64,
+    /// The means.
+    pub condition: Condition,
+}
+
+impl Store {
+    /// The last `limit` executions, by their ends.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn past_executions(&self, limit: u32) -> Result<Vec<PastExecution>, Error> {
+        let mut found =
+            on!(self, database => database.read(statements::PAST_EXECUTIONS, &[limit.into()], past).await)?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The end of the last execution; none before the first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn last_execution(&self) -> Result<Option<Micros>, Error> {
+        let ended = on!(self, database => {
+            database.read(statements::LAST_EXECUTION, &[], |row| row.integer("ended_us")).await
+        })?;
+        Ok(ended.first().copied())
+    }
+
+    /// Keeps a sample; one of the same resource and instant stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where there is no such resource, [`Error::Unavailable`].
+    pub async fn record_sample(&self, sample: &Sample) -> Result<(), Error> {
+        let Condition {
+            free_cpu,
+            bandwidth_in,
+            bandwidth_out,
+            nodes_up,
+        } = sample.condition;
+        let values = [
+            (&sample.resource).into(),
+            sample.at.into(),
+            free_cpu.into(),
+            bandwidth_in.into(),
+            bandwidth_out.into(),
+            nodes_up.into(),
+        ];
+        on!(self, database => database.write(statements::INSERT_SAMPLE, &values).await)?;
+        Ok(())
+    }
+
+    /// What resources were like hour by hour since an instant, from what is kept of either kind.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>, Error> {
+        let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
+        on!(self, database => database.read(statements::RESOURCE_HOURS, &values, hour).await)
+    }
+
+    /// Makes hours of the samples that are older than [`SAMPLES_KEPT`] and forgets hours older than [`HOURS_KEPT`], in one
+    /// transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn fold_samples(&self, now: Time) -> Result<(), Error> {
+        on!(self, database => fold(database, now).await)
+    }
+}
+
+async fn fold<D: Dialect>(database: &Database<D>, now: Time) -> Result<(), Error> {
+    let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
+    let before_us = whole(SAMPLES_KEPT) * MICROS_PER_SECOND;
+    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    execute::<D>(&mut transaction, statements::FOLD_SAMPLES, &[before_us.into()]).await?;
+    execute::<D>(&mut transaction, statements::FORGET_SAMPLES, &[before_us.into()]).await?;
+    execute::<D>(
+        &mut transaction,
+        statements::FORGET_HOURS,
+        &[whole(HOURS_KEPT).into()],
+    )
+    .await?;
+    Ok(transaction.commit().await?)
+}
+
+fn past<D: Dialect>(row: &Columns<'_, D>) -> Result<PastExecution, Error> {
+    Ok(PastExecution {
+        execution: executions::read(row)?,
+        party: row.text("party")?,
+        agreed: row.integer("created_us")?,
+    })
+}
+
+fn hour<D: Dialect>(row: &Columns<'_, D>) -> Result<ResourceHour, Error> {
+    Ok(ResourceHour {
+        resource: row.text("resource")?,
+        start: Time(row.integer("hour_s")?),
+        samples: row.integer("samples")?,
+        condition: Condition {
+            free_cpu: row.maybe_integer("free_cpu_millionths")?,
+            bandwidth_in: row.maybe_integer("bandwidth_in")?,
+            bandwidth_out: row.maybe_integer("bandwidth_out")?,
+            nodes_up: row.maybe_integer("nodes_up")?,
+        },
+    })
+}

@@ -1,0 +1,371 @@
+//! What has run tells how long the next will take, and what is stated is shown with its reasons.
+
+use std::time::Duration;
+
+use bespeak::agreement::{Agreement, Execution, Outcome};
+use bespeak::clock::MICROS_PER_SECOND;
+use bespeak::prediction::{Knowledge, Work};
+use bespeak::store::{Change, Condition, Error, HOURS_KEPT, PastExecution, SAMPLES_KEPT, Sample, Store};
+use scheduler::{Interval, Time};
+use serde_json::Value;
+
+use crate::store::{RESOURCE, agreement, create, decide};
+use crate::support::eventually;
+use crate::support::offers::{Offer, date_time, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    executions_are_read_by_their_ends_with_whose_they_were,
+    old_samples_become_hours_and_say_the_same,
+    a_sample_of_no_resource_is_refused,
+    a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is,
+);
+
+/// No job or task here takes so long, on a machine that runs other tests.
+const SOON: Duration = Duration::from_mins(1);
+
+const HOUR: i64 = 3_600;
+
+/// An execution of an agreement that ended so many seconds after the epoch.
+fn execution(of: &Agreement, run: i64, ended: i64, outcome: Outcome) -> Execution {
+    Execution {
+        agreement: of.id,
+        application: "solve".into(),
+        version: None,
+        arguments: vec!["case".into()],
+        input_bytes: 0,
+        output_bytes: 0,
+        resource: RESOURCE.into(),
+        nodes: 2,
+        planned: Interval::of(Time(ended - run), 1_000),
+        estimate: 1_000,
+        queue_time: 0,
+        run_time: run * MICROS_PER_SECOND,
+        transfer_in: 0,
+        transfer_out: 0,
+        outcome,
+        ended: ended * MICROS_PER_SECOND,
+    }
+}
+
+async fn executions_are_read_by_their_ends_with_whose_they_were(url: String) {
+    let (store, lease) = decide(&url).await;
+    assert_eq!(store.last_execution().await.expect("an answer"), None);
+    let mut expected = vec![];
+    for (party, ended) in [("a", 300), ("b", 100), ("c", 200)] {
+        let agreement = agreement(party);
+        let execution = execution(&agreement, 50, ended, Outcome::Completed);
+        let batch = [
+            create(&agreement),
+            Change::RecordExecution(Box::new(execution.clone())),
+        ];
+        store.commit(lease.epoch, &batch).await.expect("it can be stored");
+        expected.push(PastExecution {
+            execution,
+            party: party.into(),
+            agreed: agreement.created,
+        });
+    }
+    expected.sort_by_key(|past| past.execution.ended);
+    assert_eq!(store.past_executions(9).await.expect("they are there"), expected);
+    assert_eq!(
+        store.past_executions(2).await.expect("they are there"),
+        expected[1..],
+        "the last ones"
+    );
+    let last = store.last_execution().await.expect("an answer");
+    assert_eq!(last, Some(300 * MICROS_PER_SECOND));
+}
+
+fn sample(at: i64, free_cpu: i64, bandwidth_in: Option<i64>) -> Sample {
+    Sample {
+        resource: RESOURCE.into(),
+        at: at * MICROS_PER_SECOND,
+        condition: Condition {
+            free_cpu: Some(free_cpu),
+            bandwidth_in,
+            bandwidth_out: None,
+            nodes_up: Some(8),
+        },
+    }
+}
+
+async fn old_samples_become_hours_and_say_the_same(url: String) {
+    let (store, _lease) = decide(&url).await;
+    let first = 1_000 * HOUR;
+    for (second, free, bandwidth) in [
+        (0, 100_000, None),
+        (60, 300_000, Some(70)),
+        (HOUR - 1, 500_003, Some(75)),
+        (HOUR, 900_000, None),
+        (10 * HOUR, 200_000, Some(1)),
+    ] {
+        store
+            .record_sample(&sample(first + second, free, bandwidth))
+            .await
+            .expect("it can be kept");
+    }
+    // The same instant again changes nothing.
+    store
+        .record_sample(&sample(first, 999_999, None))
+        .await
+        .expect("it is there already");
+    let before = store.resource_hours(Time(0)).await.expect("they are there");
+    let seen: Vec<_> = before
+        .iter()
+        .map(|hour| {
+            (
+                hour.start.0 - first,
+                hour.samples,
+                hour.condition.free_cpu,
+                hour.condition.bandwidth_in,
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (0, 3, Some(300_001), Some(72)),
+            (HOUR, 1, Some(900_000), None),
+            (10 * HOUR, 1, Some(200_000), Some(1)),
+        ]
+    );
+    // Half of the second hour is older than is kept: it stays as it is until all of it is.
+    let now = Time(first + SAMPLES_KEPT + HOUR + HOUR / 2);
+    for _ in 0..2 {
+        store.fold_samples(now).await.expect("they can be folded");
+        assert_eq!(
+            store.resource_hours(Time(0)).await.expect("they are there"),
+            before
+        );
+    }
+    let later = store
+        .resource_hours(Time(first + HOUR))
+        .await
+        .expect("they are there");
+    assert_eq!(later, before[1..]);
+    store
+        .fold_samples(now + (HOURS_KEPT - SAMPLES_KEPT))
+        .await
+        .expect("they can be folded");
+    let kept = store.resource_hours(Time(0)).await.expect("they are there");
+    assert_eq!(kept, before[1..], "the oldest are forgotten");
+}
+
+async fn a_sample_of_no_resource_is_refused(url: String) {
+    let (store, _lease) = decide(&url).await;
+    let nowhere = Sample {
+        resource: "nowhere".into(),
+        ..sample(0, 1, None)
+    };
+    let refused = store.record_sample(&nowhere).await;
+    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+}
+
+/// An offer that leaves the duration to the service.
+fn without_duration(offer: &Offer) -> String {
+    offer.xml().replace("<arp:Duration>3600</arp:Duration>", "")
+}
+
+async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let unknown = client
+        .post("/agreements", without_duration(&Offer::sleep(1, 3_600)))
+        .await
+        .created();
+    let unknown = client.get_json(&format!("/agreements/{unknown}")).await;
+    assert_eq!(
+        unknown["durationSeconds"], 3_600,
+        "nothing is known yet: {unknown}"
+    );
+    assert_eq!(unknown["confidence"], Value::Null);
+
+    for _ in 0..4 {
+        client
+            .post("/agreements", Offer::sleep(1, 20).xml())
+            .await
+            .created();
+    }
+    // As runs end, they become known. The window has room for as many offers as are made until then.
+    let later = Offer::sleep(1, 3_600).within(now() + 86_400, now() + 300 * 86_400);
+    let seen = eventually("a slot sized by executions", SOON, async || {
+        let id = client
+            .post("/agreements", without_duration(&later))
+            .await
+            .created();
+        let seen = client.get_json(&format!("/agreements/{id}")).await;
+        let sized = seen["durationSeconds"]
+            .as_i64()
+            .is_some_and(|seconds| seconds < 20);
+        sized.then_some(seen)
+    })
+    .await;
+    let seconds = seen["durationSeconds"].as_i64().unwrap_or_default();
+    assert!((1..20).contains(&seconds), "{seen}");
+    let confidence = seen["confidence"].as_f64().expect("it is known");
+    assert!((0.5..=1.0).contains(&confidence), "{seen}");
+    let document = client
+        .get(&format!(
+            "/agreements/{}",
+            seen["id"].as_str().unwrap_or_default()
+        ))
+        .await;
+    assert_eq!(document.text("Confidence"), seen["confidence"].to_string());
+
+    let before = date_time(now() + 600);
+    let arguments = [
+        "predict",
+        "--app",
+        "sleep",
+        "--resource",
+        "local",
+        "--before",
+        &before,
+        "--argument",
+        "1",
+    ];
+    let told = text(server.run(&arguments).stdout);
+    for expected in [
+        "executions on this resource",
+        "processors",
+        "completion",
+        "slot:",
+        "earliest slot",
+    ] {
+        assert!(told.contains(expected), "{expected:?} is not in {told}");
+    }
+    let told: Value =
+        serde_json::from_slice(&server.run(&[&arguments[..], &["--json"]].concat()).stdout).expect("JSON");
+    assert!(told["slot"]["seconds"].as_i64().is_some_and(|s| s < 20), "{told}");
+    let crowded = server.run(&[&arguments[..], &["--nodes", "5"]].concat());
+    assert_eq!(crowded.status.code(), Some(1));
+    assert!(text(crowded.stderr).contains("no gap"), "there are four nodes");
+
+    // This one is agreed when others have ended, so that something would have been stated.
+    client
+        .post("/agreements", Offer::sleep(1, 20).xml())
+        .await
+        .created();
+    let table = eventually("a statement and its outcome", SOON, async || {
+        let calibrated = server.run(&["calibrate"]);
+        calibrated.status.success().then(|| text(calibrated.stdout))
+    })
+    .await;
+    assert!(
+        table.contains("90 % interval") && table.contains("outcomes"),
+        "{table}"
+    );
+
+    let store = Store::open(&url)
+        .await
+        .expect("the store can be read beside the service");
+    eventually("a sample of this machine", SOON, async || {
+        let hours = store.resource_hours(Time(0)).await.expect("an answer");
+        hours.into_iter().find(|hour| {
+            hour.resource == RESOURCE
+                && hour.condition.nodes_up == Some(4)
+                && hour.condition.free_cpu.is_some()
+        })
+    })
+    .await;
+    server.assert_verified();
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("the output is text")
+}
+
+fn past(run: i64, agreed: i64, ended: i64, outcome: Outcome) -> PastExecution {
+    PastExecution {
+        execution: execution(&agreement("a"), run, ended, outcome),
+        party: "a".into(),
+        agreed: agreed * MICROS_PER_SECOND,
+    }
+}
+
+const SOLVE: Work<'_> = Work {
+    application: "solve",
+    version: None,
+    arguments: None,
+    party: None,
+    resource: Some(RESOURCE),
+    nodes: None,
+};
+
+#[test]
+fn work_that_was_stopped_is_taken_to_need_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
+    let of = |outcome| {
+        let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
+        Knowledge::of(&past, &[], [].into()).slot(&SOLVE, 0.5)
+    };
+    assert_eq!(of(Outcome::Completed), Some(100));
+    assert_eq!(of(Outcome::Failed { exit: 1 }), Some(100));
+    assert_eq!(of(Outcome::Killed), Some(200));
+    assert_eq!(of(Outcome::Terminated), None);
+    assert_eq!(of(Outcome::Lost), None);
+}
+
+#[test]
+fn what_is_stated_is_held_against_what_came_only_where_it_was_known_before() {
+    // All agreed before the first ended: nothing could have been stated.
+    let at_once: Vec<_> = (0..20)
+        .map(|at| past(100, 0, 1_000 + at, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&at_once, &[], [].into());
+    assert_eq!(known.reliability().outcomes(), 0);
+    let one_by_one: Vec<_> = (0..20)
+        .map(|at| past(100, 1_000 * at, 1_000 * at + 500, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&one_by_one, &[], [].into());
+    assert_eq!(known.reliability().outcomes(), 19);
+}
+
+#[test]
+fn what_a_fast_resource_did_is_work_for_a_slow_one() {
+    let fast = scheduler::Rate::from_millionths(2_000_000).expect("a rate");
+    let past: Vec<_> = (0..20)
+        .map(|at| past(100, at, 1_000 + at, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&past, &[], [(RESOURCE.to_owned(), fast)].into());
+    let seconds = known.slot(&SOLVE, 0.5).expect("it is known");
+    // Between neighbouring observations lies the rounding of a logarithm.
+    assert!((200..=201).contains(&seconds), "{seconds} at the reference rate");
+}
+
+#[test]
+fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
+    let past: Vec<_> = (0..100)
+        .map(|at| {
+            past(
+                10 + at * 17 % 50,
+                1_000 * at,
+                1_000 * at + 500,
+                Outcome::Completed,
+            )
+        })
+        .collect();
+    let known = Knowledge::of(&past, &[], [].into());
+    let mut running = agreement("b");
+    running.job = running.job.map(|job| bespeak::agreement::Job {
+        application: "solve".into(),
+        ..job
+    });
+    running.placement = Interval::new(Time(0), Time(40));
+    let at = |running: &Agreement, second: i64| known.confidence(running, second * MICROS_PER_SECOND);
+    let waiting = at(&running, 0).expect("it is known");
+    assert!((0.1..0.9).contains(&waiting), "{waiting}");
+    running.started = Some(0);
+    let begun = at(&running, 1).expect("it is known");
+    let late = at(&running, 35).expect("it is known");
+    assert!(
+        late < begun && (begun - waiting).abs() < 0.1,
+        "{late} {begun} {waiting}"
+    );
+    assert!(at(&running, 40).expect("it is known") < 1e-9);
+    running.ended = Some(1);
+    assert_eq!(at(&running, 36), None);
+    running.job = None;
+    assert_eq!(at(&running, 0), None);
+}
