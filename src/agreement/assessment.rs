@@ -1,14 +1,17 @@
 //! Guarantee terms and their assessment.
 //!
-//! An objective asks about a few facts of the agreement. A fact that has not come about has no value, and an objective
-//! that needs it is not determined; but work that was stopped, or lost, will never complete, and an objective that
-//! waits for its completion is violated.
+//! An objective asks about a few facts of the agreement. What has not come about yet is known to lie in the future, so
+//! that an objective can be found violated at the instant that makes it so, and not only when the work is over. Work
+//! that was stopped, or lost, will never complete, and an objective that waits for its completion is violated. What has
+//! been found once stays.
 
 use serde::{Deserialize, Serialize};
-use wsag::expression::{Parsed, Value, Variables};
+use wsag::expression::{Parsed, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};
 
-use super::{Agreement, GuaranteeState, Outcome};
+use super::values::Values;
+use super::{Agreement, AgreementState, GuaranteeState, Outcome, ServiceState};
+use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A guarantee term of an agreement with its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,24 +26,33 @@ pub struct Guarantee {
     pub state: GuaranteeState,
     /// What the state was found from.
     pub evidence: Option<String>,
+    /// What it is worth.
+    #[serde(default)]
+    pub values: Values,
 }
 
 /// Later than every deadline: when work that was stopped or lost will have completed.
 const NEVER_S: i64 = i64::MAX;
+/// A start so much after the latest one of the window still counts as inside it: nodes and processes take time to come
+/// up, and the planned second has begun by then.
+const START_TOLERANCE: i64 = 5;
+/// How long a start or an end may take to be reported: what has not been reported for longer has not happened.
+const REPORT_GRACE: i64 = 10;
 
-/// Finds the state of a guarantee from what has come about.
-pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement) {
-    let fact = |name: &str| fact(agreement, name);
-    let holds = |text: &str| {
-        let parsed = Parsed::parse(text, &Variables::predefined());
-        parsed.ok().and_then(|expression| expression.evaluate(fact))
-    };
+/// Finds the state of a guarantee from what has come about by `now`, unless it has been found before. Whether it is
+/// found now.
+pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> bool {
+    if guarantee.state != GuaranteeState::NotDetermined {
+        return false;
+    }
+    let fact = |name: &str| fact(agreement, now, name);
+    let holds = |text: &str| parsed(text).and_then(|expression| expression.evaluate_ranges(fact));
+    guarantee.values.checked = Some(now);
     if let Some(condition) = &guarantee.qualifying_condition
         && holds(condition) != Some(true)
     {
-        guarantee.state = GuaranteeState::NotDetermined;
         guarantee.evidence = Some(format!("its condition, {condition}, does not hold"));
-        return;
+        return false;
     }
     guarantee.state = match holds(&guarantee.objective) {
         Some(true) => GuaranteeState::Fulfilled,
@@ -48,27 +60,88 @@ pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement) {
         None => GuaranteeState::NotDetermined,
     };
     guarantee.evidence = Some(evidence(guarantee, agreement));
+    let found = guarantee.state != GuaranteeState::NotDetermined;
+    guarantee.values.determined = found.then_some(now);
+    found
 }
 
-/// The value of a variable of the expression language.
-fn fact(agreement: &Agreement, name: &str) -> Option<Value> {
+/// When a guarantee is to be assessed next, if nothing happens before: time alone may decide it then, or a
+/// compensation is due again. None where it is not.
+pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<Micros> {
+    if agreement.state != AgreementState::Observed || agreement.service == ServiceState::Completed {
+        return None;
+    }
+    if guarantee.state != GuaranteeState::NotDetermined {
+        return guarantee.values.next_due(guarantee.state);
+    }
+    let checked = guarantee.values.checked.unwrap_or(agreement.created);
+    let fact = |name: &str| fact(agreement, checked, name);
+    let texts = [
+        Some(&guarantee.objective),
+        guarantee.qualifying_condition.as_ref(),
+    ];
+    let instants = texts
+        .into_iter()
+        .flatten()
+        .filter_map(|text| parsed(text))
+        .flat_map(|expression| expression.instants(fact));
+    let late = if agreement.service == ServiceState::Processing {
+        REPORT_GRACE
+    } else {
+        0
+    };
+    instants
+        .map(|instant| (instant.ceil() + 1 + late) * MICROS_PER_SECOND)
+        .filter(|at| *at > checked)
+        .min()
+}
+
+fn parsed(text: &str) -> Option<Parsed> {
+    Parsed::parse(text, &Variables::predefined()).ok()
+}
+
+/// What is known by `now` of a variable of the expression language.
+fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     let second = |time: scheduler::Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
-    match name {
-        "submitted" => Some(instant(agreement.created)),
-        "ready" => Some(second(agreement.ready)),
-        "deadline" => Some(second(agreement.deadline)),
-        "planned_start" => Some(second(agreement.placement.start)),
-        "started" => agreement.started.map(instant),
-        "completed" => match agreement.outcome? {
-            Outcome::Completed | Outcome::Failed { .. } => agreement.ended.map(instant),
-            Outcome::Killed | Outcome::Lost => Some(Value::DateTime(DateTime::from_seconds(NEVER_S))),
-            Outcome::Terminated => None,
+    let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
+    // Not yet, and so later than now; of a job that was handed over, later than so long ago as a report may take.
+    let future = |grace: Option<i64>| {
+        let begun = agreement.placement.start.seconds() * MICROS_PER_SECOND;
+        let since = match (agreement.service, grace) {
+            (ServiceState::Processing, Some(grace)) => begun.max(now - grace * MICROS_PER_SECOND),
+            (ServiceState::Processing, None) => begun,
+            _ => now,
+        };
+        let open = agreement.state == AgreementState::Observed && agreement.outcome.is_none();
+        open.then_some(Range {
+            least: instant(since.min(now)),
+            most: never,
+        })
+    };
+    let known = match name {
+        "submitted" => instant(agreement.created),
+        "ready" => second(agreement.ready),
+        "deadline" => second(agreement.deadline),
+        "latest_start" => second(agreement.deadline - agreement.duration + START_TOLERANCE),
+        "planned_start" => second(agreement.placement.start),
+        "started" => match (agreement.started, agreement.outcome) {
+            (Some(at), _) => instant(at),
+            (None, Some(Outcome::Lost | Outcome::Killed)) => never,
+            (None, _) => return future(Some(REPORT_GRACE)),
         },
-        "duration" => Some(Value::Duration(Duration::from_seconds(agreement.duration))),
-        "nodes" => Some(Value::Number(f64::from(agreement.nodes))),
-        _ => None,
-    }
+        "completed" => match agreement.outcome {
+            Some(Outcome::Completed | Outcome::Failed { .. }) => instant(agreement.ended?),
+            Some(Outcome::Killed | Outcome::Lost) => never,
+            Some(Outcome::Terminated) => return None,
+            // Whoever runs it will say how it ended, however late.
+            None => return future(None),
+        },
+        "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),
+        "nodes" => Value::Number(f64::from(agreement.nodes)),
+        _ => return None,
+    };
+    Some(known.into())
 }
 
 /// The facts that an objective names, in words.
@@ -78,7 +151,8 @@ fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         Some(Outcome::Lost) => "lost",
         Some(Outcome::Terminated) => "terminated",
         Some(Outcome::Completed | Outcome::Failed { .. }) => "ended by itself",
-        None => "not over",
+        None if agreement.started.is_some() => "started and not over",
+        None => "not started",
     };
     format!("{}; {completion}", guarantee.objective)
 }
@@ -89,8 +163,6 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::agreement::{AgreementState, ServiceState};
-    use crate::clock::MICROS_PER_SECOND;
 
     fn agreement(outcome: Option<Outcome>, ended_s: Option<i64>) -> Agreement {
         Agreement {
@@ -109,8 +181,16 @@ mod tests {
             leeway: crate::agreement::Leeway::default(),
             job: None,
             guarantees: Vec::new(),
-            state: AgreementState::Observed,
-            service: ServiceState::Completed,
+            state: if outcome.is_some() {
+                AgreementState::Complete
+            } else {
+                AgreementState::Observed
+            },
+            service: if outcome.is_some() {
+                ServiceState::Completed
+            } else {
+                ServiceState::Processing
+            },
             started: Some(101 * MICROS_PER_SECOND),
             ended: ended_s.map(|at| at * MICROS_PER_SECOND),
             outcome,
@@ -126,8 +206,9 @@ mod tests {
             qualifying_condition: condition.map(Into::into),
             state: GuaranteeState::NotDetermined,
             evidence: None,
+            values: Values::default(),
         };
-        assess(&mut guarantee, agreement);
+        assess(&mut guarantee, agreement, 300 * MICROS_PER_SECOND);
         guarantee.state
     }
 
@@ -163,6 +244,32 @@ mod tests {
             state("completed le deadline", Some("nodes ge 2"), &over),
             GuaranteeState::Violated
         );
+    }
+
+    #[test]
+    fn a_start_that_has_not_come_by_the_latest_one_violates_then_and_not_before() {
+        let mut waiting = agreement(None, None);
+        (waiting.started, waiting.service) = (None, ServiceState::NotReady);
+        let mut guarantee = Guarantee {
+            name: "START".into(),
+            objective: "started ge ready and started le latest_start".into(),
+            qualifying_condition: None,
+            state: GuaranteeState::NotDetermined,
+            evidence: None,
+            values: Values::default(),
+        };
+        // The latest start is at 190, and five seconds are tolerated.
+        let mut looked = Vec::new();
+        while guarantee.state == GuaranteeState::NotDetermined && looked.len() < 9 {
+            let at = next_assessment(&guarantee, &waiting).unwrap();
+            assess(&mut guarantee, &waiting, at);
+            looked.push(at / MICROS_PER_SECOND);
+        }
+        assert_eq!(
+            (guarantee.state, looked),
+            (GuaranteeState::Violated, vec![101, 196])
+        );
+        assert_eq!(next_assessment(&guarantee, &waiting), None);
     }
 
     #[test]

@@ -2,22 +2,26 @@
 //! how its guarantees are assessed. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
+mod ledger;
 mod leeway;
 mod money;
 mod offers;
 mod state;
+mod values;
 
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub use assessment::{Guarantee, assess};
+pub use assessment::{Guarantee, assess, next_assessment};
+pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
 pub use leeway::{Filter, Leeway, Measure, Shape};
 pub use money::{Currency, Money};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
 };
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
+pub use values::{Compensation, Obligated, Values, Worth, part};
 
 use crate::clock::{Micros, second_after};
 
@@ -192,6 +196,12 @@ pub enum EventKind {
     Ended,
     /// A guarantee was assessed.
     Assessed,
+    /// A guarantee's penalty was posted.
+    Penalty,
+    /// A guarantee's reward was posted.
+    Reward,
+    /// The price or a fee was posted.
+    Charged,
     /// Termination was asked for.
     Terminating,
     /// A final state was reached.
@@ -209,6 +219,9 @@ impl EventKind {
             Self::Unused => "unused",
             Self::Ended => "ended",
             Self::Assessed => "assessed",
+            Self::Penalty => "penalty",
+            Self::Reward => "reward",
+            Self::Charged => "charged",
             Self::Terminating => "terminating",
             Self::Closed => "closed",
         }
@@ -224,6 +237,9 @@ impl EventKind {
             Self::Unused,
             Self::Ended,
             Self::Assessed,
+            Self::Penalty,
+            Self::Reward,
+            Self::Charged,
             Self::Terminating,
             Self::Closed,
         ]

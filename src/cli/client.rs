@@ -243,7 +243,11 @@ pub(super) fn print_agreement(view: &AgreementView) {
         lines.push(("outcome", format!("{outcome}{exit}")));
     }
     for guarantee in &view.guarantees {
-        lines.push(("guarantee", format!("{} {}", guarantee.name, guarantee.state)));
+        let mut text = format!("{} {}", guarantee.name, guarantee.state);
+        for of in &guarantee.values {
+            text += &format!(", {} {}", of.kind, of.amount);
+        }
+        lines.push(("guarantee", text));
     }
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
         say!("{name:<10} {value}");

@@ -13,6 +13,7 @@ mod client;
 mod config;
 mod files;
 mod key;
+mod ledger;
 mod offer;
 mod output;
 mod predict;
@@ -89,6 +90,8 @@ enum Command {
     Predict(predict::Options),
     /// Show whether what is stated of run times has been true.
     Calibrate(calibrate::Options),
+    /// Show what is owed: balances, and what was posted.
+    Ledger(ledger::Options),
     /// Make, list and revoke API keys, in the store itself.
     Key(key::Options),
     /// Check from the database alone that what is stored can be.
@@ -218,6 +221,7 @@ pub fn run() -> ExitCode {
             Command::Files(options) => files::run(options).await,
             Command::Predict(options) => predict::run(options).await,
             Command::Calibrate(options) => calibrate::run(options).await,
+            Command::Ledger(options) => ledger::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. }

@@ -20,8 +20,8 @@ use crate::negotiation::{
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PageQuery {
-    after: Option<Uuid>,
-    limit: Option<u32>,
+    pub(super) after: Option<Uuid>,
+    pub(super) limit: Option<u32>,
 }
 
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.

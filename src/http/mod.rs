@@ -3,6 +3,7 @@
 //! What every request passes, from the outside in: a request id and its log line; a bound on requests at work; the key;
 //! the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
 
+mod accounts;
 mod agreements;
 mod body;
 mod conditions;
@@ -85,6 +86,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/agreements/{id}/files", get(agreements::files))
         .route("/agreements/{id}/files/{name}", get(agreements::file))
         .route("/agreements/{id}/terminate", post(agreements::terminate))
+        .route("/accounts", get(accounts::list))
         .route("/files", get(files::list))
         .route(
             "/files/{name}",

@@ -147,7 +147,7 @@ fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::Se
 }
 
 /// A sum of money as documents have it.
-fn sum(money: Money) -> Budget {
+pub(super) fn sum(money: Money) -> Budget {
     Budget {
         amount_micros: money.micros,
         currency: money.currency.code().to_owned(),

@@ -1,10 +1,12 @@
 //! The use cases, one file a verb, between the documents of WS-Agreement and the requests of the planner: the one
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
+mod accounts;
 mod create;
 mod documents;
 mod files;
 mod filters;
+mod guarantees;
 mod idempotency;
 mod json;
 mod list;
@@ -27,6 +29,7 @@ use std::time::Duration;
 use scheduler::Interval;
 use tokio::sync::Semaphore;
 
+pub use accounts::{AccountView, Accounts, AccountsView, EntryView};
 pub use documents::{created, terminated};
 pub use files::{FileView, FilesView, Upload};
 pub use idempotency::RequestKey;
@@ -39,7 +42,7 @@ pub use templates::{TemplateText, Templates};
 pub use terminate::{TerminateRequest, terminate_input};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
-    MovedView, RefusalView, RelaxationView, TemplateView, TimelineView,
+    MovedView, RefusalView, RelaxationView, TemplateView, TimelineView, ValueView,
 };
 pub use wish::{Run, Wish};
 

@@ -11,6 +11,7 @@ use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
+use super::guarantees::values;
 use super::templates::Offered;
 use super::{Error, Negotiation, filters, shapes};
 use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
@@ -567,16 +568,27 @@ impl<'a> Check<'a> {
                     );
                     self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
                 }
-                Some(_) => guarantees.push(Guarantee {
-                    name: term.name.clone(),
-                    objective: term.objective.level.text.trim().to_owned(),
-                    qualifying_condition: term
-                        .qualifying_condition
-                        .as_ref()
-                        .map(|of| of.text.trim().to_owned()),
-                    state: GuaranteeState::NotDetermined,
-                    evidence: None,
-                }),
+                Some(_) => match values(term, self.negotiation.templates.currency()) {
+                    Err(why) => {
+                        let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
+                        self.found.push(Violation {
+                            path,
+                            kind: ViolationKind::NotEvaluable,
+                            message: format!("what it is worth cannot be evaluated: {why}"),
+                        });
+                    }
+                    Ok(values) => guarantees.push(Guarantee {
+                        name: term.name.clone(),
+                        objective: term.objective.level.text.trim().to_owned(),
+                        qualifying_condition: term
+                            .qualifying_condition
+                            .as_ref()
+                            .map(|of| of.text.trim().to_owned()),
+                        state: GuaranteeState::NotDetermined,
+                        evidence: None,
+                        values,
+                    }),
+                },
             }
         }
         guarantees

@@ -7,12 +7,16 @@ use wsag::templates::{Template, agreement_factory_properties};
 use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
+use super::guarantees::values;
 use super::{Negotiation, TemplateView};
 use crate::agreement::Currency;
 use crate::planner::Settings;
 
 /// The template offered where the configuration names none.
 const BUILT_IN: &str = include_str!("../../templates/agreements/advance-reservation.xml");
+
+/// The template offered besides where there is a price list.
+const GUARANTEED: &str = include_str!("../../templates/agreements/guaranteed-reservation.xml");
 
 /// A template, ready for offers.
 pub(super) struct Offered {
@@ -57,10 +61,14 @@ impl Templates {
         };
         let capacity = settings.resources.iter().map(|of| of.capacity).max().unwrap_or(0);
         if texts.is_empty() {
-            let template =
-                read(BUILT_IN.as_bytes()).map_err(|why| format!("the built-in template: {why}"))?;
+            // Guarantees that are worth a part of the price, where there are prices.
+            let texts = [Some(BUILT_IN), currency.map(|_| GUARANTEED)];
+            let offered = texts.into_iter().flatten().map(|text| {
+                let template = read(text.as_bytes()).map_err(|why| format!("a built-in template: {why}"))?;
+                Ok(Offered::new(template.with_nodes_max(capacity), SLOT_PROBABILITY))
+            });
             return Ok(Self {
-                offered: vec![Offered::new(template.with_nodes_max(capacity), SLOT_PROBABILITY)],
+                offered: offered.collect::<Result<_, String>>()?,
                 currency,
                 capacity,
                 resource,
@@ -80,6 +88,13 @@ impl Templates {
                     "{what}: its TemplateId {:?} is that of another template",
                     next.view.id
                 ));
+            }
+            let worth = |term| values(term, currency).err();
+            for why in next.template.terms.guarantees().filter_map(worth) {
+                tracing::warn!(
+                    template = next.view.id,
+                    "{what}: a guarantee's worth: {why}; offers with it will be refused"
+                );
             }
             for why in next.compiled.problems() {
                 tracing::warn!(

@@ -6,7 +6,7 @@ use scheduler::{Interval, Reason, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Event, Money};
+use crate::agreement::{Agreement, Compensation, Event, Guarantee, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Alternative, Choice, Refusal};
 
@@ -141,6 +141,24 @@ pub struct GuaranteeView {
     pub objective: String,
     /// What the state was found from.
     pub evidence: Option<String>,
+    /// What it is worth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueView>,
+}
+
+/// A penalty or reward of a guarantee.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ValueView {
+    /// `penalty` where the guarantee is violated, `reward` where it is fulfilled.
+    pub kind: String,
+    /// The amount each time, for the price of this agreement.
+    pub amount: MoneyView,
+    /// Paid again after so many seconds; none for once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every_seconds: Option<i64>,
+    /// How often it has been paid.
+    pub paid: i64,
 }
 
 /// A page of a list.
@@ -272,6 +290,7 @@ impl AgreementView {
                     state: guarantee.state.word().to_owned(),
                     objective: guarantee.objective.clone(),
                     evidence: guarantee.evidence.clone(),
+                    values: values_of(guarantee, agreement),
                 })
                 .collect(),
             created: instant(agreement.created),
@@ -288,6 +307,25 @@ impl AgreementView {
     pub fn address(&self, base: &str) -> String {
         format!("{base}{}", self.path())
     }
+}
+
+/// What a guarantee of an agreement is worth.
+fn values_of(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
+    let each = |kind: &'static str, all: &[Compensation]| {
+        let worth = all.iter().filter_map(|of| {
+            let amount = of.worth.of(agreement.price)?;
+            Some(ValueView {
+                kind: kind.to_owned(),
+                amount: MoneyView::of(amount),
+                every_seconds: of.every,
+                paid: of.paid,
+            })
+        });
+        worth.collect::<Vec<_>>()
+    };
+    let mut values = each("penalty", &guarantee.values.penalties);
+    values.extend(each("reward", &guarantee.values.rewards));
+    values
 }
 
 impl MoneyView {

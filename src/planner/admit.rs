@@ -204,13 +204,26 @@ impl Decider<'_> {
 
     /// Lets a request in on a resource by algorithm 1, from when on its payer can pay.
     fn let_in(&mut self, resource: usize, wanted: &Wanted<'_>, shape: Shape, now: Time) -> Option<Admitted> {
+        // How busy it is without the newcomer.
+        let load = self.load(resource, wanted.window);
+        self.let_in_under(load, resource, wanted, shape, now)
+    }
+
+    /// The same under a load factor that was found before anybody made room.
+    fn let_in_under(
+        &mut self,
+        load: Fraction,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        shape: Shape,
+        now: Time,
+    ) -> Option<Admitted> {
         let rate = self.plan.resources.get(resource)?.resource.rate;
         let request = wanted.request(shape, rate);
         if wanted.window.duration() < request.duration {
             return None;
         }
-        // How busy it is without the newcomer, and from when on it can pay.
-        let load = self.load(resource, wanted.window);
+        // From when on it can pay.
         let ready = self.affordable_from(resource, load, wanted.payer, &request, wanted.window)?;
         let priced = |slot| Priced {
             party: wanted.payer.party,
@@ -278,13 +291,15 @@ impl Decider<'_> {
     ) -> Option<Admitted> {
         let rate = self.plan.resources.get(resource)?.resource.rate;
         let request = wanted.request(shape, rate);
+        // What makes room does not make it cheaper.
+        let load = self.load(resource, wanted.window);
         let mut transferred: Vec<Transfer> = Vec::new();
         for number in self.plan.resources.in_the_way(resource, now, &request) {
             let Some(transfer) = self.send_elsewhere(resource, number, now) else {
                 continue;
             };
             transferred.push(transfer);
-            if let Some(mut admitted) = self.let_in(resource, wanted, shape, now) {
+            if let Some(mut admitted) = self.let_in_under(load, resource, wanted, shape, now) {
                 // Those who went before it was enough may not have had to.
                 transferred.retain(|of| !self.take_back(of, now));
                 admitted.transferred = transferred;

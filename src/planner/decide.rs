@@ -10,8 +10,8 @@ use super::admit::{Admitted, Wanted};
 use super::budget::Payer;
 use super::{Accepted, Error, Plan, Proposal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, GuaranteeState, JobEnd, Leeway, Outcome,
-    ServiceState, assess,
+    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
+    ServiceState,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
@@ -144,13 +144,35 @@ impl Decider<'_> {
         };
         agreement.state = terminating;
         let mut events = vec![self.event(EventKind::Terminating, "asked for by its party".to_owned())];
-        if agreement.service != ServiceState::Processing {
-            if agreement.service == ServiceState::Idle {
+        match agreement.service {
+            ServiceState::NotReady => return self.cancel(agreement, events),
+            ServiceState::Idle => {
                 agreement.outcome = Some(Outcome::Terminated);
+                events.extend(self.close(&mut agreement, AgreementState::Terminated, self.now)?);
             }
-            events.extend(self.close(&mut agreement, AgreementState::Terminated, self.now)?);
+            ServiceState::Processing | ServiceState::Completed => {}
         }
         Ok(self.update(agreement, events))
+    }
+
+    /// Ends an agreement whose slot has not begun, for its fee: what the same request would cost now is seen once it has
+    /// left the plan.
+    fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement, Error> {
+        let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
+        agreement.version += 1;
+        let moves = self.plan.replace(agreement.clone(), second_after(self.now));
+        let last = closed.pop();
+        events.extend(closed);
+        let fee = self.cancellation_fee(&agreement);
+        let what = "fee for ending it before its slot";
+        events.extend(fee.and_then(|fee| self.charge(&agreement, PostingKind::Cancellation, fee, what)));
+        events.extend(last);
+        self.batch.push(Change::UpdateAgreement {
+            agreement: Box::new(agreement.clone()),
+            events,
+        });
+        self.moved(&moves, "into time that became free");
+        Ok(agreement)
     }
 
     /// Begins every slot that is due and closes the reservations that are over.
@@ -168,6 +190,7 @@ impl Decider<'_> {
                 starting.push(begun);
             }
         }
+        self.assess_due();
         Ok(starting)
     }
 
@@ -183,6 +206,7 @@ impl Decider<'_> {
         if agreement.job.is_none() {
             agreement.started = Some(self.now);
         }
+        let assessed = self.assess(&mut agreement);
         let named = self
             .settings
             .resources
@@ -196,8 +220,9 @@ impl Decider<'_> {
             nodes,
             interval,
         };
-        let event = self.event(EventKind::Started, detail);
-        let agreement = self.update(agreement, vec![event]);
+        let mut events = vec![self.event(EventKind::Started, detail)];
+        events.extend(assessed);
+        let agreement = self.update(agreement, events);
         self.batch.push(bind);
         agreement.job.is_some().then_some(agreement)
     }
@@ -236,7 +261,8 @@ impl Decider<'_> {
         let mut agreement = self.processing(id)?;
         if agreement.started.is_none() {
             agreement.started = Some(at);
-            self.update(agreement, Vec::new());
+            let events = self.assess(&mut agreement);
+            self.update(agreement, events);
         }
         Ok(())
     }
@@ -265,7 +291,7 @@ impl Decider<'_> {
     /// Ends the service of an agreement, assesses its guarantees and closes it: all in one step, so that nobody sees
     /// a complete agreement with an open guarantee.
     fn close(
-        &self,
+        &mut self,
         agreement: &mut Agreement,
         last: AgreementState,
         ended: Micros,
@@ -276,17 +302,8 @@ impl Decider<'_> {
             .state
             .to(last)
             .map_err(|_| Error::Conflict(agreement.state.word()))?;
-        let mut events = Vec::new();
-        let mut guarantees = std::mem::take(&mut agreement.guarantees);
-        for guarantee in &mut guarantees {
-            assess(guarantee, agreement);
-            if guarantee.state != GuaranteeState::NotDetermined {
-                let evidence = guarantee.evidence.as_deref().unwrap_or_default();
-                let detail = format!("{} {}: {evidence}", guarantee.name, guarantee.state.word());
-                events.push(self.event(EventKind::Assessed, detail));
-            }
-        }
-        agreement.guarantees = guarantees;
+        let mut events = self.assess(agreement);
+        events.extend(self.charge_price(agreement));
         events.push(self.event(EventKind::Closed, agreement.state.word().to_owned()));
         Ok(events)
     }

@@ -6,7 +6,9 @@
 //! else is decided.
 
 mod admit;
+mod agenda;
 mod budget;
+mod charges;
 mod decide;
 mod idempotency;
 mod negotiate;
@@ -564,3 +566,5 @@ pub enum StartError {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trial;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scheduler::{Fraction, Move, Request, Time};
 use uuid::Uuid;
 
+use super::agenda::Agenda;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
 use super::{KeptNodes, Settings, StartError};
@@ -25,6 +26,8 @@ pub struct Plan {
     fix_after: Option<Fraction>,
     /// From when on those who wait move no more.
     fixing: BTreeSet<(Time, Uuid)>,
+    /// When guarantees are assessed that time alone may decide.
+    agenda: Agenda,
     /// The nodes that each begun agreement has been given.
     bound: HashMap<Uuid, Vec<u32>>,
     /// The negotiations that go on.
@@ -86,6 +89,7 @@ impl Plan {
             due: BTreeSet::new(),
             fix_after: settings.fix_after,
             fixing: BTreeSet::new(),
+            agenda: Agenda::new(now),
             bound,
             table: Table::default(),
         };
@@ -103,6 +107,7 @@ impl Plan {
     /// Takes in an agreement that its resource's schedule has placed under a number.
     pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
         self.watch(&agreement);
+        self.agenda.note(None, &agreement);
         self.numbers.insert(agreement.id, number);
         self.by_number.insert(number, agreement.id);
         self.live.insert(agreement.id, agreement);
@@ -127,9 +132,11 @@ impl Plan {
         self.unwatch(&old);
         if !next.state.is_final() {
             self.watch(&next);
+            self.agenda.note(Some(&old), &next);
             self.live.insert(next.id, next);
             return Vec::new();
         }
+        self.agenda.drop(next.id);
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
         let Some(number) = self.numbers.remove(&next.id) else {
             return Vec::new();
@@ -183,7 +190,7 @@ impl Plan {
     pub fn next_due(&self) -> Option<Time> {
         let due = self.due.first().map(|(at, _)| *at);
         let lapsing = self.table.next_due();
-        due.into_iter().chain(lapsing).min()
+        due.into_iter().chain(lapsing).chain(self.agenda.next()).min()
     }
 
     /// Takes back the negotiations that go on.
@@ -200,6 +207,11 @@ impl Plan {
             .take_while(|(at, _)| *at <= now)
             .map(|(_, id)| *id)
             .collect()
+    }
+
+    /// The agreements whose guarantees are to be assessed by `now`, in order of that instant.
+    pub(super) fn assessments_due_by(&self, now: Time) -> Vec<Uuid> {
+        self.agenda.due_by(now)
     }
 
     /// The agreements whose job runs.

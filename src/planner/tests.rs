@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::agreement::{AgreementState, EventKind, GuaranteeState, Outcome, ServiceState};
+use crate::agreement::{AgreementState, EventKind, GuaranteeState, Outcome, ServiceState, Values};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::ResourceRow;
 
@@ -97,6 +97,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
             qualifying_condition: None,
             state: GuaranteeState::NotDetermined,
             evidence: None,
+            values: Values::default(),
         }],
         choices: Vec::new(),
         document: "<offer/>".into(),

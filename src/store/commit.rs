@@ -14,10 +14,10 @@ use super::engine::{Dialect, execute, fetch};
 use super::error::is_contention;
 use super::rows::Columns;
 use super::{
-    Database, Error, Idempotent, Store, agreements, bindings, executions, idempotency, negotiations, on,
-    statements,
+    Database, Error, Idempotent, Store, agreements, bindings, executions, idempotency, ledger, negotiations,
+    on, statements,
 };
-use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer};
+use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Posting};
 use crate::clock::Micros;
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
@@ -66,6 +66,8 @@ pub enum Change {
         /// The first second in which it does not have them.
         end: Time,
     },
+    /// Stores a posting of the ledger, both its sides.
+    Post(Box<Posting>),
     /// Stores a finished piece of work.
     RecordExecution(Box<Execution>),
     /// Stores what a request with a key was answered; a conflict where the key is taken.
@@ -241,6 +243,7 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
         Change::ReleaseNodes { agreement, end } => {
             Ok(bindings::release::<D>(connection, *agreement, *end).await?)
         }
+        Change::Post(posting) => Ok(ledger::insert::<D>(connection, posting).await?),
         Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),
         Change::RememberRequest(done) => {
             if idempotency::remember::<D>(connection, done).await? {

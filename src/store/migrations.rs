@@ -45,6 +45,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "resource-history",
         sql: include_str!("../../migrations/0006_resource_history.sql"),
     },
+    Migration {
+        version: 7,
+        name: "ledger",
+        sql: include_str!("../../migrations/0007_ledger.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -19,6 +19,7 @@ mod history;
 mod idempotency;
 mod keys;
 mod lease;
+mod ledger;
 mod migrations;
 mod negotiations;
 mod resources;

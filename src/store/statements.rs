@@ -170,6 +170,22 @@ statements! {
     OFFER = select_offer!("WHERE id = $1");
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
+    // The ledger. A posting takes from one account what it adds to another.
+    INSERT_POSTING = "INSERT INTO ledger (posting, account, amount_micros, currency, agreement, kind, detail, at_us) \
+        VALUES ($1, $2, $3, $6, $7, $8, $9, $10), ($1, $4, $5, $6, $7, $8, $9, $10)";
+    BALANCES = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
+        GROUP BY account, currency ORDER BY account, currency";
+    BALANCES_OF = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
+        WHERE account = $1 GROUP BY account, currency ORDER BY currency";
+    ENTRIES_NEWEST = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
+        WHERE account <> 'provider' AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    ENTRIES_NEWEST_OF = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
+        WHERE account = $3 AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    ENTRIES_BETWEEN = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
+        WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, posting, account";
+    UNBALANCED = "SELECT posting FROM ledger GROUP BY posting HAVING SUM(amount_micros) <> 0 OR COUNT(*) <> 2 \
+        OR MIN(currency) <> MAX(currency) ORDER BY posting LIMIT $1";
+
     // Idempotency. A key that is older than they are kept is free again.
     REMEMBER = "INSERT INTO idempotency (party, key, request_hash, answer, created_us) \
         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (party, key) DO UPDATE SET request_hash = excluded.request_hash, \

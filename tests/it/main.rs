@@ -12,6 +12,7 @@ mod files;
 mod hostile;
 mod json;
 mod lasting;
+mod ledger;
 mod licences;
 mod messages;
 mod negotiations;

@@ -24,6 +24,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/agreements/{id}/events"),
     (Method::GET, "/agreements/{id}/files"),
     (Method::GET, "/agreements/{id}/files/{name}"),
+    (Method::GET, "/accounts"),
     (Method::GET, "/files"),
     (Method::PUT, "/files/{name}"),
     (Method::GET, "/files/{name}"),

@@ -4,11 +4,15 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
-use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, ServiceState, Shape};
+use bespeak::agreement::{
+    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Outcome, ServiceState,
+    Shape, Values, Worth,
+};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::planner::{Error, Planner, Proposal, Resource, Scaling, Settings, Termination};
+use bespeak::planner::{Error, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{self, Finding, ResourceRow, Store};
-use scheduler::{Interval, Time};
+use scheduler::pricing::Discount;
+use scheduler::{Fraction, Interval, Time};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -92,7 +96,8 @@ impl Domain {
             .put_resources(&[row], clock.micros())
             .await
             .expect("nothing is promised beyond it");
-        let settings = Settings::new(vec![Resource::new(&name, &kind, capacity)], 5_000);
+        let mut settings = Settings::new(vec![Resource::new(&name, &kind, capacity)], 5_000);
+        settings.pricing = Some(pricing());
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
@@ -215,6 +220,39 @@ async fn check_told(store: &Store, told: &Told, seed: u64) {
     }
 }
 
+/// A price list with every rule.
+fn pricing() -> Pricing {
+    let mut pricing = Pricing::flat(700_000, euro());
+    pricing.busy = Fraction::percent(80);
+    pricing.flexible = Discount {
+        most: Fraction::percent(40),
+        half: 50,
+    };
+    pricing.cancellation = Fraction::percent(10);
+    pricing
+}
+
+fn euro() -> Currency {
+    Currency::parse("EUR").expect("three capital letters")
+}
+
+/// Paid to the party: half of the price, and something for each minute.
+fn penalties() -> Values {
+    let amount = Worth::Amount(Money::new(1_234, euro()));
+    let penalty = |worth, every| Compensation {
+        worth,
+        every,
+        paid: 0,
+    };
+    Values {
+        penalties: vec![
+            penalty(Worth::PricePart(50_000_000), None),
+            penalty(amount, Some(60)),
+        ],
+        ..Values::default()
+    }
+}
+
 fn proposal(random: &mut Random, now: Time) -> Proposal {
     let duration = 1 + random.seconds(60);
     let ready = now + random.seconds(200);
@@ -238,13 +276,19 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
             version: None,
             arguments: vec!["1".into()],
         }),
-        guarantees: vec![Guarantee {
-            name: "COMPLETION".into(),
-            objective: "completed le deadline".into(),
+        guarantees: [
+            ("START", "started le latest_start"),
+            ("COMPLETION", "completed le deadline"),
+        ]
+        .map(|(name, objective)| Guarantee {
+            name: name.into(),
+            objective: objective.into(),
             qualifying_condition: None,
             state: GuaranteeState::NotDetermined,
             evidence: None,
-        }],
+            values: penalties(),
+        })
+        .to_vec(),
         choices: Vec::new(),
         document: "<offer/>".into(),
         idempotency: None,

@@ -7,7 +7,7 @@ mod records;
 mod verify;
 
 use bespeak::agreement::{
-    Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState,
+    Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Values,
 };
 use bespeak::store::{Change, Lease, ResourceRow, Store};
 use scheduler::{Interval, Time};
@@ -76,6 +76,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
             qualifying_condition: None,
             state: GuaranteeState::NotDetermined,
             evidence: None,
+            values: Values::default(),
         }],
         state: AgreementState::Observed,
         service: ServiceState::NotReady,

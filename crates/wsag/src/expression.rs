@@ -75,6 +75,24 @@ pub enum Value {
     Boolean(bool),
 }
 
+/// What is known of a value: that it lies between two, both included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// It is not below this one.
+    pub least: Value,
+    /// It is not above this one.
+    pub most: Value,
+}
+
+impl From<Value> for Range {
+    fn from(value: Value) -> Range {
+        Range {
+            least: value,
+            most: value,
+        }
+    }
+}
+
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -131,13 +149,14 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// The variables that every agreement has: `submitted`, `ready`, `deadline`, `planned_start`, `started` and
-    /// `completed` (dateTimes), `duration`, and `nodes` (a number).
+    /// The variables that every agreement has: `submitted`, `ready`, `deadline`, `latest_start`, `planned_start`,
+    /// `started` and `completed` (dateTimes), `duration`, and `nodes` (a number).
     pub fn predefined() -> Variables {
         let instants = [
             "submitted",
             "ready",
             "deadline",
+            "latest_start",
             "planned_start",
             "started",
             "completed",
@@ -248,18 +267,41 @@ impl Parsed {
 
     /// Whether it holds; None where a value is missing that would decide it.
     pub fn evaluate(&self, lookup: impl Fn(&str) -> Option<Value>) -> Option<bool> {
+        self.0.evaluate(&|name| lookup(name).map(Range::from))
+    }
+
+    /// Whether it holds whatever values its variables still take; None where that depends on them, or where nothing is
+    /// known of one that would decide it. Each place of a variable counts by itself, so that `x eq x` of a range is
+    /// undecided; an answer is always right.
+    pub fn evaluate_ranges(&self, lookup: impl Fn(&str) -> Option<Range>) -> Option<bool> {
         self.0.evaluate(&lookup)
+    }
+
+    /// The instants in it that are known exactly: between two of them, time alone decides nothing.
+    pub fn instants(&self, lookup: impl Fn(&str) -> Option<Range>) -> Vec<DateTime> {
+        let mut found = Vec::new();
+        self.0.operands(&mut |operand| match operand.range(&lookup) {
+            Some(Range {
+                least: Value::DateTime(least),
+                most: Value::DateTime(most),
+            }) if least == most => found.push(least),
+            _ => {}
+        });
+        found
     }
 }
 
 impl Tree {
-    fn evaluate(&self, lookup: &impl Fn(&str) -> Option<Value>) -> Option<bool> {
+    fn evaluate(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<bool> {
         match self {
             Tree::Compare(comparison, left, right) => {
-                comparison.holds(left.value(lookup)?, right.value(lookup)?)
+                comparison.holds(left.range(lookup)?, right.range(lookup)?)
             }
-            Tree::Truth(operand) => match operand.value(lookup)? {
-                Value::Boolean(value) => Some(value),
+            Tree::Truth(operand) => match operand.range(lookup)? {
+                Range {
+                    least: Value::Boolean(least),
+                    most: Value::Boolean(most),
+                } => (least == most).then_some(least),
                 _ => None,
             },
             Tree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
@@ -276,12 +318,27 @@ impl Tree {
             },
         }
     }
+
+    fn operands(&self, visit: &mut impl FnMut(&Operand)) {
+        match self {
+            Tree::Compare(_, left, right) => {
+                visit(left);
+                visit(right);
+            }
+            Tree::Truth(operand) => visit(operand),
+            Tree::Not(inner) => inner.operands(visit),
+            Tree::And(left, right) | Tree::Or(left, right) => {
+                left.operands(visit);
+                right.operands(visit);
+            }
+        }
+    }
 }
 
 impl Operand {
-    fn value(&self, lookup: &impl Fn(&str) -> Option<Value>) -> Option<Value> {
+    fn range(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<Range> {
         match self {
-            Operand::Literal(value) => Some(*value),
+            Operand::Literal(value) => Some((*value).into()),
             Operand::Variable(name) => lookup(name),
         }
     }
@@ -307,23 +364,37 @@ impl Comparison {
         })
     }
 
-    /// None where the values have no order: different kinds from the lookup, or durations of months and days.
-    fn holds(self, left: Value, right: Value) -> Option<bool> {
-        let order = match (left, right) {
-            (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right)?,
-            (Value::DateTime(left), Value::DateTime(right)) => left.cmp(&right),
-            (Value::Duration(left), Value::Duration(right)) => left.partial_cmp(&right)?,
-            (Value::Boolean(left), Value::Boolean(right)) => left.cmp(&right),
-            _ => return None,
+    /// None where it depends on what the values turn out to be, or where they have no order: different kinds from the
+    /// lookup, or durations of months and days.
+    fn holds(self, left: Range, right: Range) -> Option<bool> {
+        let low = order(left.least, right.most)?;
+        let high = order(left.most, right.least)?;
+        let (always, never) = match self {
+            Comparison::Lt => (high == Ordering::Less, low != Ordering::Less),
+            Comparison::Le => (high != Ordering::Greater, low == Ordering::Greater),
+            Comparison::Gt => (low == Ordering::Greater, high != Ordering::Greater),
+            Comparison::Ge => (low != Ordering::Less, high == Ordering::Less),
+            Comparison::Eq | Comparison::Ne => {
+                let same = low == Ordering::Equal && high == Ordering::Equal;
+                let apart = low == Ordering::Greater || high == Ordering::Less;
+                if self == Comparison::Eq {
+                    (same, apart)
+                } else {
+                    (apart, same)
+                }
+            }
         };
-        Some(match self {
-            Comparison::Eq => order == Ordering::Equal,
-            Comparison::Ne => order != Ordering::Equal,
-            Comparison::Lt => order == Ordering::Less,
-            Comparison::Le => order != Ordering::Greater,
-            Comparison::Gt => order == Ordering::Greater,
-            Comparison::Ge => order != Ordering::Less,
-        })
+        (always || never).then_some(always)
+    }
+}
+
+fn order(left: Value, right: Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right),
+        (Value::DateTime(left), Value::DateTime(right)) => Some(left.cmp(&right)),
+        (Value::Duration(left), Value::Duration(right)) => left.partial_cmp(&right),
+        (Value::Boolean(left), Value::Boolean(right)) => Some(left.cmp(&right)),
+        _ => None,
     }
 }
 

@@ -8,6 +8,7 @@
 //! [`Message`] of it or collects [`Violations`], [`rules::check`] applies what a schema cannot say, and
 //! [`constraints::CompiledTemplate::check`] holds an offer against its template.
 
+pub mod accounts;
 pub mod agreements;
 pub mod allocation;
 pub mod constraints;

@@ -1,6 +1,6 @@
 //! The expression language: what is understood, and what it says when data are missing.
 
-use wsag::expression::{NESTING_MAX, Parsed, Value, Variables};
+use wsag::expression::{NESTING_MAX, Parsed, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};
 
 fn evaluate(text: &str) -> Option<bool> {
@@ -99,4 +99,49 @@ fn what_is_not_understood_is_refused_with_the_reason() {
         let error = Parsed::parse(text, &variables).expect_err(text).to_string();
         assert!(error.contains(said), "{text}: {error}");
     }
+}
+
+/// Every answer about ranges is the one for each value that lies in them.
+#[test]
+fn what_holds_of_ranges_holds_of_every_value_in_them() {
+    let variables = Variables::predefined();
+    let instant = |at| Value::DateTime(DateTime::from_seconds(at));
+    let mut decided = 0;
+    for text in [
+        "started le deadline",
+        "started lt deadline or completed gt deadline",
+        "not started ge ready and completed ne deadline",
+        "started eq ready or not completed eq ready",
+        "completed gt started and started ge ready",
+    ] {
+        let parsed = Parsed::parse(text, &variables).unwrap();
+        for (least, most) in (0..6).flat_map(|least| (least..6).map(move |most| (least, most))) {
+            let said = parsed.evaluate_ranges(|name| match name {
+                "started" | "completed" => Some(Range {
+                    least: instant(least),
+                    most: instant(most),
+                }),
+                "ready" => Some(instant(2).into()),
+                "deadline" => Some(instant(3).into()),
+                _ => None,
+            });
+            let Some(said) = said else { continue };
+            decided += 1;
+            for (started, completed) in (least..=most).flat_map(|s| (least..=most).map(move |c| (s, c))) {
+                let exact = parsed.evaluate(|name| match name {
+                    "started" => Some(instant(started)),
+                    "completed" => Some(instant(completed)),
+                    "ready" => Some(instant(2)),
+                    "deadline" => Some(instant(3)),
+                    _ => None,
+                });
+                assert_eq!(
+                    exact,
+                    Some(said),
+                    "{text} of {started}, {completed} in {least}..={most}"
+                );
+            }
+        }
+    }
+    assert!(decided > 30, "only {decided} were decided");
 }

@@ -6,11 +6,13 @@
 //! | I1 | at every instant the nodes in use are no more than the resource has, and no node has two owners |
 //! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none |
 //! | I6 | states have moved along allowed edges only, and what else a row says goes with its state |
+//! | I9 | the ledger balances, and says of each agreement what was agreed and what came about |
 //!
 //! Everything is read in one transaction that sees one state of the database, page by page. In memory stays what the
 //! sweep of I1 needs: a few numbers per agreement.
 
 mod life;
+mod money;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -22,8 +24,8 @@ use uuid::Uuid;
 
 use super::engine::Dialect;
 use super::rows::Columns;
-use super::{Binding, Database, Error, Store, agreements, bindings, on, read_on, statements};
-use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+use super::{Binding, Database, Error, Store, agreements, bindings, ledger, on, read_on, statements};
+use crate::agreement::{Agreement, AgreementState, Entry, EventKind, ServiceState};
 use crate::clock::Micros;
 use life::Step;
 pub(super) use sweep::{Capacity, Load, overbooked};
@@ -45,6 +47,8 @@ pub enum Invariant {
     I5,
     /// States move along allowed edges.
     I6,
+    /// The ledger balances, and has what was agreed.
+    I9,
 }
 
 /// One thing that cannot be.
@@ -65,7 +69,7 @@ impl fmt::Display for Finding {
 }
 
 impl Store {
-    /// Checks the invariants I1, I5 and I6 over everything that is stored, live or over, and lists what violates them:
+    /// Checks the invariants I1, I5, I6 and I9 over everything that is stored, live or over, and lists what violates them:
     /// nothing when all is well, and at most a thousand. O(n log n).
     ///
     /// # Errors
@@ -93,6 +97,8 @@ async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Erro
     let limit = [FINDINGS_MAX_ROWS.into()];
     let shared = read_on::<D, _>(connection, statements::DOUBLE_BINDINGS, &limit, double_binding).await?;
     check.findings.extend(shared);
+    let unbalanced = read_on::<D, _>(connection, statements::UNBALANCED, &limit, unbalanced).await?;
+    check.findings.extend(unbalanced);
     snapshot.rollback().await?;
     Ok(check.finish())
 }
@@ -111,6 +117,7 @@ impl Check {
             agreements,
             mut steps,
             mut bindings,
+            mut entries,
             unreadable,
             ..
         } = page;
@@ -123,6 +130,8 @@ impl Check {
                 all: &mut self.findings,
             };
             life::check(&agreement, &steps, &mut found);
+            let entries = entries.remove(&agreement.id).unwrap_or_default();
+            money::check(&agreement, &entries, &mut found);
             check_bindings(
                 &agreement,
                 &bindings,
@@ -243,6 +252,7 @@ struct Page {
     agreements: Vec<Agreement>,
     steps: BTreeMap<Uuid, Vec<Step>>,
     bindings: BTreeMap<Uuid, Vec<Binding>>,
+    entries: BTreeMap<Uuid, Vec<Entry>>,
     unreadable: Vec<Finding>,
 }
 
@@ -261,6 +271,7 @@ impl Page {
             agreements: Vec::with_capacity(rows.len()),
             steps: BTreeMap::new(),
             bindings: BTreeMap::new(),
+            entries: BTreeMap::new(),
             unreadable: Vec::new(),
         };
         for (id, agreement) in rows {
@@ -275,6 +286,14 @@ impl Page {
         for (id, step) in steps.await? {
             if let Some(step) = page.readable(id, step)? {
                 page.steps.entry(id).or_default().push(step);
+            }
+        }
+        let entries = read_on::<D, _>(connection, statements::ENTRIES_BETWEEN, &between, |row| {
+            Ok((row.id("agreement")?, ledger::read(row)))
+        });
+        for (id, entry) in entries.await? {
+            if let Some(entry) = page.readable(id, entry)? {
+                page.entries.entry(id).or_default().push(entry);
             }
         }
         let bindings = read_on::<D, _>(connection, statements::BINDINGS_BETWEEN, &between, bindings::read);
@@ -319,6 +338,14 @@ fn double_binding<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
         invariant: Invariant::I1,
         subject: format!("resource {resource}"),
         what: format!("node {node} has two owners from {from} on, the agreements {one} and {other}"),
+    })
+}
+
+fn unbalanced<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
+    Ok(Finding {
+        invariant: Invariant::I9,
+        subject: "ledger".to_owned(),
+        what: format!("posting {} does not balance", row.id("posting")?),
     })
 }
 

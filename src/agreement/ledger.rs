@@ -1,0 +1,156 @@
+//! What is owed between a party and the provider: postings, each from one account to another, so that the ledger
+//! balances after every one of them.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::Money;
+use crate::clock::Micros;
+
+/// The largest amount that documents can write, in millionths.
+pub const AMOUNT_MAX: i64 = 999_999_999_999_999_999;
+
+/// An account of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Account {
+    /// The provider's.
+    Provider,
+    /// A party's, by its name.
+    Party(String),
+}
+
+/// How a party's account is told from the provider's.
+const PARTY: &str = "party:";
+
+impl Account {
+    /// The account that a stored word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word.strip_prefix(PARTY) {
+            Some(name) => Some(Self::Party(name.to_owned())),
+            None if word == "provider" => Some(Self::Provider),
+            None => None,
+        }
+    }
+}
+
+impl fmt::Display for Account {
+    /// The word that is stored and shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Provider => f.write_str("provider"),
+            Self::Party(name) => write!(f, "{PARTY}{name}"),
+        }
+    }
+}
+
+/// What a posting is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PostingKind {
+    /// The price of an agreement, once its slot has been its party's.
+    Price,
+    /// The fee for ending an agreement before its slot.
+    Cancellation,
+    /// The fee for a change of an agreement.
+    Change,
+    /// What a violated guarantee costs the side that owes it.
+    Penalty,
+    /// What a fulfilled guarantee earns the side that owes it.
+    Reward,
+}
+
+impl PostingKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::Price,
+        Self::Cancellation,
+        Self::Change,
+        Self::Penalty,
+        Self::Reward,
+    ];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Price => "price",
+            Self::Cancellation => "cancellation",
+            Self::Change => "change",
+            Self::Penalty => "penalty",
+            Self::Reward => "reward",
+        }
+    }
+
+    /// The kind that a stored word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// Money that goes from one account to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posting {
+    /// Assigned by the service; `UUIDv7`, so that ids sort by time.
+    pub id: Uuid,
+    /// When it was posted.
+    pub at: Micros,
+    /// The agreement that it belongs to.
+    pub agreement: Uuid,
+    /// What for.
+    pub kind: PostingKind,
+    /// Whose account it is taken from.
+    pub from: Account,
+    /// Whose account it is added to.
+    pub to: Account,
+    /// How much: more than nothing.
+    pub amount: Money,
+    /// The particulars, in words.
+    pub detail: String,
+}
+
+/// One side of a posting: what it did to one account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The posting.
+    pub posting: Uuid,
+    /// When it was posted.
+    pub at: Micros,
+    /// The account.
+    pub account: Account,
+    /// What was added, or where it is negative taken.
+    pub amount: Money,
+    /// The agreement that it belongs to.
+    pub agreement: Uuid,
+    /// What for.
+    pub kind: PostingKind,
+    /// The particulars, in words.
+    pub detail: String,
+}
+
+/// What an account holds of a currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Balance {
+    /// The account.
+    pub account: Account,
+    /// The sum of its entries.
+    pub amount: Money,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_their_accounts_and_kinds() {
+        for account in [
+            Account::Provider,
+            Account::Party("provider".into()),
+            Account::Party("party:x".into()),
+        ] {
+            assert_eq!(Account::from_word(&account.to_string()), Some(account));
+        }
+        assert_eq!(Account::from_word("bank"), None);
+        for kind in PostingKind::ALL {
+            assert_eq!(PostingKind::from_word(kind.word()), Some(kind));
+        }
+    }
+}

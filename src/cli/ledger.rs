@@ -1,0 +1,57 @@
+//! `bespeak ledger`.
+
+use clap::Args;
+use serde_json::json;
+
+use super::Failure;
+use super::client::{Server, print_json, read};
+use crate::negotiation::AccountsView;
+
+/// Options of `ledger`.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// How many entries to list; 0 lists all.
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    server: Server,
+}
+
+pub(super) async fn run(options: Options) -> Result<(), Failure> {
+    let limit = if options.limit == 0 {
+        usize::MAX
+    } else {
+        options.limit
+    };
+    let mut ledger: AccountsView = read(options.server.get("/accounts").await?)?;
+    while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < limit) {
+        let page: AccountsView = read(options.server.get(&format!("/accounts?after={after}")).await?)?;
+        ledger.entries.extend(page.entries);
+        ledger.next = page.next;
+    }
+    ledger.entries.truncate(limit);
+    if options.server.json {
+        print_json(&json!(ledger));
+        return Ok(());
+    }
+    for of in &ledger.accounts {
+        say!("{:<40} {:>24}", of.account, of.balance.to_string());
+    }
+    if ledger.accounts.is_empty() {
+        say!("nothing was posted");
+        return Ok(());
+    }
+    say!("");
+    for of in ledger.entries {
+        say!(
+            "{:<24} {:<12} {:>24} {:<24} {} {}",
+            of.at,
+            of.kind,
+            of.amount.to_string(),
+            of.account,
+            of.agreement,
+            of.detail
+        );
+    }
+    Ok(())
+}

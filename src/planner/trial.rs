@@ -1,0 +1,131 @@
+//! A plan with a price list to decide on, without a store: for property tests.
+
+use proptest::prelude::*;
+use scheduler::pricing::Discount;
+use scheduler::{Fraction, Interval, Order, Seconds, Time};
+use uuid::Uuid;
+
+use super::decide::{Decider, Remembered};
+use super::{Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Scaling, Settings, Termination};
+use crate::agreement::{Currency, Money, Posting, Shape};
+use crate::clock::MICROS_PER_SECOND;
+use crate::store::Change;
+
+pub(super) const HORIZON: Seconds = 1_000;
+
+/// A plan to decide on, without a store.
+pub(super) struct Domain {
+    pub(super) settings: Settings,
+    pub(super) plan: Plan,
+}
+
+impl Domain {
+    pub(super) fn new(pricing: Pricing) -> Self {
+        let resource = |name: &str, capacity| Resource::new(name, "local", capacity);
+        let mut settings = Settings::new(vec![resource("small", 3), resource("large", 5)], HORIZON);
+        settings.order = Order::Edf;
+        settings.pricing = Some(pricing);
+        let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        Self { settings, plan }
+    }
+
+    pub(super) fn place(&mut self, at: i64, proposal: Proposal) -> Result<Accepted, Refusal> {
+        let (placed, _) = self.decide(at, |decider| decider.place(proposal));
+        placed.map_err(|error| match error {
+            Error::Refused(refusal) => *refusal,
+            other => panic!("{other}"),
+        })
+    }
+
+    /// Ends an agreement; answers with what was posted.
+    pub(super) fn terminate(&mut self, at: i64, id: Uuid) -> Vec<Posting> {
+        let (ended, posted) = self.decide(at, |decider| decider.terminate(Termination::of(id, None)));
+        ended.unwrap();
+        posted
+    }
+
+    /// Decides something at a second; answers with what was posted by it.
+    pub(super) fn decide<T>(
+        &mut self,
+        at: i64,
+        what: impl FnOnce(&mut Decider<'_>) -> T,
+    ) -> (T, Vec<Posting>) {
+        let mut batch = Vec::new();
+        let mut decider = Decider {
+            settings: &self.settings,
+            plan: &mut self.plan,
+            now: at * MICROS_PER_SECOND,
+            batch: &mut batch,
+            remembered: Remembered::new(),
+        };
+        let answer = what(&mut decider);
+        let posted = batch.into_iter().filter_map(|change| match change {
+            Change::Post(posting) => Some(*posting),
+            _ => None,
+        });
+        (answer, posted.collect())
+    }
+}
+
+pub(super) fn eur() -> Currency {
+    Currency::parse("EUR").unwrap()
+}
+
+pub(super) fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: Option<i64>) -> Proposal {
+    Proposal {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        name: None,
+        template: "t".into(),
+        shapes: vec![Shape { nodes, duration }],
+        scaling: Scaling::Contract,
+        filters: Vec::new(),
+        fix_at_ppm: None,
+        deviation_max: None,
+        choices: Vec::new(),
+        ready: Some(window.start),
+        deadline: Some(window.end),
+        job: None,
+        guarantees: Vec::new(),
+        budget: budget.map(|micros| Money::new(micros, eur())),
+        document: String::new(),
+        idempotency: None,
+    }
+}
+
+/// Price lists with every rule, dear enough for whole units to matter.
+pub(super) fn price_list() -> impl Strategy<Value = Pricing> {
+    (
+        0..4_000_u32,
+        0..101_u32,
+        0..301_u32,
+        0..101_u32,
+        1..200_u64,
+        1..5_000_u32,
+    )
+        .prop_map(|(base, late, busy, flexible, half, small)| {
+            let mut pricing = Pricing::flat(base * 1_000_000, eur());
+            pricing.late = Fraction::percent(late);
+            pricing.busy = Fraction::percent(busy);
+            pricing.flexible = Discount {
+                most: Fraction::percent(flexible),
+                half,
+            };
+            pricing.resources.insert("small".into(), small * 800_000);
+            pricing.profiles.insert("physics".into(), Fraction::percent(90));
+            pricing
+        })
+}
+
+/// Nodes, duration, start and slack of a window.
+pub(super) fn wish() -> impl Strategy<Value = (u32, Seconds, i64, Seconds)> {
+    (1..6_u32, 1..60_i64, 0..150_i64, 0..80_i64)
+}
+
+pub(super) fn of(
+    (nodes, duration, start, slack): (u32, Seconds, i64, Seconds),
+    budget: Option<i64>,
+) -> Proposal {
+    let window = Interval::of(Time(start), duration + slack);
+    proposal(nodes, duration, window, budget)
+}

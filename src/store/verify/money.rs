@@ -1,0 +1,96 @@
+//! I9: the ledger balances, and what it says of an agreement is what was agreed and what came about.
+
+use std::collections::BTreeMap;
+
+use super::Findings;
+use super::Invariant::I9;
+use crate::agreement::{
+    Account, Agreement, AgreementState, Entry, GuaranteeState, Money, Obligated, Outcome, PostingKind,
+    ServiceState,
+};
+
+/// What the ledger says of one agreement.
+pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findings) {
+    let party = Account::Party(agreement.party.clone());
+    let mut sums: BTreeMap<&str, i128> = BTreeMap::new();
+    for entry in entries {
+        let stranger = entry.account != party && entry.account != Account::Provider;
+        found.must(!stranger, I9, || {
+            format!("posting {} is on the account {}", entry.posting, entry.account)
+        });
+        if entry.account == party {
+            *sums.entry(entry.kind.word()).or_default() += i128::from(entry.amount.micros);
+        }
+    }
+    let paid = |kind: PostingKind| -sums.get(kind.word()).copied().unwrap_or(0);
+    let price = agreement.price.map_or(0, |price| i128::from(price.micros));
+    let due = if owes_price(agreement) { price } else { 0 };
+    found.must(paid(PostingKind::Price) == due, I9, || {
+        format!(
+            "its price is {}, of which it owes {due} and was charged {} millionths",
+            agreement
+                .price
+                .map_or_else(|| "nothing".to_owned(), |price| price.to_string()),
+            paid(PostingKind::Price)
+        )
+    });
+    for kind in [PostingKind::Cancellation, PostingKind::Change] {
+        let fee = paid(kind);
+        found.must((0..=price).contains(&fee), I9, || {
+            format!(
+                "a fee of {fee} millionths for its {} is more than its price",
+                kind.word()
+            )
+        });
+    }
+    let cancelled = agreement.state == AgreementState::Terminated && agreement.outcome.is_none();
+    found.must(cancelled || paid(PostingKind::Cancellation) == 0, I9, || {
+        "it paid a fee for ending it, and was not ended before its slot".to_owned()
+    });
+    check_compensations(agreement, entries, &party, found);
+    if let Some(Money { currency, .. }) = agreement.price {
+        let foreign = entries.iter().any(|entry| {
+            let own = matches!(entry.kind, PostingKind::Penalty | PostingKind::Reward);
+            !own && entry.amount.currency != currency
+        });
+        found.must(!foreign, I9, || {
+            format!("it is priced in {currency} and was charged in another currency")
+        });
+    }
+}
+
+/// Whether its slot has been its party's, so that its price is due.
+fn owes_price(agreement: &Agreement) -> bool {
+    let over = agreement.service == ServiceState::Completed;
+    over && !matches!(agreement.outcome, None | Some(Outcome::Lost))
+}
+
+/// Every compensation that a guarantee says was paid is in the ledger, and no other.
+fn check_compensations(agreement: &Agreement, entries: &[Entry], party: &Account, found: &mut Findings) {
+    for (kind, state) in [
+        (PostingKind::Penalty, GuaranteeState::Violated),
+        (PostingKind::Reward, GuaranteeState::Fulfilled),
+    ] {
+        let mut owed: i128 = 0;
+        for guarantee in agreement.guarantees.iter().filter(|of| of.state == state) {
+            let mut values = guarantee.values.clone();
+            let to_party = (values.obligated == Obligated::Provider) == (kind == PostingKind::Penalty);
+            for compensation in values.for_state(state) {
+                let worth = compensation.worth.of(agreement.price).map_or(0, |of| of.micros);
+                let sum = i128::from(worth) * i128::from(compensation.paid);
+                owed += if to_party { sum } else { -sum };
+            }
+        }
+        let posted: i128 = entries
+            .iter()
+            .filter(|entry| entry.kind == kind && entry.account == *party)
+            .map(|entry| i128::from(entry.amount.micros))
+            .sum();
+        found.must(posted == owed, I9, || {
+            format!(
+                "its guarantees say that {owed} millionths were paid in {}, and the ledger has {posted}",
+                kind.word()
+            )
+        });
+    }
+}

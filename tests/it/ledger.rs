@@ -1,0 +1,426 @@
+//! What is owed: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
+
+use bespeak::agreement::{
+    Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Obligated,
+    Outcome, Shape, Values, Worth,
+};
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
+use bespeak::planner::{Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
+use bespeak::store::{Finding, Invariant, ResourceRow, Store};
+use scheduler::{Fraction, Time};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::store::tamper;
+use crate::support::offers::{Offer, file, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+use crate::support::{eventually, poll_until};
+
+on_both_engines!(
+    a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute,
+    what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing,
+    each_side_pays_for_what_it_owes,
+    a_forged_ledger_is_found,
+    accounts_show_what_was_posted_to_those_whose_it_is,
+);
+
+const NOW: i64 = 1_800_000_000;
+
+/// A planner with a price list of a euro a node-hour and a tenth for ending an agreement, on a clock of its own.
+struct Domain {
+    planner: Planner,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+fn eur(micros: i64) -> Money {
+    Money::new(micros, Currency::parse("EUR").expect("three capital letters"))
+}
+
+impl Domain {
+    async fn start(url: &str, clock: Clock) -> Self {
+        let store = Store::open(url).await.expect("the database is there");
+        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let row = ResourceRow {
+            name: "local".to_owned(),
+            kind: "local".to_owned(),
+            capacity: 4,
+        };
+        store
+            .put_resources(&[row], clock.micros())
+            .await
+            .expect("it can be stored");
+        let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+        let mut pricing = Pricing::flat(1_000_000, eur(0).currency);
+        pricing.cancellation = Fraction::percent(10);
+        settings.pricing = Some(pricing);
+        let stop = CancellationToken::new();
+        let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
+            .await
+            .expect("what is stored is a plan");
+        Self {
+            planner,
+            store,
+            clock,
+            stop,
+            task,
+        }
+    }
+
+    async fn new(url: &str) -> Self {
+        Self::start(url, Clock::standing_at(NOW * MICROS_PER_SECOND)).await
+    }
+
+    async fn restart(self, url: &str) -> Self {
+        self.stop.cancel();
+        self.task.await.expect("the planner does not panic");
+        self.store.close().await;
+        Self::start(url, self.clock).await
+    }
+
+    /// Turns the clock to `until`, and has everything done at its instant that is due by then.
+    async fn pass(&self, until: i64) {
+        loop {
+            let due = *self.planner.subscribe().borrow();
+            let next = due.map(Time::seconds).filter(|due| *due <= NOW + until);
+            let at = next.unwrap_or(NOW + until) * MICROS_PER_SECOND;
+            self.clock.set(at.max(self.clock.micros()));
+            self.planner.begin_due().await.expect("it is stored");
+            if next.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn place(&self, proposal: Proposal) -> Agreement {
+        let accepted = self.planner.place(proposal).await.expect("there is room");
+        accepted.agreement
+    }
+
+    async fn stored(&self, id: Uuid) -> Agreement {
+        let found = self.store.agreement(id).await.expect("it can be read");
+        found.expect("it is there")
+    }
+
+    /// What the party's account holds, in millionths of a euro, once everything balances.
+    async fn balance(&self) -> i64 {
+        assert_eq!(self.store.verify().await.expect("it can be read"), []);
+        let all = self.store.balances(None).await.expect("it can be read");
+        assert_eq!(all.iter().map(|of| of.amount.micros).sum::<i64>(), 0);
+        let party = Account::Party("physics".to_owned());
+        let own = all.into_iter().find(|of| of.account == party);
+        own.map_or(0, |of| of.amount.micros)
+    }
+}
+
+/// A node for ten minutes, in a window from 100 to 1000 seconds from the start of the test.
+fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
+    Proposal {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        name: None,
+        template: "t".into(),
+        shapes: vec![Shape {
+            nodes: 1,
+            duration: 600,
+        }],
+        scaling: Scaling::Contract,
+        filters: Vec::new(),
+        fix_at_ppm: None,
+        deviation_max: None,
+        choices: Vec::new(),
+        ready: Some(Time(NOW + 100)),
+        deadline: Some(Time(NOW + 1_000)),
+        job: Some(Job {
+            application: "sleep".into(),
+            version: None,
+            arguments: vec!["1".into()],
+        }),
+        guarantees,
+        budget: None,
+        document: "<offer/>".into(),
+        idempotency: None,
+    }
+}
+
+/// What such a proposal costs, in millionths of a euro.
+const PRICE: i64 = 166_667;
+
+fn guarantee(name: &str, objective: &str, values: Values) -> Guarantee {
+    Guarantee {
+        name: name.into(),
+        objective: objective.into(),
+        qualifying_condition: None,
+        state: GuaranteeState::NotDetermined,
+        evidence: None,
+        values,
+    }
+}
+
+fn penalty(worth: Worth, every: Option<i64>) -> Values {
+    Values {
+        penalties: vec![Compensation {
+            worth,
+            every,
+            paid: 0,
+        }],
+        ..Values::default()
+    }
+}
+
+fn ended(outcome: Outcome, at: i64) -> JobEnd {
+    JobEnd {
+        outcome,
+        started: None,
+        ended: (NOW + at) * MICROS_PER_SECOND,
+        input_bytes: 0,
+        output_bytes: 0,
+        truncated: false,
+    }
+}
+
+async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url: String) {
+    let domain = Domain::new(&url).await;
+    let start = penalty(Worth::Amount(eur(1_000)), Some(60));
+    let completion = penalty(Worth::PricePart(50_000_000), None);
+    let id = domain
+        .place(proposal(vec![
+            guarantee("START", "started ge ready and started le latest_start", start),
+            guarantee("COMPLETION", "completed le deadline", completion),
+        ]))
+        .await
+        .id;
+    domain.pass(400).await;
+    assert_eq!(
+        domain.balance().await,
+        0,
+        "the latest start of the window is not over"
+    );
+    let domain = domain.restart(&url).await;
+    domain.pass(430).await;
+    let late = domain.stored(id).await;
+    assert_eq!(late.guarantees[0].state, GuaranteeState::Violated);
+    assert_eq!(late.guarantees[1].state, GuaranteeState::NotDetermined);
+    let since = late.guarantees[0].values.determined.expect("it was found") / MICROS_PER_SECOND - NOW;
+    assert!((405..=420).contains(&since), "found at {since}");
+    assert_eq!(domain.balance().await, 1_000);
+    domain.pass(since + 59).await;
+    assert_eq!(domain.balance().await, 1_000);
+    domain.pass(since + 121).await;
+    assert_eq!(domain.balance().await, 3_000, "once, and for each of two minutes");
+    // What is due of a time when nobody was there is made up for.
+    let domain = domain.restart(&url).await;
+    domain.clock.set((NOW + since + 241) * MICROS_PER_SECOND);
+    domain.pass(since + 241).await;
+    assert_eq!(domain.balance().await, 5_000);
+    domain.clock.set((NOW + 700) * MICROS_PER_SECOND);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Killed, 700))
+        .await
+        .expect("it is stored");
+    // The price is owed for the slot, and half of it is paid back, rounded to the nearest millionth.
+    assert_eq!(domain.balance().await, 5_000 - PRICE + 83_334);
+    domain.pass(5_000).await;
+    assert_eq!(
+        domain.balance().await,
+        5_000 - PRICE + 83_334,
+        "what is over pays no more"
+    );
+    let told = domain.store.events(id).await.expect("they can be read");
+    let told: Vec<&str> = told.iter().map(|event| event.kind.word()).collect();
+    let ending = ["ended", "assessed", "penalty", "charged", "closed"];
+    assert!(told.ends_with(&ending), "{told:?}");
+}
+
+async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url: String) {
+    let domain = Domain::new(&url).await;
+    let early = domain.place(proposal(Vec::new())).await;
+    assert_eq!(early.price, Some(eur(PRICE)));
+    let order = || Termination::of(early.id, None);
+    domain.planner.terminate(order()).await.expect("it is stored");
+    assert_eq!(domain.balance().await, -16_667, "a tenth of the price");
+    let half = penalty(Worth::PricePart(50_000_000), None);
+    let lost = domain
+        .place(proposal(vec![guarantee(
+            "COMPLETION",
+            "completed le deadline",
+            half,
+        )]))
+        .await;
+    domain.pass(100).await;
+    domain
+        .planner
+        .report_ended(lost.id, ended(Outcome::Lost, 100))
+        .await
+        .expect("it is stored");
+    assert_eq!(
+        domain.balance().await,
+        83_334 - 16_667,
+        "no price, and the penalty"
+    );
+}
+
+async fn each_side_pays_for_what_it_owes(url: String) {
+    let domain = Domain::new(&url).await;
+    let modest = Values {
+        obligated: Obligated::Consumer,
+        ..penalty(Worth::Amount(eur(700)), None)
+    };
+    let prompt = Values {
+        rewards: vec![Compensation {
+            worth: Worth::Amount(eur(50)),
+            every: None,
+            paid: 0,
+        }],
+        ..penalty(Worth::Amount(eur(1)), None)
+    };
+    let mut unmeant = guarantee("NEVER", "nodes gt 9", penalty(Worth::Amount(eur(9)), None));
+    unmeant.qualifying_condition = Some("nodes gt 9".into());
+    let id = domain
+        .place(proposal(vec![
+            guarantee("MODEST", "nodes lt 1", modest),
+            guarantee("PROMPT", "started le latest_start", prompt),
+            unmeant,
+        ]))
+        .await
+        .id;
+    domain.pass(100).await;
+    let at = (NOW + 101) * MICROS_PER_SECOND;
+    domain.planner.report_started(id, at).await.expect("it is stored");
+    assert_eq!(domain.balance().await, -700 - 50);
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Completed, 110))
+        .await
+        .expect("it is stored");
+    assert_eq!(domain.balance().await, -750 - PRICE);
+}
+
+async fn a_forged_ledger_is_found(url: String) {
+    let damage = [
+        (
+            "UPDATE ledger SET amount_micros = amount_micros + 1 WHERE account = 'provider'",
+            "does not balance",
+        ),
+        (
+            "DELETE FROM ledger WHERE account = 'provider'",
+            "does not balance",
+        ),
+        (
+            "UPDATE ledger SET amount_micros = 2 * amount_micros",
+            "was charged",
+        ),
+        ("DELETE FROM ledger", "was charged"),
+        (
+            "UPDATE agreements SET price_micros = 1",
+            "its price is 0.000001 EUR",
+        ),
+        ("UPDATE ledger SET kind = 'penalty'", "paid in penalty"),
+        (
+            "UPDATE ledger SET account = 'party:chemistry' WHERE account <> 'provider'",
+            "party:chemistry",
+        ),
+    ];
+    let domain = Domain::new(&url).await;
+    let id = domain.place(proposal(Vec::new())).await.id;
+    domain.pass(100).await;
+    domain
+        .planner
+        .report_ended(id, ended(Outcome::Completed, 110))
+        .await
+        .expect("it is stored");
+    assert_eq!(domain.balance().await, -PRICE);
+    let whole = "CREATE TABLE kept AS SELECT * FROM ledger; CREATE TABLE agreed AS SELECT id, price_micros FROM agreements";
+    tamper(&url, whole).await;
+    for (sql, said) in damage {
+        tamper(&url, sql).await;
+        let found: Vec<Finding> = domain.store.verify().await.expect("it can be read");
+        let names = |finding: &Finding| finding.invariant == Invariant::I9 && finding.what.contains(said);
+        assert!(found.iter().any(names), "{sql}: {found:?}");
+        let mended = "DELETE FROM ledger; INSERT INTO ledger SELECT * FROM kept; \
+            UPDATE agreements SET price_micros = (SELECT a.price_micros FROM agreed a WHERE a.id = agreements.id)";
+        tamper(&url, mended).await;
+        assert_eq!(domain.balance().await, -PRICE);
+    }
+}
+
+/// Four nodes at a hundred euros an hour.
+const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"100\"\n";
+
+/// An offer of the template whose guarantees are worth a part of the price.
+fn guaranteed(offer: &Offer) -> String {
+    let template = file("templates/agreements/guaranteed-reservation.xml");
+    let terms = |text: &str| {
+        let (start, end) = (
+            text.find("<wsag:GuaranteeTerm"),
+            text.rfind("</wsag:GuaranteeTerm>"),
+        );
+        start.expect("a guarantee")..end.expect("a guarantee")
+    };
+    let mut offer = offer
+        .xml()
+        .replace("advance-reservation", "guaranteed-reservation");
+    let place = terms(&offer);
+    offer.replace_range(place, &template[terms(&template)]);
+    offer
+}
+
+async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
+    let server = Server::configured(Some(&url), PRICED);
+    let (physics, chemistry) = (
+        server.client_with(&server.key_for("physics", "consumer")),
+        server.client_with(&server.key_for("chemistry", "consumer")),
+    );
+    let start = now() + 1;
+    let offer = guaranteed(&Offer::reserve(2, 1).within(start, start + 100));
+    let id = physics.post("/agreements", offer).await.created();
+    let view = physics.get_json(&format!("/agreements/{id}")).await;
+    // Two nodes for a second, to the nearest millionth.
+    assert_eq!(view["price"]["amount"], "0.055556");
+    assert_eq!(
+        view["guarantees"][1]["values"],
+        json!([{ "kind": "penalty", "amount": { "amount": "0.027778", "currency": "EUR" }, "paid": 0 }])
+    );
+    let deadline = std::time::Duration::from_secs(30);
+    let flat = eventually("the price", deadline, async || {
+        let flat = physics.get_json("/accounts").await;
+        let posted = flat["entries"].as_array().is_some_and(|all| !all.is_empty());
+        posted.then_some(flat)
+    })
+    .await;
+    let owed = json!({ "amount": "-0.055556", "currency": "EUR" });
+    assert_eq!(
+        flat["accounts"],
+        json!([{ "account": "party:physics", "balance": owed }])
+    );
+    assert_eq!(
+        (&flat["entries"][0]["kind"], &flat["entries"][0]["amount"]),
+        (&json!("price"), &owed)
+    );
+    assert_eq!(flat["entries"][0]["agreement"], json!(id));
+    let xml = physics.get("/accounts?limit=1").await;
+    assert_eq!(xml.texts("Amount"), ["-0.055556", "-0.055556"], "{xml:?}");
+    assert_eq!(chemistry.get_json("/accounts").await["accounts"], json!([]));
+    let all = server.client().get_json("/accounts").await;
+    assert_eq!(
+        all["accounts"].as_array().map(Vec::len),
+        Some(2),
+        "the provider's and the party's"
+    );
+    assert_eq!(all["entries"].as_array().map(Vec::len), Some(1));
+    let listed = server.run(&["ledger"]);
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for said in ["provider", "0.055556 EUR", "-0.055556 EUR", &id.to_string()] {
+        assert!(listed.contains(said), "{said}: {listed}");
+    }
+    assert!(poll_until(deadline, || server.run(&["verify"]).status.success()));
+    let wrong = physics.get("/accounts?after=nothing").await;
+    assert_eq!(wrong.status.as_u16(), 400, "{wrong:?}");
+}
