@@ -317,3 +317,44 @@ fn one_that_was_withdrawn_is_put_back_where_it_was() {
     assert_eq!(schedule.placements().collect::<Vec<_>>(), before);
     assert_eq!(schedule.withdraw(0), Some((request, start)));
 }
+
+/// The number of a refused request is free for the next one, which may be longer.
+#[test]
+fn what_was_found_out_for_a_request_does_not_hold_for_another_of_its_number() {
+    let request = |id, nodes, duration, ready, slack| Request {
+        id,
+        submitted: Time(0),
+        ready: Time(ready),
+        deadline: Time(ready + duration + slack),
+        duration,
+        nodes,
+        revenue: 0,
+    };
+    let mut schedule = Schedule::new(5, Order::Edf);
+    for standing in [
+        request(0, 4, 1, 87, 56),
+        request(3, 4, 18, 53, 0),
+        request(4, 4, 1, 10, 0),
+    ] {
+        let placed = schedule.submit(Time(0), &standing);
+        assert!(matches!(placed, Decision::Accepted { .. }), "{placed:?}");
+    }
+    // Somebody left and came back, so that others are not known to lie at their first fit.
+    let (left, start) = schedule.withdraw(3).unwrap();
+    schedule.restore(&left, start).unwrap();
+    let limits = scheduler::alternatives::Limits {
+        phi_max: scheduler::Fraction::percent(100),
+        count_max: 6,
+    };
+    let short = request(7, 3, 29, 25, 17);
+    assert!(!schedule.alternatives(Time(0), &short, limits).is_empty());
+    let placed = schedule.submit(Time(0), &request(7, 3, 31, 23, 48));
+    let Decision::Accepted { placement, moved } = placed else {
+        panic!("{placed:?}");
+    };
+    assert_eq!(placement.slot, Interval::new(Time(71), Time(102)));
+    assert_eq!(
+        moved.iter().map(|of| (of.id, of.to)).collect::<Vec<_>>(),
+        [(0, Time(102))]
+    );
+}

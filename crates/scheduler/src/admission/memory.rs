@@ -130,12 +130,16 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// Something moved out of or into a slot; `what` tells it from everything else.
+    /// Something moved out of or into a slot; `what` tells it from everything else in that slot.
     pub(super) fn add(&mut self, slot: Interval, what: &[u64]) {
         if self.sums.is_empty() {
             return;
         }
-        let what = what.iter().fold(what.len() as u64, |all, part| mix(all ^ *part));
+        // Where it ends too: a number may have been another's, who was refused, and a slot does not fill its stretches.
+        let slot_of = [slot.start.0.cast_unsigned(), slot.end.0.cast_unsigned()];
+        let length = what.len() as u64;
+        let what = what.iter().chain(&slot_of);
+        let what = what.fold(length, |all, part| mix(all ^ *part));
         for stretch in self.stretches(slot) {
             let sum = &mut self.sums[Self::place(stretch)];
             *sum = sum.wrapping_add(what);
