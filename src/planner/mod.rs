@@ -566,5 +566,3 @@ pub enum StartError {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod trial;

@@ -1,5 +1,7 @@
 //! The planner on a real store with a clock that the test turns.
 
+pub(super) mod trial;
+
 use tempfile::TempDir;
 
 use super::*;

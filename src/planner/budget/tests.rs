@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use scheduler::{Reason, Request};
 
-use super::super::trial::{Domain, of, price_list, proposal, wish};
+use super::super::tests::trial::{Domain, of, price_list, proposal, wish};
 use super::*;
 
 proptest! {

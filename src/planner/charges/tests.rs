@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::super::trial::{Domain, of, price_list, wish};
+use super::super::tests::trial::{Domain, of, price_list, wish};
 use super::*;
 
 proptest! {
@@ -67,7 +67,7 @@ proptest! {
 
 #[test]
 fn nothing_is_charged_for_what_costs_nothing() {
-    let mut domain = Domain::new(super::super::Pricing::flat(0, super::super::trial::eur()));
+    let mut domain = Domain::new(super::super::Pricing::flat(0, super::super::tests::trial::eur()));
     let mine = domain.place(0, of((1, 10, 5, 5), None)).unwrap().agreement;
     assert_eq!(mine.price.unwrap().micros, 0);
     assert_eq!(domain.terminate(0, mine.id), []);

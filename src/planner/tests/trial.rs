@@ -5,22 +5,24 @@ use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
-use super::decide::{Decider, Remembered};
-use super::{Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Scaling, Settings, Termination};
+use super::super::decide::{Decider, Remembered};
+use super::super::{
+    Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Scaling, Settings, Termination,
+};
 use crate::agreement::{Currency, Money, Posting, Shape};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::Change;
 
-pub(super) const HORIZON: Seconds = 1_000;
+pub(in crate::planner) const HORIZON: Seconds = 1_000;
 
 /// A plan to decide on, without a store.
-pub(super) struct Domain {
-    pub(super) settings: Settings,
-    pub(super) plan: Plan,
+pub(in crate::planner) struct Domain {
+    pub(in crate::planner) settings: Settings,
+    pub(in crate::planner) plan: Plan,
 }
 
 impl Domain {
-    pub(super) fn new(pricing: Pricing) -> Self {
+    pub(in crate::planner) fn new(pricing: Pricing) -> Self {
         let resource = |name: &str, capacity| Resource::new(name, "local", capacity);
         let mut settings = Settings::new(vec![resource("small", 3), resource("large", 5)], HORIZON);
         settings.order = Order::Edf;
@@ -29,7 +31,7 @@ impl Domain {
         Self { settings, plan }
     }
 
-    pub(super) fn place(&mut self, at: i64, proposal: Proposal) -> Result<Accepted, Refusal> {
+    pub(in crate::planner) fn place(&mut self, at: i64, proposal: Proposal) -> Result<Accepted, Refusal> {
         let (placed, _) = self.decide(at, |decider| decider.place(proposal));
         placed.map_err(|error| match error {
             Error::Refused(refusal) => *refusal,
@@ -38,14 +40,14 @@ impl Domain {
     }
 
     /// Ends an agreement; answers with what was posted.
-    pub(super) fn terminate(&mut self, at: i64, id: Uuid) -> Vec<Posting> {
+    pub(in crate::planner) fn terminate(&mut self, at: i64, id: Uuid) -> Vec<Posting> {
         let (ended, posted) = self.decide(at, |decider| decider.terminate(Termination::of(id, None)));
         ended.unwrap();
         posted
     }
 
     /// Decides something at a second; answers with what was posted by it.
-    pub(super) fn decide<T>(
+    pub(in crate::planner) fn decide<T>(
         &mut self,
         at: i64,
         what: impl FnOnce(&mut Decider<'_>) -> T,
@@ -67,11 +69,16 @@ impl Domain {
     }
 }
 
-pub(super) fn eur() -> Currency {
+pub(in crate::planner) fn eur() -> Currency {
     Currency::parse("EUR").unwrap()
 }
 
-pub(super) fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: Option<i64>) -> Proposal {
+pub(in crate::planner) fn proposal(
+    nodes: u32,
+    duration: Seconds,
+    window: Interval,
+    budget: Option<i64>,
+) -> Proposal {
     Proposal {
         id: Uuid::now_v7(),
         party: "physics".into(),
@@ -94,7 +101,7 @@ pub(super) fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: 
 }
 
 /// Price lists with every rule, dear enough for whole units to matter.
-pub(super) fn price_list() -> impl Strategy<Value = Pricing> {
+pub(in crate::planner) fn price_list() -> impl Strategy<Value = Pricing> {
     (
         0..4_000_u32,
         0..101_u32,
@@ -118,11 +125,11 @@ pub(super) fn price_list() -> impl Strategy<Value = Pricing> {
 }
 
 /// Nodes, duration, start and slack of a window.
-pub(super) fn wish() -> impl Strategy<Value = (u32, Seconds, i64, Seconds)> {
+pub(in crate::planner) fn wish() -> impl Strategy<Value = (u32, Seconds, i64, Seconds)> {
     (1..6_u32, 1..60_i64, 0..150_i64, 0..80_i64)
 }
 
-pub(super) fn of(
+pub(in crate::planner) fn of(
     (nodes, duration, start, slack): (u32, Seconds, i64, Seconds),
     budget: Option<i64>,
 ) -> Proposal {
