@@ -243,7 +243,7 @@ impl Lane {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
-        let slots: Vec<_> = planned.iter().map(planned_slot).collect();
+        let slots: Vec<_> = planned.into_iter().map(planned_slot).collect();
         let prepared = self.call(None, move |executor| executor.prepare(&slots)).await;
         let kept = self.shared.executor.kept_nodes();
         self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
@@ -291,12 +291,14 @@ impl Lane {
 }
 
 /// An agreement as its executor is told of it in advance.
-fn planned_slot(agreement: &Agreement) -> PlannedSlot {
+fn planned_slot(planned: planner::Planned) -> PlannedSlot {
+    let agreement = planned.agreement;
     PlannedSlot {
         agreement: agreement.id,
-        party: agreement.party.clone(),
+        party: agreement.party,
         nodes: agreement.nodes,
         interval: agreement.placement,
+        given: planned.nodes,
         begun: agreement.service != ServiceState::NotReady,
         has_job: agreement.job.is_some(),
     }

@@ -74,6 +74,8 @@ pub struct PlannedSlot {
     pub nodes: u32,
     /// From its start to its completion; it may move until it has begun.
     pub interval: Interval,
+    /// Numbers of the nodes that it was given when it began; none before.
+    pub given: Vec<u32>,
     /// Whether its slot has begun.
     pub begun: bool,
     /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use idempotency::Idempotency;
-pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Unused};
+pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, Unused};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
@@ -323,7 +323,7 @@ enum Command {
     Terminate(Box<Termination>, Reply<Agreement>),
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
-    PlannedOn(String, Reply<Vec<Agreement>>),
+    PlannedOn(String, Reply<Vec<Planned>>),
     KeepNodes {
         resource: String,
         kept: Vec<KeptNodes>,
@@ -460,11 +460,12 @@ impl Planner {
         self.ask(Command::Running).await
     }
 
-    /// The agreements that are not over and have their place on a resource, in order of start.
+    /// The agreements that are not over and have their place on a resource, in order of start, with the nodes that they
+    /// have been given.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn planned_on(&self, resource: String) -> Result<Vec<Agreement>, Error> {
+    pub async fn planned_on(&self, resource: String) -> Result<Vec<Planned>, Error> {
         self.ask(|reply| Command::PlannedOn(resource, reply)).await
     }
 

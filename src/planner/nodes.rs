@@ -3,6 +3,8 @@
 use scheduler::Interval;
 use uuid::Uuid;
 
+use crate::agreement::Agreement;
+
 /// How one node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeState {
@@ -30,6 +32,15 @@ pub enum Unused {
     Warn,
     /// They are taken back, and others may have them.
     Reclaim,
+}
+
+/// An agreement with its place on a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The agreement.
+    pub agreement: Agreement,
+    /// Numbers of the nodes that it was given when its slot began; none before.
+    pub nodes: Vec<u32>,
 }
 
 /// The nodes that a resource keeps for an agreement.

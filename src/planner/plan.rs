@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::agenda::Agenda;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{KeptNodes, Settings, StartError};
+use super::{KeptNodes, Planned, Settings, StartError};
 use crate::agreement::{Agreement, Money, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
 use crate::store::Binding;
@@ -226,15 +226,19 @@ impl Plan {
         running
     }
 
-    /// The agreements with a place on a resource, in order of start.
-    pub(super) fn planned_on(&self, resource: &str) -> Vec<Agreement> {
+    /// The agreements with a place on a resource, in order of start, with the nodes that they have been given.
+    pub(super) fn planned_on(&self, resource: &str) -> Vec<Planned> {
+        let with_nodes = |agreement: &Agreement| Planned {
+            agreement: agreement.clone(),
+            nodes: self.bound.get(&agreement.id).cloned().unwrap_or_default(),
+        };
         let mut planned: Vec<_> = self
             .live
             .values()
             .filter(|agreement| agreement.resource == resource)
-            .cloned()
+            .map(with_nodes)
             .collect();
-        planned.sort_by_key(|agreement| (agreement.placement.start, agreement.id));
+        planned.sort_by_key(|of| (of.agreement.placement.start, of.agreement.id));
         planned
     }
 

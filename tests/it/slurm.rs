@@ -132,6 +132,7 @@ fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
         party: "physics".into(),
         nodes,
         interval: Interval::of(Clock::system().now() + delay, seconds),
+        given: Vec::new(),
         begun: delay <= 0,
         has_job: true,
     }
@@ -371,6 +372,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             party: job.party.clone(),
             nodes: 1,
             interval: Interval::of(Clock::system().now(), 600),
+            given: Vec::new(),
             begun: true,
             has_job: true,
         };
@@ -393,9 +395,15 @@ fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_jo
         has_job: false,
         ..slot(1, 0, seconds)
     };
-    let (idle, used) = (of(600), of(700));
+    let (idle, mut used) = (of(600), of(700));
+    used.given = vec![2];
     let slots = [idle.clone(), used.clone()];
     site.executor.prepare(&slots).unwrap();
+    assert_eq!(
+        site.reservation(&used).unwrap()["Nodes"],
+        "n3",
+        "the nodes that the plan has given it"
+    );
     assert_eq!(site.executor.unused(), []);
     let script = site.cluster.folder().join("script");
     fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();

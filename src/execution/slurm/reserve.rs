@@ -156,16 +156,18 @@ impl SlurmExecutor {
         let wanted: Vec<Wanted> = due
             .iter()
             .map(|slot| {
-                let current: Vec<usize> = held.get(&slot.agreement).map_or_else(Vec::new, |row| {
-                    row.nodes
-                        .iter()
-                        .filter_map(|name| self.numbers.get(name).copied())
-                        .collect()
+                // What the plan has given it, before Slurm knows of it.
+                let given = || slot.given.iter().map(|node| *node as usize).collect();
+                let current: Vec<usize> = held.get(&slot.agreement).map_or_else(given, |row| {
+                    let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
+                    numbers.copied().collect()
                 });
                 Wanted {
                     nodes: slot.nodes as usize,
                     interval: Interval::new(slot.interval.start.max(present.now), slot.interval.end),
-                    pinned: slot.begun && current.len() == slot.nodes as usize,
+                    pinned: slot.begun
+                        && held.contains_key(&slot.agreement)
+                        && current.len() == slot.nodes as usize,
                     current,
                 }
             })
