@@ -3,6 +3,7 @@
 use scheduler::{Reason, Time};
 use wsag::agreements::{AgreementOffer, create_agreement_response, terminate_response};
 use wsag::endpoint::EndpointReference;
+use wsag::guard::{self, GuardError};
 use wsag::listings::{self, AgreementList, ListedAgreement};
 use wsag::placement::{Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
@@ -298,4 +299,16 @@ fn reason(reason: Reason) -> refusals::Reason {
         Reason::ResourceNotOffered => refusals::Reason::ResourceNotOffered,
         Reason::PolicyDenied => refusals::Reason::PolicyDenied,
     }
+}
+
+/// The offer as it came, able to stand alone: what is kept of it and shown again.
+pub(super) fn verbatim(document: &Document<'_>) -> Result<String, Error> {
+    let text = document
+        .offer_xml()
+        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
+    // An offer cut out of a message bears the declarations it inherited, and must still pass the guard when it is read.
+    if text.len() > guard::BYTES_MAX {
+        return Err(Error::Malformed(GuardError::TooLarge { bytes: text.len() }));
+    }
+    Ok(text)
 }

@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler::Interval;
+use scheduler::{Interval, Seconds};
 use tokio::sync::Semaphore;
 
 pub use accounts::{AccountView, Accounts, AccountsView, EntryView};
@@ -46,12 +46,12 @@ pub use views::{
 };
 pub use wish::{Run, Wish};
 
-use crate::agreement::Agreement;
+use crate::agreement::{Agreement, Job};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution::files::InputFiles;
 use crate::planner::{self, Planner};
-use crate::prediction::Predictions;
+use crate::prediction::{Predictions, Work};
 use crate::store::{self, Store};
 
 /// Names of input files that are listed at most: more are no help to who chooses.
@@ -218,6 +218,21 @@ impl Negotiation {
     pub fn predicting(mut self, predictions: Predictions) -> Self {
         self.predictions = Some(predictions);
         self
+    }
+
+    /// The seconds at the reference rate that hold such a job of a party with the template's probability, where any of its
+    /// application has been seen.
+    fn predicted(&self, party: &str, offered: &templates::Offered, job: &Job, nodes: u32) -> Option<Seconds> {
+        let work = Work {
+            application: &job.application,
+            version: job.version.as_deref(),
+            arguments: Some(&job.arguments),
+            party: Some(party),
+            resource: self.templates.resource(),
+            nodes: Some(nodes),
+        };
+        let known = self.predictions.as_ref()?.now();
+        known.slot(&work, offered.slot_probability)
     }
 
     /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.

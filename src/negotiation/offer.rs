@@ -5,7 +5,6 @@ use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
-use wsag::guard::{self, GuardError};
 use wsag::job::{JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
@@ -16,7 +15,6 @@ use super::templates::Offered;
 use super::{Error, Negotiation, filters, shapes};
 use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
 use crate::planner::{Choice, Proposal, Scaling};
-use crate::prediction::Work;
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
@@ -193,7 +191,7 @@ impl<'a> Check<'a> {
             guarantees,
             budget,
             choices: alternative.choices.iter().map(choice).collect(),
-            document: verbatim(self.document)?,
+            document: super::documents::verbatim(self.document)?,
             idempotency: None,
         };
         Ok(Draft { proposal, window })
@@ -458,7 +456,10 @@ impl<'a> Check<'a> {
                 None => defaults.nodes,
             };
             // What was learned is work; what somebody says is a contract.
-            let (duration, scaling) = match (time.duration, job.and_then(|job| self.predicted(job, nodes))) {
+            let (duration, scaling) = match (
+                time.duration,
+                job.and_then(|job| self.negotiation.predicted(self.party, self.offered, job, nodes)),
+            ) {
                 (Some(said), _) => (Seconds::from(said), Scaling::Contract),
                 (None, Some(learned)) => (learned, Scaling::ReferenceRate),
                 (None, None) => (defaults.duration, Scaling::Contract),
@@ -506,21 +507,6 @@ impl<'a> Check<'a> {
         found
             .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
             .ok()
-    }
-
-    /// The seconds at the reference rate that hold such a job with the template's probability, where any of its
-    /// application has been seen.
-    fn predicted(&self, job: &Job, nodes: u32) -> Option<Seconds> {
-        let work = Work {
-            application: &job.application,
-            version: job.version.as_deref(),
-            arguments: Some(&job.arguments),
-            party: Some(self.party),
-            resource: self.negotiation.templates.resource(),
-            nodes: Some(nodes),
-        };
-        let predictions = self.negotiation.predictions.as_ref()?;
-        predictions.now().slot(&work, self.offered.slot_probability)
     }
 
     /// What it may cost: an amount in the currency of the price list. Where nothing is priced any budget will do.
@@ -600,16 +586,4 @@ fn choice(choice: &wsag::terms::Choice) -> Choice {
         path: choice.path.clone(),
         members: choice.members.clone(),
     }
-}
-
-/// The offer as it came, able to stand alone: what is kept of it and shown again.
-fn verbatim(document: &Document<'_>) -> Result<String, Error> {
-    let text = document
-        .offer_xml()
-        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
-    // An offer cut out of a message bears the declarations it inherited, and must still pass the guard when it is read.
-    if text.len() > guard::BYTES_MAX {
-        return Err(Error::Malformed(GuardError::TooLarge { bytes: text.len() }));
-    }
-    Ok(text)
 }
