@@ -127,7 +127,9 @@ fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
     let mut now = Time(0);
     let mut asked = BTreeMap::new();
     let mut seen = BTreeMap::new();
-    for (id, step) in (0_u64..).zip(steps) {
+    // The number of a refused request is the next one's, as where numbers are given to what was accepted.
+    let mut id = 0;
+    for step in steps {
         match *step {
             Step::Submit(passed, request) | Step::Insist(passed, request) => {
                 now = now + passed;
@@ -159,6 +161,7 @@ fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
                 }
                 if matches!(decision, Decision::Accepted { .. }) {
                     asked.insert(id, request);
+                    id += 1;
                 }
             }
             Step::Restore => fast = restored(&fast, order, fixing, &asked),

@@ -130,16 +130,14 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// Something moved out of or into a slot; `what` tells it from everything else in that slot.
-    pub(super) fn add(&mut self, slot: Interval, what: &[u64]) {
+    /// So many nodes were given back in a slot, or taken if negative. Whose they were is not asked: a search sees nodes,
+    /// and the number of a request may soon be another's.
+    pub(super) fn add(&mut self, slot: Interval, nodes: i64) {
         if self.sums.is_empty() {
             return;
         }
-        // Where it ends too: a number may have been another's, who was refused, and a slot does not fill its stretches.
-        let slot_of = [slot.start.0.cast_unsigned(), slot.end.0.cast_unsigned()];
-        let length = what.len() as u64;
-        let what = what.iter().chain(&slot_of);
-        let what = what.fold(length, |all, part| mix(all ^ *part));
+        let slot_of = mix(mix(slot.start.0.cast_unsigned()) ^ slot.end.0.cast_unsigned());
+        let what = slot_of.wrapping_mul(nodes.cast_unsigned());
         for stretch in self.stretches(slot) {
             let sum = &mut self.sums[Self::place(stretch)];
             *sum = sum.wrapping_add(what);

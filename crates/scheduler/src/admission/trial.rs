@@ -84,18 +84,17 @@ impl Trial {
         Some((key, turn))
     }
 
-    fn change(&mut self, slot: Interval, nodes: i64) {
+    fn change(&mut self, slot: Interval, nodes: i64, moves: &mut Moves) {
         self.changes.push(Change { slot, nodes });
+        moves.add(slot, nodes);
     }
 
     fn shift(&mut self, handle: u32, waiting: &Waiting, to: Time, moves: &mut Moves) {
         let (old, new) = (waiting.slot(), waiting.request.slot(to));
         let nodes = i64::from(waiting.request.nodes);
         self.moved.push((handle, to));
-        self.change(old, nodes);
-        self.change(new, -nodes);
-        moves.add(old, &[u64::from(handle), to.0.cast_unsigned()]);
-        moves.add(new, &[u64::from(handle), to.0.cast_unsigned(), 0]);
+        self.change(old, nodes, moves);
+        self.change(new, -nodes, moves);
     }
 }
 
@@ -123,11 +122,7 @@ impl Schedule {
             let start = self.newcomers_start(behind, request).ok_or(Obstacle::Newcomer)?;
             let slot = request.slot(start);
             trial.start = start;
-            trial.change(slot, -i64::from(request.nodes));
-            moves.add(
-                slot,
-                &[request.id, start.0.cast_unsigned(), u64::from(request.nodes)],
-            );
+            trial.change(slot, -i64::from(request.nodes), &mut moves);
             self.note(&mut trial, &self.in_the_way(behind, slot));
         }
         if let Some(freed) = freed {
