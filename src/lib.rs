@@ -7,6 +7,7 @@ pub mod access;
 // The life cycle of an agreement: states, assessment.
 pub mod agreement;
 // The provider's applications and their arguments.
+pub mod callbacks;
 pub mod catalogue;
 // The command line.
 pub mod cli;

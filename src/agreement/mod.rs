@@ -182,6 +182,8 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
+    /// The offer was taken, and is to be decided.
+    Offered,
     /// The offer was accepted and placed.
     Accepted,
     /// The placement moved inside its window to let another agreement in, or into time that became free.
@@ -212,6 +214,7 @@ impl EventKind {
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
         match self {
+            Self::Offered => "offered",
             Self::Accepted => "accepted",
             Self::Moved => "moved",
             Self::Fixed => "fixed",
@@ -230,6 +233,7 @@ impl EventKind {
     /// The kind that a stored word names.
     pub fn from_word(word: &str) -> Option<Self> {
         [
+            Self::Offered,
             Self::Accepted,
             Self::Moved,
             Self::Fixed,

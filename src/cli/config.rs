@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::Failure;
 use super::pricing::PriceList;
 use super::resources::{self, Resource};
+use crate::callbacks::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::execution::local::find_program;
 use crate::execution::slurm;
@@ -42,6 +43,8 @@ pub(super) struct Config {
     pricing: Option<PriceList>,
     #[serde(default)]
     negotiation: Negotiating,
+    #[serde(default)]
+    callbacks: CallBacks,
     #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default, rename = "resource")]
@@ -203,6 +206,14 @@ impl Negotiating {
     }
 }
 
+/// Whom decisions are told.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CallBacks {
+    /// Whether addresses may be called that are not public.
+    private_addresses: bool,
+}
+
 /// What the service accepts from the network. Every one has a default that suits a service on the open network.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -311,6 +322,13 @@ impl Config {
         let names = self.resources.iter().map(|of| of.name.as_str());
         let names: Vec<_> = names.chain(unnamed).collect();
         self.pricing.as_ref().map(|list| list.pricing(&names)).transpose()
+    }
+
+    /// Whom decisions may be told.
+    pub(super) fn call_backs(&self) -> Policy {
+        Policy {
+            private_addresses: self.callbacks.private_addresses,
+        }
     }
 
     /// What the planner is set to.

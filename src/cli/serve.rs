@@ -15,6 +15,7 @@ use tracing::{info, warn};
 use super::config::Config;
 use super::{Failure, StoreOptions};
 use crate::access::Access;
+use crate::callbacks::CallBacks;
 use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
 use crate::execution::files::InputFiles;
@@ -120,9 +121,14 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     );
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
+    let told = CallBacks::new(store.clone(), clock.clone(), config.call_backs());
+    tokio::spawn(told.run(stop.clone()));
+    let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
+        .predicting(predictions)
+        .telling(config.call_backs());
+    tokio::spawn(negotiation.clone().decide_pending(stop.clone()));
     let api = Api {
-        negotiation: Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
-            .predicting(predictions),
+        negotiation,
         access,
         body_timeout: config.limits.body_timeout(),
         requests: Arc::new(Semaphore::new(config.limits.requests)),

@@ -36,9 +36,21 @@ pub(super) async fn create(
     let offer = body::input(&api, request).await?;
     let key = key.of(&caller, "POST /agreements", offer.bytes());
     let accepted = api.negotiation.create(&caller.party, offer, key).await?;
-    let answer = format.answer(&accepted, || negotiation::created(&accepted, &base));
+    let is_pending = accepted.agreement.state == "Pending";
+    let answer = format.answer(&accepted, || {
+        if is_pending {
+            negotiation::pending(&accepted, &base)
+        } else {
+            negotiation::created(&accepted, &base)
+        }
+    });
+    let status = if is_pending {
+        StatusCode::ACCEPTED
+    } else {
+        StatusCode::CREATED
+    };
     let location = [(header::LOCATION, accepted.agreement.path())];
-    let answer = (StatusCode::CREATED, location, answer).into_response();
+    let answer = (status, location, answer).into_response();
     Ok(tagged(answer, accepted.agreement.version))
 }
 

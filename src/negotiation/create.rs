@@ -1,18 +1,19 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
 use wsag::agreements::{AgreementOffer, CreateInput};
-use wsag::{Document, Message};
+use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
 use super::idempotency::{kept, repeated};
 use super::json::Json;
 use super::offer::Draft;
+use super::pending::Decision;
 use super::request::in_request;
 use super::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey};
 use crate::planner::{self, Accepted};
 
 impl Negotiation {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
-    /// first way to read it that can be had is taken. Once this answers, the agreement is stored, and the same request
+    /// first way to read it that can be had is taken; one that asks for it is answered as Pending. Once this answers, the agreement is stored, and the same request
     /// under the same key gets the same answer for a day.
     ///
     /// # Errors
@@ -29,7 +30,10 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let drafts = self.reading(move |this| this.read_offer(&input, &of)).await??;
+        let (drafts, decision) = self.reading(move |this| this.read_offer(&input, &of)).await??;
+        if let Decision::Later(acceptance) = decision {
+            return self.pend(drafts, acceptance, key).await;
+        }
         let hash = key.as_ref().map(RequestKey::hash);
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
@@ -51,31 +55,47 @@ impl Negotiation {
         ))
     }
 
-    /// The requests that an offer makes: one, or one for each way to read it.
-    fn read_offer(&self, input: &Input, party: &str) -> Result<Vec<Draft>, Error> {
+    /// The requests that an offer makes: one, or one for each way to read it; and when it is to be decided.
+    pub(super) fn read_offer(&self, input: &Input, party: &str) -> Result<(Vec<Draft>, Decision), Error> {
         let body = match input {
             Input::Xml(body) => body,
             Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
         };
         let document = Document::parse(body).map_err(Error::Malformed)?;
+        let mut decision = Decision::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => *offer,
             Message::CreateAgreementInput(input) => create_input(&document, *input)?,
-            Message::CreatePendingAgreementInput(_) => {
-                let what = "pending agreements are not offered by this version; send CreateAgreementInput";
-                return Err(Error::not_offered(&document, "", what));
+            Message::CreatePendingAgreementInput(input) => {
+                decision = Decision::Later(self.acceptance(&document, &input)?);
+                create_input(&document, *input)?
             }
             _ => {
                 let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here";
                 return Err(Error::not_offered(&document, "", what));
             }
         };
-        self.drafts(&document, &offer, party)
+        Ok((self.drafts(&document, &offer, party)?, decision))
+    }
+
+    /// Where the decision is to be told.
+    fn acceptance(&self, document: &Document<'_>, input: &CreateInput) -> Result<Option<String>, Error> {
+        let Some(endpoint) = &input.acceptance else {
+            return Ok(None);
+        };
+        match self.call_backs.check(&endpoint.address) {
+            Ok(()) => Ok(Some(endpoint.address.clone())),
+            Err(message) => Err(Error::Invalid(Violations(vec![Violation {
+                path: document.path_to(ns::WSA, "Address", 0),
+                kind: ViolationKind::Value,
+                message,
+            }]))),
+        }
     }
 
     /// The requests of a flat request: it becomes an offer, which is read and checked as one that came as a document.
-    fn read_flat(&self, request: &Json, party: &str) -> Result<Vec<Draft>, Error> {
-        let (wish, offered) = self.read_request(request)?;
+    fn read_flat(&self, request: &Json, party: &str) -> Result<(Vec<Draft>, Decision), Error> {
+        let (wish, offered, decision) = self.read_request(request)?;
         let text = wish.offer(&offered.template).to_xml();
         let read = || {
             let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
@@ -86,7 +106,7 @@ impl Negotiation {
                 )),
             }
         };
-        read().map_err(in_request)
+        Ok((read().map_err(in_request)?, decision))
     }
 }
 

@@ -1,7 +1,9 @@
 //! From agreements and failures back to the documents of WS-Agreement.
 
 use scheduler::{Reason, Time};
-use wsag::agreements::{AgreementOffer, create_agreement_response, terminate_response};
+use wsag::agreements::{
+    AgreementOffer, create_agreement_response, create_pending_agreement_response, terminate_response,
+};
 use wsag::endpoint::EndpointReference;
 use wsag::guard::{self, GuardError};
 use wsag::listings::{self, AgreementList, ListedAgreement};
@@ -197,6 +199,11 @@ impl Timeline {
         }
         .to_xml()
     }
+}
+
+/// The `CreatePendingAgreementResponse` with an agreement's address.
+pub fn pending(accepted: &AcceptedView, base: &str) -> String {
+    create_pending_agreement_response(&EndpointReference::new(accepted.agreement.address(base)))
 }
 
 /// The CreateAgreementResponse with an agreement's address and the party's other agreements that moved for it.

@@ -13,6 +13,7 @@ mod list;
 mod negotiations;
 mod offer;
 mod parts;
+mod pending;
 mod request;
 mod scheduling;
 mod shapes;
@@ -27,10 +28,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 pub use accounts::{AccountView, Accounts, AccountsView, EntryView};
-pub use documents::{created, terminated};
+pub use documents::{created, pending, terminated};
 pub use files::{FileView, FilesView, Upload};
 pub use idempotency::RequestKey;
 pub use list::{Page, Timeline};
@@ -47,6 +48,7 @@ pub use views::{
 pub use wish::{Run, Wish};
 
 use crate::agreement::{Agreement, Job};
+use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution::files::InputFiles;
@@ -95,6 +97,10 @@ pub struct Negotiation {
     negotiating: planner::Negotiating,
     /// What is known of how long work takes; none where nobody learns.
     predictions: Option<Predictions>,
+    /// Whom decisions may be told.
+    call_backs: Policy,
+    /// Rung when there is a pending agreement to decide.
+    undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
     reading: Arc<Semaphore>,
 }
@@ -209,6 +215,8 @@ impl Negotiation {
             jobs: data_dir.join("jobs").into(),
             negotiating,
             predictions: None,
+            call_backs: Policy::default(),
+            undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
     }
@@ -248,6 +256,13 @@ impl Negotiation {
             confidence: self.confidence(agreement),
             ..AgreementView::of(agreement)
         }
+    }
+
+    /// The same, where decisions may be told to whom `policy` allows.
+    #[must_use]
+    pub fn telling(mut self, policy: Policy) -> Self {
+        self.call_backs = policy;
+        self
     }
 
     /// Whether offers can be decided now.

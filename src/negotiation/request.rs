@@ -5,12 +5,13 @@ use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Violation, Violations};
 
 use super::json::{At, Check, Json, Object};
+use super::pending::Decision;
 use super::templates::Offered;
 use super::wish::{Run, Wish};
 use super::{Error, Negotiation};
 
 /// The members of a request.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 16] = [
     "template",
     "name",
     "application",
@@ -25,11 +26,14 @@ const MEMBERS: [&str; 14] = [
     "maxDeviation",
     "fixAt",
     "weights",
+    "pending",
+    "callback",
 ];
 
 impl Negotiation {
-    /// The wish in a flat request, and the template that it is to become an offer of: the first one where it names none.
-    pub(super) fn read_request<'a>(&'a self, request: &Json) -> Result<(Wish, &'a Offered), Error> {
+    /// The wish in a flat request, the template that it is to become an offer of (the first one where it names none),
+    /// and when it is to be decided.
+    pub(super) fn read_request<'a>(&'a self, request: &Json) -> Result<(Wish, &'a Offered, Decision), Error> {
         let mut check = Check::default();
         let root = At {
             value: request,
@@ -41,7 +45,12 @@ impl Negotiation {
         check.finish(read)
     }
 
-    fn read_members<'a>(&'a self, check: &mut Check, object: &Object<'_>) -> Option<(Wish, &'a Offered)> {
+    fn read_members<'a>(
+        &'a self,
+        check: &mut Check,
+        object: &Object<'_>,
+    ) -> Option<(Wish, &'a Offered, Decision)> {
+        let decision = self.read_decision(check, object);
         let wish = Wish {
             name: object.get("name").and_then(|at| check.text(&at)),
             run: read_run(check, object),
@@ -67,7 +76,25 @@ impl Negotiation {
                 found
             }
         };
-        Some((wish, offered?))
+        Some((wish, offered?, decision))
+    }
+
+    fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> Decision {
+        let pending = object.get("pending").and_then(|at| check.boolean(&at));
+        let Some(at) = object.get("callback") else {
+            return match pending {
+                Some(true) => Decision::Later(None),
+                _ => Decision::Now,
+            };
+        };
+        if pending != Some(true) {
+            check.add(&at.pointer, "it is called for a pending agreement only");
+        }
+        let address = check.text(&at);
+        if let Some(Err(why)) = address.as_deref().map(|address| self.call_backs.check(address)) {
+            check.add(&at.pointer, why);
+        }
+        Decision::Later(address)
     }
 }
 

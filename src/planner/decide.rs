@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
 use super::budget::Payer;
-use super::{Accepted, Error, Plan, Proposal, Scaling, Settings, Termination, Unused};
+use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
     ServiceState,
@@ -32,10 +32,34 @@ impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Accepted, Error> {
         self.is_new(proposal.idempotency.as_ref())?;
-        let now = second_of(self.now);
-        let window = self
-            .window(&proposal, now)
+        let (agreement, admitted, number) = self
+            .admitted(&proposal)
             .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
+        self.plan.insert(agreement.clone(), number);
+        let event = self.accepted(&agreement, &admitted, &proposal.choices);
+        self.batch.push(Change::CreateAgreement {
+            agreement: Box::new(agreement.clone()),
+            document: proposal.document,
+            events: vec![event],
+        });
+        let own = self
+            .make_room(&admitted)
+            .into_iter()
+            .filter(|other| other.party == agreement.party)
+            .collect();
+        let accepted = Accepted {
+            agreement,
+            moved: own,
+            choices: proposal.choices,
+        };
+        self.remember(proposal.idempotency, &accepted);
+        Ok(accepted)
+    }
+
+    /// Finds the place of an offer, and the number that its agreement is known by.
+    pub(super) fn admitted(&mut self, proposal: &Proposal) -> Result<(Agreement, Admitted, u64), Refusal> {
+        let now = second_of(self.now);
+        let window = self.window(proposal, now)?;
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
         let wanted = Wanted {
@@ -53,33 +77,27 @@ impl Decider<'_> {
         };
         let admitted = self
             .admit(&wanted, now)
-            .map_err(|reason| Error::Refused(Box::new(self.refused(&wanted, reason, now))))?;
-        let agreement = self.agreement_of(&proposal, window, &admitted);
-        self.plan.insert(agreement.clone(), number);
-        let mut detail = placed(&agreement, &admitted);
-        for choice in &proposal.choices {
+            .map_err(|reason| self.refused(&wanted, reason, now))?;
+        let agreement = self.agreement_of(proposal, window, &admitted);
+        Ok((agreement, admitted, number))
+    }
+
+    /// The line of the timeline for an acceptance.
+    pub(super) fn accepted(&self, agreement: &Agreement, admitted: &Admitted, choices: &[Choice]) -> Event {
+        let mut detail = placed(agreement, admitted);
+        for choice in choices {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
             detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
         }
-        self.batch.push(Change::CreateAgreement {
-            agreement: Box::new(agreement.clone()),
-            document: proposal.document,
-            events: vec![self.event(EventKind::Accepted, detail)],
-        });
+        self.event(EventKind::Accepted, detail)
+    }
+
+    /// Takes over what moved to let an agreement in; answers with those as they are now.
+    pub(super) fn make_room(&mut self, admitted: &Admitted) -> Vec<Agreement> {
         let why = "to let another agreement in";
         let mut moved = self.moved(&admitted.moved, why);
         moved.extend(self.transferred(&admitted.transferred, why));
-        let own = moved
-            .into_iter()
-            .filter(|other| other.party == agreement.party)
-            .collect();
-        let accepted = Accepted {
-            agreement,
-            moved: own,
-            choices: proposal.choices,
-        };
-        self.remember(proposal.idempotency, &accepted);
-        Ok(accepted)
+        moved
     }
 
     /// Fixes the placements of those who have waited for the fraction of their wait that the provider or they themselves
@@ -308,7 +326,7 @@ impl Decider<'_> {
         Ok(events)
     }
 
-    fn live(&self, id: Uuid) -> Result<Agreement, Error> {
+    pub(super) fn live(&self, id: Uuid) -> Result<Agreement, Error> {
         self.plan.get(id).cloned().ok_or(Error::NotFound)
     }
 

@@ -13,6 +13,7 @@ mod decide;
 mod idempotency;
 mod negotiate;
 mod nodes;
+mod pending;
 mod plan;
 mod pricing;
 mod refuse;
@@ -32,6 +33,7 @@ use uuid::Uuid;
 
 pub use idempotency::Idempotency;
 pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, Unused};
+pub use pending::{Settlement, Telling};
 pub use plan::Plan;
 pub use pricing::Pricing;
 
@@ -320,6 +322,8 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 /// What the planner can be told.
 enum Command {
     Place(Box<Proposal>, Reply<Accepted>),
+    Pend(Box<Proposal>, Option<String>, Reply<Accepted>),
+    Settle(Box<Settlement>, Reply<Agreement>),
     Terminate(Box<Termination>, Reply<Agreement>),
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),

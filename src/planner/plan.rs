@@ -9,7 +9,9 @@ use super::agenda::Agenda;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
 use super::{KeptNodes, Planned, Settings, StartError};
-use crate::agreement::{Agreement, Money, NegotiationInstance, NegotiationOffer, ServiceState};
+use crate::agreement::{
+    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
+};
 use crate::clock::second_of;
 use crate::store::Binding;
 
@@ -57,6 +59,7 @@ impl Plan {
             .zip(0..)
             .collect();
         let mut restored = Vec::with_capacity(agreements.len());
+        let (undecided, agreements): (Vec<_>, Vec<_>) = agreements.into_iter().partition(is_undecided);
         for (agreement, number) in agreements.into_iter().zip(0..) {
             let place = places.get(agreement.resource.as_str());
             restore(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
@@ -96,6 +99,9 @@ impl Plan {
         for (agreement, number) in restored {
             plan.insert(agreement, number);
         }
+        for agreement in undecided {
+            plan.wait(agreement);
+        }
         Ok(plan)
     }
 
@@ -111,6 +117,17 @@ impl Plan {
         self.numbers.insert(agreement.id, number);
         self.by_number.insert(number, agreement.id);
         self.live.insert(agreement.id, agreement);
+    }
+
+    /// Takes in an agreement that has no place yet.
+    pub(super) fn wait(&mut self, agreement: Agreement) {
+        self.live.insert(agreement.id, agreement);
+    }
+
+    /// How many wait for their decision.
+    pub(super) fn pending(&self) -> usize {
+        // Those that have a place have a number.
+        self.live.len() - self.numbers.len()
     }
 
     /// A live agreement.
@@ -291,6 +308,14 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
     })
 }
 
+/// Whether an agreement has no place, because it is not decided yet.
+fn is_undecided(agreement: &Agreement) -> bool {
+    matches!(
+        agreement.state,
+        AgreementState::Pending | AgreementState::PendingAndTerminating
+    )
+}
+
 /// An agreement as its resource's schedule sees it.
 pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
     Request {
@@ -311,6 +336,9 @@ pub(super) fn revenue(price: Option<Money>) -> u64 {
 
 /// When the planner has to act on an agreement by itself.
 fn due_of(agreement: &Agreement) -> Option<Time> {
+    if is_undecided(agreement) {
+        return None;
+    }
     match agreement.service {
         ServiceState::NotReady => Some(agreement.placement.start),
         ServiceState::Idle => Some(agreement.placement.end),

@@ -256,7 +256,9 @@ impl Command {
     /// The party and the key of a request that is to have one effect only.
     fn idempotency(&self) -> Option<(String, String)> {
         match self {
-            Self::Place(proposal, _) => proposal.idempotency.as_ref().map(Idempotency::scope),
+            Self::Place(proposal, _) | Self::Pend(proposal, ..) => {
+                proposal.idempotency.as_ref().map(Idempotency::scope)
+            }
             Self::Terminate(order, _) => order.idempotency.as_ref().map(Idempotency::scope),
             _ => None,
         }
@@ -267,6 +269,8 @@ impl Command {
 fn decide(decider: &mut Decider, command: Command) -> Answer {
     match command {
         Command::Place(proposal, reply) => answer(reply, decider.place(*proposal)),
+        Command::Pend(proposal, acceptance, reply) => answer(reply, decider.pend(*proposal, acceptance)),
+        Command::Settle(settlement, reply) => answer(reply, decider.settle(*settlement)),
         Command::Terminate(order, reply) => answer(reply, decider.terminate(*order)),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),

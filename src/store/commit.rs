@@ -14,8 +14,8 @@ use super::engine::{Dialect, execute, fetch};
 use super::error::is_contention;
 use super::rows::Columns;
 use super::{
-    Database, Error, Idempotent, Store, agreements, bindings, executions, idempotency, ledger, negotiations,
-    on, statements,
+    CallBack, Database, Error, Idempotent, Store, agreements, bindings, call_backs, executions, idempotency,
+    ledger, negotiations, on, statements,
 };
 use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Posting};
 use crate::clock::Micros;
@@ -68,6 +68,17 @@ pub enum Change {
     },
     /// Stores a posting of the ledger, both its sides.
     Post(Box<Posting>),
+    /// Stores that an agreement waits for its decision, and where that is to be told.
+    AwaitDecision {
+        /// Which agreement.
+        agreement: Uuid,
+        /// The address.
+        acceptance: Option<String>,
+    },
+    /// Stores what the decision about a pending agreement has settled besides what any change of it may.
+    DecideAgreement(Box<Agreement>),
+    /// Stores a call that is to be made.
+    QueueCallBack(CallBack),
     /// Stores a finished piece of work.
     RecordExecution(Box<Execution>),
     /// Stores what a request with a key was answered; a conflict where the key is taken.
@@ -244,6 +255,12 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
             Ok(bindings::release::<D>(connection, *agreement, *end).await?)
         }
         Change::Post(posting) => Ok(ledger::insert::<D>(connection, posting).await?),
+        Change::AwaitDecision {
+            agreement,
+            acceptance,
+        } => Ok(call_backs::wait::<D>(connection, *agreement, acceptance.as_deref()).await?),
+        Change::DecideAgreement(agreement) => Ok(call_backs::decide::<D>(connection, agreement).await?),
+        Change::QueueCallBack(call) => Ok(call_backs::insert::<D>(connection, call).await?),
         Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),
         Change::RememberRequest(done) => {
             if idempotency::remember::<D>(connection, done).await? {

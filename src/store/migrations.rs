@@ -50,6 +50,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "ledger",
         sql: include_str!("../../migrations/0007_ledger.sql"),
     },
+    Migration {
+        version: 8,
+        name: "pending",
+        sql: include_str!("../../migrations/0008_pending.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -10,6 +10,7 @@
 
 mod agreements;
 mod bindings;
+mod call_backs;
 mod commit;
 mod connect;
 mod engine;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use sqlx::{Pool, Postgres, Sqlite};
 
 pub use bindings::Binding;
+pub use call_backs::{CallBack, Undecided};
 pub use commit::Change;
 pub use error::Error;
 pub use history::{Condition, HOURS_KEPT, PastExecution, ResourceHour, SAMPLES_KEPT, Sample};

@@ -194,6 +194,20 @@ statements! {
         WHERE party = $1 AND key = $2";
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 
+    // Pending agreements and calls.
+    AWAIT_DECISION = "INSERT INTO pending_agreements (agreement, acceptance) VALUES ($1, $2)";
+    UNDECIDED = "SELECT p.agreement, a.party, d.document, p.acceptance FROM pending_agreements p \
+        JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
+        WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
+    DECIDE = "UPDATE agreements SET price_micros = $2, price_currency = $3, leeway = $4 WHERE id = $1";
+    DECIDED = "DELETE FROM pending_agreements WHERE agreement = $1";
+    INSERT_CALL_BACK = "INSERT INTO call_backs (id, agreement, address, body, attempts, due_us, created_us) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM call_backs \
+        WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2";
+    CALL_BACK_DONE = "DELETE FROM call_backs WHERE id = $1";
+    CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
+
     // Keys and sessions.
     INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us) \
         VALUES ($1, $2, $3, $4, $5, $6, $7)";

@@ -17,6 +17,7 @@ mod licences;
 mod messages;
 mod negotiations;
 mod operator_commands;
+mod pending;
 mod permissions;
 mod portal;
 mod prediction;

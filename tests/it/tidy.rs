@@ -39,6 +39,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "src/negotiation",
         &[
             "agreement",
+            "callbacks",
             "catalogue",
             "clock",
             "execution",
@@ -57,6 +58,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
     ("src/federation", &["agreement", "clock", "planner", "wsag"]),
+    ("src/callbacks", &["clock", "store"]),
     ("src/store", &["agreement", "clock", "scheduler"]),
     // The expression language of guarantee terms is part of the documents.
     ("src/agreement", &["clock", "scheduler", "wsag"]),

@@ -16,13 +16,14 @@ pub(super) struct Step {
 }
 
 pub(super) fn check(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
-    check_row(agreement, found);
+    let accepted = steps.iter().any(|step| step.kind == EventKind::Accepted);
+    check_row(agreement, accepted, found);
     check_order(agreement, steps, found);
     check_moves(steps, found);
 }
 
 /// What the row says besides its states goes with them.
-fn check_row(agreement: &Agreement, found: &mut Findings) {
+fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
     let Agreement {
         state,
         service,
@@ -30,7 +31,9 @@ fn check_row(agreement: &Agreement, found: &mut Findings) {
         ..
     } = agreement;
     let (window, placed) = (agreement.window(), *placement);
-    found.must(!placed.is_empty() && window.contains(placed), I6, || {
+    // What was never accepted has no place.
+    let is_placed = placed.is_empty() != accepted && window.contains(placed);
+    found.must(is_placed, I6, || {
         format!("its placement {placed} is not inside its window {window}")
     });
     found.must(belongs(*state, *service), I6, || {
@@ -68,7 +71,7 @@ fn belongs(state: AgreementState, service: ServiceState) -> bool {
     }
 }
 
-/// The timeline is whole, begins with the acceptance, ends with the closing, and ends in the stored states.
+/// The timeline is whole, begins with the acceptance or with an offer that may have been accepted later, ends with the closing, and ends in the stored states.
 fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
     let Some((first, last)) = steps.first().zip(steps.last()) else {
         found.push(I6, "it has no timeline".to_owned());
@@ -80,11 +83,17 @@ fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
         .iter()
         .filter(|step| step.kind == EventKind::Accepted)
         .count();
-    found.must(
-        first.kind == EventKind::Accepted && first.version == 1 && accepted == 1,
-        I6,
-        || "its timeline does not begin with its only acceptance".to_owned(),
-    );
+    let begins = match first.kind {
+        EventKind::Accepted => accepted == 1,
+        EventKind::Offered => {
+            let never = agreement.state == AgreementState::Pending || agreement.state.is_final();
+            accepted == 1 || accepted == 0 && never
+        }
+        _ => false,
+    };
+    found.must(begins && first.version == 1, I6, || {
+        "its timeline does not begin with its only acceptance".to_owned()
+    });
     let begins = matches!(first.state, AgreementState::Pending | AgreementState::Observed)
         && first.service == ServiceState::NotReady;
     found.must(begins, I6, || {

@@ -1,0 +1,206 @@
+//! Which addresses may be called: somebody else names them, so that without care the service would knock at doors
+//! behind its own firewall.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::Url;
+
+/// The longest address that is taken.
+const LENGTH_MAX: usize = 2_048;
+
+/// What may be called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether addresses may be called that are not public: of this machine, of private networks.
+    pub private_addresses: bool,
+}
+
+/// An address that may be called, and where its host is.
+pub(super) struct Target {
+    pub(super) url: Url,
+    pub(super) host: String,
+    pub(super) addresses: Vec<SocketAddr>,
+}
+
+impl Policy {
+    /// Whether an address may be called, as far as it tells itself.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn check(self, address: &str) -> Result<(), String> {
+        self.read(address).map(drop)
+    }
+
+    fn read(self, address: &str) -> Result<(Url, String), String> {
+        if address.len() > LENGTH_MAX {
+            return Err(format!("at most {LENGTH_MAX} characters are expected"));
+        }
+        let url: Url = address
+            .parse()
+            .map_err(|why| format!("http://… or https://… is expected: {why}"))?;
+        if !["http", "https"].contains(&url.scheme()) {
+            return Err(format!(
+                "http://… or https://… is expected, not {}:",
+                url.scheme()
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("an address without a user or a password is expected".to_owned());
+        }
+        let host = url.host_str().unwrap_or_default().to_owned();
+        if host.is_empty() {
+            return Err("an address with a host is expected".to_owned());
+        }
+        let literal: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
+        if let Some(ip) = literal.filter(|ip| !self.allows(*ip)) {
+            return Err(format!(
+                "{ip} is not a public address, and this provider calls no other"
+            ));
+        }
+        Ok((url, host))
+    }
+
+    /// Finds out where the host of an address is. Every address that its name has must be one that may be called.
+    pub(super) async fn resolved(self, address: &str) -> Result<Target, String> {
+        let (url, host) = self.read(address)?;
+        let port = url.port_or_known_default().unwrap_or(443);
+        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let found = tokio::net::lookup_host((name, port))
+            .await
+            .map_err(|why| format!("its host is not found: {why}"))?;
+        let addresses: Vec<_> = found.collect();
+        if let Some(other) = addresses.iter().find(|at| !self.allows(at.ip())) {
+            return Err(format!("{} is not a public address", other.ip()));
+        }
+        if addresses.is_empty() {
+            return Err("its host has no address".to_owned());
+        }
+        Ok(Target { url, host, addresses })
+    }
+
+    fn allows(self, ip: IpAddr) -> bool {
+        self.private_addresses || is_public(ip)
+    }
+}
+
+/// Whether an address is one of the open network. What is not assigned to it counts as private.
+fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => embedded(ip).map_or_else(|| is_public_v6(ip), is_public_v4),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [first, second, third, _] = ip.octets();
+    let special = ip.is_private()
+        || ip.is_loopback()
+        || ip.is_link_local()
+        || ip.is_documentation()
+        || ip.is_multicast()
+        // This network, shared address space, protocol assignments, benchmarks, reserved with broadcast.
+        || first == 0
+        || first == 100 && second & 0xc0 == 64
+        || (first, second, third) == (192, 0, 0)
+        || first == 198 && second & 0xfe == 18
+        || first >= 240;
+    !special
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let segments = ip.segments();
+    // 2000::/3 is the global space; 2001:db8::/32 and 3fff::/20 are for documentation, 2001::/23 for protocols.
+    segments[0] & 0xe000 == 0x2000
+        && !(segments[0] == 0x2001 && (segments[1] == 0xdb8 || segments[1] < 0x200))
+        && !(segments[0] == 0x3fff && segments[1] < 0x1000)
+}
+
+/// The IPv4 address that an IPv6 address leads to: mapped (`::ffff:0:0/96`), translated
+/// (`64:ff9b::/96`), 6to4 (`2002::/16`).
+fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let segments = ip.segments();
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match segments {
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some(of(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_addresses_may_be_called_unless_others_are_allowed() {
+        let (strict, open) = (
+            Policy::default(),
+            Policy {
+                private_addresses: true,
+            },
+        );
+        for private in [
+            "http://127.0.0.1/x",
+            "http://10.1.2.3:80/",
+            "http://172.31.0.1",
+            "https://192.168.1.1/",
+            "http://169.254.169.254/latest",
+            "http://100.64.0.1/",
+            "http://0.0.0.0/",
+            "http://0x7f.1/",
+            "http://2130706433/",
+            "http://255.255.255.255/",
+            "http://[::1]/",
+            "http://[::]/",
+            "http://[fd00::1]/",
+            "http://[fe80::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[64:ff9b::7f00:1]/",
+            "http://[2002:7f00:1::]/",
+            "http://[2001:db8::1]/",
+        ] {
+            assert!(strict.check(private).is_err(), "{private}");
+            assert!(open.check(private).is_ok(), "{private}");
+        }
+        for public in [
+            "http://93.184.216.34/x",
+            "https://example.org:8443/a?b",
+            "http://[2606:2800::1]/",
+        ] {
+            assert!(strict.check(public).is_ok(), "{public}");
+        }
+        for wrong in [
+            "",
+            "example.org",
+            "ftp://example.org/",
+            "file:///etc/passwd",
+            "http://",
+            "http://user:secret@example.org/",
+            "urn:x",
+        ] {
+            assert!(open.check(wrong).is_err(), "{wrong}");
+        }
+        assert!(
+            open.check(&format!("http://h/{}", "x".repeat(LENGTH_MAX)))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_name_that_leads_to_this_machine_is_not_called() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let resolve = |policy: Policy| runtime.block_on(policy.resolved("http://localhost:9/"));
+        assert!(resolve(Policy::default()).is_err());
+        let open = Policy {
+            private_addresses: true,
+        };
+        assert!(resolve(open).is_ok());
+    }
+}

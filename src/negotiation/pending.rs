@@ -1,0 +1,115 @@
+//! createPendingAgreement: the offer is taken at once and decided afterwards. The decision is told by a call to whoever
+//! asked for it, and to everybody who looks.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
+
+use super::idempotency::{kept, repeated};
+use super::offer::Draft;
+use super::{AcceptedView, Error, Input, Negotiation, RequestKey};
+use crate::planner::{self, Accepted, Proposal, Settlement, Telling};
+use crate::store::{self, Undecided};
+
+/// Pending agreements that are read at a time.
+const READ_AT_ONCE: u32 = 100;
+/// How long to wait before undecided agreements are looked for again where nobody says that there are some: after a
+/// failure of the store.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// How an offer asks to be decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Before it is answered.
+    Now,
+    /// Afterwards; told to this address, if there is one.
+    Later(Option<String>),
+}
+
+impl Negotiation {
+    /// Takes an offer to be decided later. The proposal of its first way stands for it until then.
+    pub(super) async fn pend(
+        &self,
+        drafts: Vec<Draft>,
+        acceptance: Option<String>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        let first = drafts.into_iter().next();
+        let Draft { mut proposal, .. } =
+            first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))?;
+        let hash = key.as_ref().map(RequestKey::hash);
+        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+        match self.planner.pend(proposal, acceptance).await {
+            Ok(accepted) => {
+                self.undecided.notify_one();
+                Ok(AcceptedView::of(&accepted))
+            }
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// Decides pending agreements, those that an earlier run has left first, until it is told to stop.
+    pub async fn decide_pending(self, stop: CancellationToken) {
+        loop {
+            if let Err(why) = self.decide_all().await {
+                tracing::warn!(error = %why, "pending agreements wait for their decision");
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.undecided.notified() => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    async fn decide_all(&self) -> Result<(), store::Error> {
+        let mut after = Uuid::nil();
+        loop {
+            let undecided = self.store.undecided(after, READ_AT_ONCE).await?;
+            let Some(last) = undecided.last() else {
+                return Ok(());
+            };
+            after = last.agreement;
+            for one in undecided {
+                let id = one.agreement;
+                if let Err(why) = self.decide(one).await {
+                    tracing::debug!(agreement = %id, error = %why, "a pending agreement was not decided");
+                }
+            }
+        }
+    }
+
+    async fn decide(&self, undecided: Undecided) -> Result<(), Error> {
+        let Undecided {
+            agreement,
+            party,
+            document,
+            acceptance,
+        } = undecided;
+        let input = Input::Xml(document.into_bytes());
+        let read = self.reading(move |this| this.read_offer(&input, &party)).await?;
+        let ways: Result<Vec<Proposal>, String> = match read {
+            Ok((drafts, _)) => Ok(drafts.into_iter().map(|draft| draft.proposal).collect()),
+            // What was right when it came may be so no longer: its window may have passed.
+            Err(why) => Err(why.to_string()),
+        };
+        let settlement = Settlement {
+            id: agreement,
+            ways,
+            telling: acceptance.map(telling),
+        };
+        self.planner.settle(settlement).await?;
+        Ok(())
+    }
+}
+
+fn telling(address: String) -> Telling {
+    Telling {
+        address,
+        accepted: accept_agreement_input(),
+        rejected: |why| reject_agreement_input(&[reason(why)]),
+    }
+}

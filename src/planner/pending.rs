@@ -1,0 +1,189 @@
+//! Agreements that are answered for at once and decided afterwards: Pending, and stored as such, until they are
+//! Observed or Rejected. What is told of the decision to whoever asked for it is stored with the decision.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use super::decide::Decider;
+use super::{Accepted, Command, Error, Planner, Proposal};
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState};
+use crate::clock::second_of;
+use crate::store::{CallBack, Change};
+
+/// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
+const PENDING_MAX: usize = 10_000;
+
+/// Where and how a decision is told.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    /// The address.
+    pub address: String,
+    /// What is said of an acceptance.
+    pub accepted: String,
+    /// What is said of a rejection, given its reason.
+    pub rejected: fn(&str) -> String,
+}
+
+/// What a pending agreement is decided with.
+#[derive(Debug)]
+pub struct Settlement {
+    /// Which agreement.
+    pub id: Uuid,
+    /// The ways in which its offer can be read, in its party's order; or why it can be read in none any more.
+    pub ways: Result<Vec<Proposal>, String>,
+    /// Who is told, if anybody.
+    pub telling: Option<Telling>,
+}
+
+impl Planner {
+    /// Takes an offer that is decided later. Once this answers, the agreement is stored as Pending.
+    ///
+    /// # Errors
+    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored
+    /// or too many wait.
+    pub async fn pend(&self, proposal: Proposal, acceptance: Option<String>) -> Result<Accepted, Error> {
+        self.ask(|reply| Command::Pend(Box::new(proposal), acceptance, reply))
+            .await
+    }
+
+    /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] and [`Error::Conflict`] where it is not Pending any more, [`Error::Unavailable`] where the
+    /// decision could not be stored.
+    pub async fn settle(&self, settlement: Settlement) -> Result<Agreement, Error> {
+        self.ask(|reply| Command::Settle(Box::new(settlement), reply))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    /// Stores an offer whose decision is waited for.
+    pub(super) fn pend(&mut self, proposal: Proposal, acceptance: Option<String>) -> Result<Accepted, Error> {
+        self.is_new(proposal.idempotency.as_ref())?;
+        let resource = self.settings.resources.first().ok_or(Error::Unavailable)?;
+        let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
+        if self.plan.pending() >= PENDING_MAX {
+            return Err(Error::Unavailable);
+        }
+        let now = second_of(self.now);
+        let ready = proposal.ready.unwrap_or(now).max(now);
+        let deadline = proposal.deadline.unwrap_or(now + self.settings.horizon);
+        let agreement = Agreement {
+            id: proposal.id,
+            party: proposal.party.clone(),
+            name: proposal.name.clone(),
+            template: proposal.template.clone(),
+            resource: resource.name.clone(),
+            nodes: shape.nodes,
+            duration: shape.duration,
+            ready,
+            deadline: deadline.max(ready),
+            placement: nowhere(ready),
+            fixed: false,
+            price: None,
+            leeway: Leeway::default(),
+            job: proposal.job.clone(),
+            guarantees: proposal.guarantees.clone(),
+            state: AgreementState::Pending,
+            service: ServiceState::NotReady,
+            started: None,
+            ended: None,
+            outcome: None,
+            created: self.now,
+            version: 1,
+        };
+        self.plan.wait(agreement.clone());
+        self.batch.push(Change::CreateAgreement {
+            agreement: Box::new(agreement.clone()),
+            document: proposal.document,
+            events: vec![self.event(EventKind::Offered, "to be decided".to_owned())],
+        });
+        self.batch.push(Change::AwaitDecision {
+            agreement: agreement.id,
+            acceptance,
+        });
+        let pending = Accepted {
+            agreement,
+            moved: Vec::new(),
+            choices: Vec::new(),
+        };
+        self.remember(proposal.idempotency, &pending);
+        Ok(pending)
+    }
+
+    /// Decides a pending agreement.
+    pub(super) fn settle(&mut self, settlement: Settlement) -> Result<Agreement, Error> {
+        let pending = self.live(settlement.id)?;
+        if pending.state != AgreementState::Pending {
+            return Err(Error::Conflict(pending.state.word()));
+        }
+        let (decided, words) = match self.placed(&pending, settlement.ways) {
+            Ok(decided) => (decided, None),
+            Err(why) => (self.rejected(pending, &why)?, Some(why)),
+        };
+        self.batch
+            .push(Change::DecideAgreement(Box::new(decided.clone())));
+        if let Some(telling) = settlement.telling {
+            self.batch.push(Change::QueueCallBack(CallBack {
+                id: Uuid::now_v7(),
+                agreement: decided.id,
+                body: match words {
+                    None => telling.accepted,
+                    Some(why) => (telling.rejected)(&why),
+                },
+                address: telling.address,
+                attempts: 0,
+                due: self.now,
+                created: self.now,
+            }));
+        }
+        Ok(decided)
+    }
+
+    /// The agreement in the first of its ways that has a place; or why the first of them has none.
+    fn placed(
+        &mut self,
+        pending: &Agreement,
+        ways: Result<Vec<Proposal>, String>,
+    ) -> Result<Agreement, String> {
+        let mut refusal = None;
+        for mut way in ways? {
+            way.id = pending.id;
+            match self.admitted(&way) {
+                Ok((agreement, admitted, number)) => {
+                    let agreement = Agreement {
+                        created: pending.created,
+                        version: pending.version,
+                        ..agreement
+                    };
+                    self.plan.insert(agreement.clone(), number);
+                    let event = self.accepted(&agreement, &admitted, &way.choices);
+                    let agreement = self.update(agreement, vec![event]);
+                    self.make_room(&admitted);
+                    return Ok(agreement);
+                }
+                Err(why) => refusal = refusal.or(Some(why.to_string())),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| "it can be read in no way".to_owned()))
+    }
+
+    fn rejected(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement, Error> {
+        pending.state = pending
+            .state
+            .to(AgreementState::Rejected)
+            .map_err(|_| Error::Conflict(pending.state.word()))?;
+        let event = Event {
+            at: self.now,
+            kind: EventKind::Closed,
+            detail: format!("Rejected: {why}"),
+        };
+        Ok(self.update(pending, vec![event]))
+    }
+}
+
+/// The placement of what has none yet.
+fn nowhere(at: Time) -> Interval {
+    Interval::new(at, at)
+}

@@ -1,0 +1,104 @@
+//! Agreements that are decided after they were answered for.
+
+use super::*;
+
+fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
+    Settlement {
+        id,
+        ways,
+        telling: Some(Telling {
+            address: "http://example.org/".into(),
+            accepted: "yes".into(),
+            rejected: |why| format!("no: {why}"),
+        }),
+    }
+}
+
+async fn told(domain: &Domain) -> Vec<String> {
+    let calls = domain.store.call_backs_due(i64::MAX, 100).await.unwrap();
+    calls.into_iter().map(|call| call.body).collect()
+}
+
+#[tokio::test]
+async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
+    let domain = Domain::start().await;
+    let asked = proposal(4, 100, 0..100);
+    let pending = domain.planner.pend(asked.clone(), None).await.unwrap().agreement;
+    assert_eq!(pending.state, AgreementState::Pending);
+    let other = domain.place(proposal(4, 100, 0..100)).await.unwrap();
+    let decided = domain
+        .planner
+        .settle(settlement(pending.id, Ok(vec![asked])))
+        .await
+        .unwrap();
+    assert_eq!(decided.state, AgreementState::Rejected);
+    assert!(told(&domain).await[0].starts_with("no: NO_CAPACITY_IN_WINDOW"));
+    let again = domain
+        .planner
+        .settle(settlement(pending.id, Ok(Vec::new())))
+        .await;
+    assert_eq!(again, Err(Error::NotFound));
+    assert_eq!(told(&domain).await.len(), 1);
+    domain
+        .planner
+        .terminate(Termination::of(other.id, None))
+        .await
+        .unwrap();
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}
+
+#[tokio::test]
+async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_restart() {
+    let domain = Domain::start().await;
+    let asked = proposal(4, 100, 0..100);
+    let pending = domain.planner.pend(asked.clone(), None).await.unwrap().agreement;
+    let free = domain
+        .planner
+        .pend(proposal(4, 100, 0..100), None)
+        .await
+        .unwrap()
+        .agreement;
+    domain.place(proposal(2, 100, 0..100)).await.unwrap();
+    let domain = domain.restart().await;
+    let undecided = domain.store.undecided(Uuid::nil(), 10).await.unwrap();
+    assert_eq!(undecided.len(), 2);
+    let decided = domain
+        .planner
+        .settle(settlement(pending.id, Ok(vec![asked, proposal(2, 100, 0..100)])))
+        .await
+        .unwrap();
+    assert_eq!((decided.id, decided.nodes), (pending.id, 2));
+    assert_eq!(decided.state, AgreementState::Observed);
+    assert_eq!(told(&domain).await, ["yes"]);
+    // Begins when it is due, and nothing that has no place does.
+    assert!(domain.planner.begin_due().await.is_ok());
+    domain.turn(100);
+    domain.planner.begin_due().await.unwrap();
+    let over = domain.store.agreement(pending.id).await.unwrap().unwrap();
+    assert_eq!(over.state, AgreementState::Complete);
+    let why = Err("its window has passed".to_owned());
+    let rejected = domain.planner.settle(settlement(free.id, why)).await.unwrap();
+    assert_eq!(rejected.state, AgreementState::Rejected);
+    assert_eq!(domain.store.undecided(Uuid::nil(), 10).await.unwrap(), Vec::new());
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}
+
+#[tokio::test]
+async fn one_that_was_terminated_meanwhile_is_not_decided() {
+    let domain = Domain::start().await;
+    let asked = proposal(1, 100, 0..100);
+    let pending = domain.planner.pend(asked.clone(), None).await.unwrap().agreement;
+    let ended = domain
+        .planner
+        .terminate(Termination::of(pending.id, Some("physics".into())))
+        .await
+        .unwrap();
+    assert_eq!(ended.state, AgreementState::Terminated);
+    let late = domain
+        .planner
+        .settle(settlement(pending.id, Ok(vec![asked])))
+        .await;
+    assert_eq!(late, Err(Error::NotFound));
+    assert_eq!(told(&domain).await, Vec::<String>::new());
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}

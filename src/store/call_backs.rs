@@ -1,0 +1,153 @@
+//! Agreements that wait for their decision, and the calls that tell it.
+
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute};
+use super::rows::Columns;
+use super::{Error, Store, on, statements};
+use crate::agreement::Agreement;
+use crate::clock::Micros;
+
+/// An agreement that is not decided yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undecided {
+    /// Which.
+    pub agreement: Uuid,
+    /// Its party.
+    pub party: String,
+    /// The offer, as it came.
+    pub document: String,
+    /// Where its decision is to be told.
+    pub acceptance: Option<String>,
+}
+
+/// A call that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallBack {
+    /// Its id.
+    pub id: Uuid,
+    /// The agreement that it is about.
+    pub agreement: Uuid,
+    /// Where to.
+    pub address: String,
+    /// What it says: a document.
+    pub body: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is to be tried next.
+    pub due: Micros,
+    /// Since when it is to be made.
+    pub created: Micros,
+}
+
+impl Store {
+    /// At most `limit` agreements that wait for their decision, oldest first, newer than `after`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>, Error> {
+        on!(self, database => {
+            database.read(statements::UNDECIDED, &[after.into(), limit.into()], read_undecided).await
+        })
+    }
+
+    /// At most `limit` calls that are due by `now`, the longest due first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn call_backs_due(&self, now: Micros, limit: u32) -> Result<Vec<CallBack>, Error> {
+        on!(self, database => {
+            database.read(statements::CALL_BACKS_DUE, &[now.into(), limit.into()], read_call_back).await
+        })
+    }
+
+    /// Forgets a call that was made or is given up.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn call_back_done(&self, id: Uuid) -> Result<(), Error> {
+        on!(self, database => database.write(statements::CALL_BACK_DONE, &[id.into()]).await)?;
+        Ok(())
+    }
+
+    /// Notes that a call did not succeed, and when it is to be tried again.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<(), Error> {
+        on!(self, database => {
+            database.write(statements::CALL_BACK_FAILED, &[id.into(), due.into()]).await
+        })?;
+        Ok(())
+    }
+}
+
+fn read_undecided<D: Dialect>(row: &Columns<'_, D>) -> Result<Undecided, Error> {
+    Ok(Undecided {
+        agreement: row.id("agreement")?,
+        party: row.text("party")?,
+        document: row.text("document")?,
+        acceptance: row.maybe_text("acceptance")?,
+    })
+}
+
+fn read_call_back<D: Dialect>(row: &Columns<'_, D>) -> Result<CallBack, Error> {
+    Ok(CallBack {
+        id: row.id("id")?,
+        agreement: row.id("agreement")?,
+        address: row.text("address")?,
+        body: row.text("body")?,
+        attempts: row.count("attempts")?,
+        due: row.integer("due_us")?,
+        created: row.integer("created_us")?,
+    })
+}
+
+/// Stores that an agreement waits for its decision.
+pub(super) async fn wait<D: Dialect>(
+    connection: &mut D::Connection,
+    agreement: Uuid,
+    acceptance: Option<&str>,
+) -> Result<(), sqlx::Error> {
+    let values = [agreement.into(), acceptance.into()];
+    execute::<D>(connection, statements::AWAIT_DECISION, &values)
+        .await
+        .map(drop)
+}
+
+/// Stores what an agreement was decided to cost and to leave open, and that it waits no more.
+pub(super) async fn decide<D: Dialect>(
+    connection: &mut D::Connection,
+    agreement: &Agreement,
+) -> Result<(), sqlx::Error> {
+    let leeway = super::rows::to_json(&agreement.leeway);
+    let values = [
+        agreement.id.into(),
+        agreement.price.map(|price| price.micros).into(),
+        agreement.price.as_ref().map(|price| price.currency.code()).into(),
+        (&leeway).into(),
+    ];
+    execute::<D>(connection, statements::DECIDE, &values).await?;
+    execute::<D>(connection, statements::DECIDED, &[agreement.id.into()])
+        .await
+        .map(drop)
+}
+
+/// Stores a call that is to be made.
+pub(super) async fn insert<D: Dialect>(
+    connection: &mut D::Connection,
+    call: &CallBack,
+) -> Result<(), sqlx::Error> {
+    let values = [
+        call.id.into(),
+        call.agreement.into(),
+        (&call.address).into(),
+        (&call.body).into(),
+        call.attempts.into(),
+        call.due.into(),
+        call.created.into(),
+    ];
+    execute::<D>(connection, statements::INSERT_CALL_BACK, &values)
+        .await
+        .map(drop)
+}

@@ -1,0 +1,305 @@
+//! Pending agreements: answered for at once, decided afterwards, the decision told to real listeners that behave badly.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+
+use crate::support::client::{Answer, Client};
+use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+use crate::support::{eventually, run, xml};
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Four nodes, and a provider that calls this machine.
+const OPEN: &str =
+    "[callbacks]\nprivate_addresses = true\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+
+on_both_engines!(
+    a_pending_agreement_is_decided_afterwards_also_over_a_kill,
+    a_decision_is_told_in_spite_of_errors_silence_and_a_restart,
+);
+
+/// Asks for an agreement that is decided later, and told to an address if there is one.
+fn pending(offer: &Offer, acceptance: Option<&str>) -> String {
+    let told = acceptance.map_or_else(String::new, |address| {
+        format!(
+            "<wsag:AgreementAcceptanceEPR><wsa:Address>{address}</wsa:Address></wsag:AgreementAcceptanceEPR>"
+        )
+    });
+    format!(
+        "<wsag:CreatePendingAgreementInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\" \
+         xmlns:wsa=\"http://www.w3.org/2005/08/addressing\">{told}{}</wsag:CreatePendingAgreementInput>",
+        offer.xml()
+    )
+}
+
+/// The path of what was answered for.
+fn accepted(answer: &Answer) -> String {
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+    answer.headers["location"]
+        .to_str()
+        .expect("a path is ASCII")
+        .to_owned()
+}
+
+async fn becomes(client: &Client, path: &str, state: &str) {
+    eventually(&format!("{path} is {state}"), DEADLINE, async || {
+        (client.get_json(&format!("{path}/state")).await["state"] == state).then_some(())
+    })
+    .await;
+}
+
+async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String) {
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let later = hours_ahead(3);
+    let whole = Offer::reserve(4, 3_600).within(later, later + 3_600);
+    let first = client.post("/agreements", pending(&whole, None)).await;
+    let path = accepted(&first);
+    assert!(first.text("Address").ends_with(&path), "{first:?}");
+    becomes(&client, &path, "Observed").await;
+    let shown = client.get(&path).await;
+    assert_eq!(
+        (shown.text("Exact"), shown.text("PlannedStart")),
+        ("4", date_time(later).as_str())
+    );
+    let second = accepted(&client.post("/agreements", pending(&whole, None)).await);
+    becomes(&client, &second, "Rejected").await;
+    let events = client.get_json(&format!("{second}/events")).await;
+    let kinds: Vec<_> = events["events"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|event| event["kind"].as_str().unwrap_or_default())
+        .collect();
+    assert_eq!(kinds, ["offered", "closed"], "{events}");
+    let why = events["events"][1]["detail"].to_string();
+    assert!(why.contains("NO_CAPACITY_IN_WINDOW"), "{why}");
+    // Under a key it is one, in JSON as well, and what is wrong is wrong at once.
+    let request = json!({"nodes": 1, "durationSeconds": 60, "pending": true,
+        "window": {"start": date_time(later + 7_200), "end": date_time(later + 9_000)}});
+    let ask = || {
+        client
+            .request(Method::POST, "/agreements")
+            .header("content-type", "application/json")
+            .header("accept", "application/json")
+            .header("idempotency-key", "pending")
+            .body(request.to_string())
+    };
+    let once = client.send(ask()).await;
+    let again = client.send(ask()).await;
+    assert_eq!((accepted(&once), &once.body), (accepted(&again), &again.body));
+    assert_eq!(once.json()["state"], "Pending");
+    let wrong = client
+        .post("/agreements", pending(&Offer::reserve(40, 60), None))
+        .await;
+    assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong:?}");
+    // Killed as soon as it has answered: what was answered for is decided nevertheless.
+    let mut paths = vec![accepted(&once)];
+    for _ in 0..10 {
+        let offer = Offer::reserve(1, 60).within(later + 7_200, later + 9_000);
+        paths.push(accepted(&client.post("/agreements", pending(&offer, None)).await));
+    }
+    server.kill9();
+    server.assert_verified();
+    server.restart();
+    for path in &paths {
+        becomes(&server.client(), path, "Observed").await;
+    }
+    server.assert_verified();
+}
+
+/// A listener of ours: answers each request with the next of its statuses, the last one for ever, and keeps the bodies.
+#[derive(Clone)]
+struct Told {
+    address: SocketAddr,
+    bodies: Arc<Mutex<Vec<String>>>,
+}
+
+impl Told {
+    async fn listen(at: SocketAddr, statuses: &'static [u16]) -> Self {
+        let listener = TcpListener::bind(at).await.expect("a port is free");
+        let told = Self {
+            address: listener.local_addr().expect("it is bound"),
+            bodies: Arc::default(),
+        };
+        let bodies = Arc::clone(&told.bodies);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let count = bodies.lock().await.len();
+                let status = statuses[count.min(statuses.len() - 1)];
+                if let Some(body) = answered(stream, status).await {
+                    bodies.lock().await.push(body);
+                }
+            }
+        });
+        told
+    }
+
+    /// Takes connections and never says a word.
+    async fn silent() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        tokio::spawn(async move {
+            let mut kept = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                kept.push(stream);
+            }
+        });
+        address
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/decided?a=b", self.address)
+    }
+
+    async fn hears(&self, count: usize) -> Vec<String> {
+        eventually(&format!("{count} calls"), DEADLINE, async || {
+            let bodies = self.bodies.lock().await;
+            (bodies.len() >= count).then(|| bodies.clone())
+        })
+        .await
+    }
+}
+
+/// Reads a request and answers it; its body.
+async fn answered(mut stream: TcpStream, status: u16) -> Option<String> {
+    let mut bytes = Vec::new();
+    let body = loop {
+        let mut buffer = [0; 4_096];
+        let read = stream.read(&mut buffer).await.ok()?;
+        bytes.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            assert!(head.starts_with("POST /decided?a=b HTTP/1.1"), "{head}");
+            let length = head
+                .lines()
+                .filter_map(|line| line.split_once(": "))
+                .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?
+                .1;
+            if body.len() >= length.parse().ok()? {
+                break body.to_owned();
+            }
+        }
+        if read == 0 {
+            return None;
+        }
+    };
+    // A redirect leads to a place that must not be reached.
+    let location = if status == 302 {
+        "location: http://127.0.0.1:1/\r\n"
+    } else {
+        ""
+    };
+    let answer = format!("HTTP/1.1 {status} x\r\n{location}content-length: 0\r\nconnection: close\r\n\r\n");
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    Some(body)
+}
+
+async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String) {
+    let mut server = Server::configured(Some(&url), OPEN);
+    let client = server.client();
+    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let later = hours_ahead(3);
+    let offer = |nodes: u32| Offer::reserve(nodes, 3_600).within(later, later + 3_600);
+    // One that never answers holds nobody else.
+    let silent = format!("http://{}/decided?a=b", Told::silent().await);
+    let unheard = client
+        .post("/agreements", pending(&offer(1), Some(&silent)))
+        .await;
+    becomes(&client, &accepted(&unheard), "Observed").await;
+    // One that fails first, or sends elsewhere, is told again.
+    let failing = Told::listen(any, &[500, 302, 204]).await;
+    let made = client
+        .post("/agreements", pending(&offer(3), Some(&failing.url())))
+        .await;
+    becomes(&client, &accepted(&made), "Observed").await;
+    let bodies = failing.hears(3).await;
+    for body in &bodies {
+        xml::assert_valid(body);
+        assert!(body.contains("AcceptAgreementInput"), "{body}");
+    }
+    // One that is down meanwhile is told after a restart of the service.
+    let down = Told::listen(any, &[204]).await;
+    let free = TcpListener::bind(any).await.expect("a port is free");
+    let address = free.local_addr().expect("it is bound");
+    drop(free);
+    let nobody = format!("http://{address}/decided?a=b");
+    let refused = client
+        .post("/agreements", pending(&offer(4), Some(&nobody)))
+        .await;
+    becomes(&client, &accepted(&refused), "Rejected").await;
+    let told = client
+        .post("/agreements", pending(&offer(4), Some(&down.url())))
+        .await;
+    becomes(&client, &accepted(&told), "Rejected").await;
+    let bodies = down.hears(1).await;
+    xml::assert_valid(&bodies[0]);
+    assert!(
+        bodies[0].contains("RejectAgreementInput") && bodies[0].contains("NO_CAPACITY_IN_WINDOW"),
+        "{bodies:?}"
+    );
+    server.kill9();
+    server.restart();
+    let back = Told::listen(address, &[200]).await;
+    assert!(back.hears(1).await[0].contains("RejectAgreementInput"));
+    assert_eq!(
+        down.bodies.lock().await.len(),
+        1,
+        "what was told is not told again"
+    );
+    assert_eq!(failing.bodies.lock().await.len(), 3);
+    server.assert_verified();
+}
+
+#[test]
+fn addresses_that_are_not_public_are_not_called() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        for address in [
+            "http://127.0.0.1:9/",
+            "http://169.254.169.254/",
+            "ftp://example.org/",
+            "nowhere",
+        ] {
+            let refused = client
+                .post("/agreements", pending(&Offer::reserve(1, 60), Some(address)))
+                .await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{address}");
+            assert!(refused.text("Path").ends_with("wsa:Address"), "{refused:?}");
+            let request = client
+                .request(Method::POST, "/agreements")
+                .header("content-type", "application/json")
+                .header("accept", "application/json")
+                .body(json!({"pending": true, "callback": address}).to_string());
+            let refused = client.send(request).await;
+            assert_eq!(
+                refused.json()["violations"][0]["path"],
+                "/callback",
+                "{refused:?}"
+            );
+        }
+        // A name is looked up when it is called: the agreement is decided, and nobody is called.
+        let named = Told::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
+        let address = format!("http://localhost:{}/decided?a=b", named.address.port());
+        let made = client
+            .post("/agreements", pending(&Offer::reserve(1, 60), Some(&address)))
+            .await;
+        becomes(&client, &accepted(&made), "Observed").await;
+        eventually("a second attempt", DEADLINE, async || {
+            let tries = server.log().matches("could not be told").count();
+            (tries > 0).then_some(())
+        })
+        .await;
+        assert!(named.bodies.lock().await.is_empty());
+    });
+}
