@@ -227,6 +227,13 @@ pub(super) fn print_agreement(view: &AgreementView) {
     if let Some(price) = &view.price {
         lines.push(("price", price.to_string()));
     }
+    if let Some(confidence) = view.confidence {
+        let percent = 100.0 * confidence;
+        lines.push((
+            "confidence",
+            format!("{percent:.1} % that its job ends by itself before its slot does"),
+        ));
+    }
     if let Some(application) = &view.application {
         lines.push(("runs", format!("{application} {}", view.arguments.join(" "))));
     }

@@ -280,6 +280,14 @@ impl Knowledge {
         Some(self.runs.predict(&work.subject())?.slot(probability))
     }
 
+    /// The probability that work ends within so many seconds of the resource that it names, or at the reference rate where it
+    /// names none; none without any execution of the application.
+    pub fn probability(&self, work: &Work, seconds: Seconds) -> Option<f64> {
+        let prediction = self.runs.predict(&work.subject())?;
+        let micros = seconds.saturating_mul(MICROS_PER_SECOND);
+        Some(within(&prediction, micros, self.rate(work.resource)))
+    }
+
     /// The probability that an agreement's job ends by itself before its slot does, given that it has not ended yet. None
     /// where it runs nothing, is over, or nothing is known of its application.
     pub fn confidence(&self, agreement: &Agreement, now: Micros) -> Option<f64> {

@@ -214,34 +214,12 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
         .await;
     assert_eq!(document.text("Confidence"), seen["confidence"].to_string());
 
-    let before = date_time(now() + 600);
-    let arguments = [
-        "predict",
-        "--app",
-        "sleep",
-        "--resource",
-        "local",
-        "--before",
-        &before,
-        "--argument",
-        "1",
-    ];
-    let told = text(server.run(&arguments).stdout);
-    for expected in [
-        "executions on this resource",
-        "processors",
-        "completion",
-        "slot:",
-        "earliest slot",
-    ] {
-        assert!(told.contains(expected), "{expected:?} is not in {told}");
-    }
-    let told: Value =
-        serde_json::from_slice(&server.run(&[&arguments[..], &["--json"]].concat()).stdout).expect("JSON");
-    assert!(told["slot"]["seconds"].as_i64().is_some_and(|s| s < 20), "{told}");
-    let crowded = server.run(&[&arguments[..], &["--nodes", "5"]].concat());
-    assert_eq!(crowded.status.code(), Some(1));
-    assert!(text(crowded.stderr).contains("no gap"), "there are four nodes");
+    let id = seen["id"].as_str().unwrap_or_default();
+    let shown = text(server.run(&["show", id]).stdout);
+    let percent = format!("{:.1} % that its job ends", 100.0 * confidence);
+    assert!(shown.contains(&percent), "{percent:?} is not in {shown}");
+
+    predict_explains_step_by_step(&server);
 
     // This one is agreed when others have ended, so that something would have been stated.
     client
@@ -271,6 +249,38 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
     })
     .await;
     server.assert_verified();
+}
+
+/// What is said of another such job, in words and in JSON, and where there is no room for it.
+fn predict_explains_step_by_step(server: &Server) {
+    let before = date_time(now() + 600);
+    let arguments = [
+        "predict",
+        "--app",
+        "sleep",
+        "--resource",
+        "local",
+        "--before",
+        &before,
+        "--argument",
+        "1",
+    ];
+    let told = text(server.run(&arguments).stdout);
+    for expected in [
+        "executions on this resource",
+        "processors",
+        "completion",
+        "slot:",
+        "earliest slot",
+    ] {
+        assert!(told.contains(expected), "{expected:?} is not in {told}");
+    }
+    let told: Value =
+        serde_json::from_slice(&server.run(&[&arguments[..], &["--json"]].concat()).stdout).expect("JSON");
+    assert!(told["slot"]["seconds"].as_i64().is_some_and(|s| s < 20), "{told}");
+    let crowded = server.run(&[&arguments[..], &["--nodes", "5"]].concat());
+    assert_eq!(crowded.status.code(), Some(1));
+    assert!(text(crowded.stderr).contains("no gap"), "there are four nodes");
 }
 
 fn text(bytes: Vec<u8>) -> String {
@@ -305,6 +315,19 @@ fn work_that_was_stopped_is_taken_to_need_twice_as_long_and_what_was_ended_from_
     assert_eq!(of(Outcome::Killed), Some(200));
     assert_eq!(of(Outcome::Terminated), None);
     assert_eq!(of(Outcome::Lost), None);
+}
+
+#[test]
+fn the_probability_of_a_slot_is_that_which_it_was_sized_for() {
+    let past: Vec<_> = (0..60)
+        .map(|at| past(100 + at * 7 % 60, at, 1_000 + at, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&past, &[], [].into());
+    for p in [0.5, 0.8, 0.95] {
+        let slot = known.slot(&SOLVE, p).expect("it is known");
+        let probability = known.probability(&SOLVE, slot).expect("it is known");
+        assert!((p..p + 0.05).contains(&probability), "{probability} for {p}");
+    }
 }
 
 #[test]
