@@ -48,12 +48,12 @@ pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
     Some(search.best)
 }
 
-/// Starts for all the requests, beside slots that are taken, if there is a plan: `None` if there is none, or after [`STEPS_MAX`]
+/// Starts for all the requests, beside slots that are taken, if there is a plan; `None` if that takes more than [`STEPS_MAX`]
 /// steps.
-pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Vec<Time>> {
+pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
     let members: Vec<usize> = (0..requests.len()).collect();
-    let starts = arrange(capacity, taken, requests, &members, &mut 0)??;
-    Some(starts.into_iter().map(|(_, start)| start).collect())
+    let starts = arrange(capacity, taken, requests, &members, &mut 0)?;
+    Some(starts.map(|starts| starts.into_iter().map(|(_, start)| start).collect()))
 }
 
 /// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even one that cuts them
@@ -118,6 +118,9 @@ impl Search<'_> {
     /// for what is not `refused` uses more than `most`. `None` after too many steps.
     fn branch(&mut self, at: usize, accepted: &Best, refused: &mut [bool], most: Seconds) -> Option<()> {
         self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return None;
+        }
         if accepted.area > self.best.area {
             self.best = accepted.clone();
         }
@@ -393,7 +396,7 @@ mod tests {
             };
             let possible = by_brute_force(capacity, &requests, &mut vec![taken])
                 == requests.iter().map(area).sum::<i64>();
-            let starts = plan(capacity, &[taken], &requests);
+            let starts = plan(capacity, &[taken], &requests).expect("so few are soon tried");
             assert_eq!(starts.is_some(), possible, "seed {seed}: {requests:?}");
             if let Some(starts) = starts {
                 let mut slots: Vec<Slot> = requests

@@ -202,7 +202,8 @@ impl Schedule {
 
     /// Decides about `request` at `now`, by algorithm 1.
     ///
-    /// The cost is that of the requests that really move, plus that of those whose slots they meet.
+    /// Each attempt costs what the requests that move and those whose slots they meet cost to place again, plus a look at what
+    /// is remembered of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
         self.begin(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {

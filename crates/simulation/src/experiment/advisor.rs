@@ -78,7 +78,7 @@ fn advise(setup: &Setup) -> Report {
             "Load ×1.25, half of the requests flexible by φ 100 %, half of those refused take the nearest alternative. Prices of \
              paper 002: one for a node and an hour, 60 % off at the deadline, every fifth request pays threefold. To earn is \
              measured in that currency a window, to use in percent of the node-seconds, to serve in percent of the requests. All \
-             policies are compared with the best by paired t-tests over the windows, corrected for their number (Holm); what is \
+             policies are compared with the best by paired t-tests over the windows, corrected for the number of all pairs (Holm); what is \
              less probable than {SIGNIFICANCE} by chance is told apart. `bespeak advise` does the same with a price list and a \
              trace of one's own."
         ),

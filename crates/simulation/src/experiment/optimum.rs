@@ -3,8 +3,8 @@
 //! Two dozen jobs of a window, drawn at random, ask a machine of sixteen nodes for what the jobs of paper 000 ask for. The best
 //! plan of one who knows them all in advance is found exactly. Between it and the orders lies a planner that knows no more
 //! than they do but finds every plan that there is: it accepts a request if any arrangement of what waits has room for it.
-//! So what an order leaves splits into what finding more plans brings and what only foresight could: which requests to refuse, and
-//! which plan to choose, for the sake of what is still to come.
+//! So what an order leaves splits into what finding more plans brings and the rest: which requests to refuse, and which plan to
+//! choose, for the sake of what is still to come.
 
 use scheduler::{Interval, Order, Request, Seconds, Time};
 
@@ -117,15 +117,15 @@ fn solve(seed: u64, window: &Window) -> Solved {
         in_order(Order::Lff),
         in_order(Order::Edf),
         in_order(Order::Mdf),
-        part(every_plan(NODES, &flexible)),
+        part(every_plan(NODES, &flexible)?),
         part(optimum(NODES, &flexible)?.area),
         part(bound(NODES, &flexible, span)),
     ])
 }
 
 /// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
-/// what was accepted before.
-fn every_plan(capacity: u32, requests: &[Request]) -> Seconds {
+/// what was accepted before; `None` where that could not be found out.
+fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
     let mut accepted: Vec<(Request, Time)> = Vec::new();
     for request in requests {
         let now = request.submitted;
@@ -146,7 +146,7 @@ fn every_plan(capacity: u32, requests: &[Request]) -> Seconds {
                 ..accepted[*at].0
             })
             .collect();
-        match plan(capacity, &taken, &of_now) {
+        match plan(capacity, &taken, &of_now)? {
             Some(starts) => {
                 for (at, start) in waiting.into_iter().zip(starts) {
                     accepted[at].1 = start;
@@ -157,10 +157,12 @@ fn every_plan(capacity: u32, requests: &[Request]) -> Seconds {
             }
         }
     }
-    accepted
-        .iter()
-        .map(|(request, _)| i64::from(request.nodes) * request.duration)
-        .sum()
+    let areas = accepted.iter();
+    Some(
+        areas
+            .map(|(request, _)| i64::from(request.nodes) * request.duration)
+            .sum(),
+    )
 }
 
 /// What was seen at one load: a summary of each run over the windows, each window being the mean of its instances.
@@ -289,7 +291,7 @@ fn findings(cells: &[Cell], instances: usize, unsolved: usize, above: usize) -> 
                 by_load(&|cell| cell.closed(EDF, EVERY_PLAN))
             ),
             Verdict::of_own(halves, 2 * cells.len()),
-            "what is left then is foresight: which to refuse, and which plan to choose, for what is still to come",
+            "what is left is which to refuse, and which plan to choose, for what is still to come",
         ),
         finding(
             "how far the bound is above the optimum",
