@@ -48,7 +48,12 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let table = match &options.trace {
         Some(path) => {
             let trace = Trace::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
-            reliability(&Workload::from_trace(&path.display().to_string(), &trace))
+            let workload = Workload::from_trace(&path.display().to_string(), &trace);
+            // Whoever shows what comes out of a log says whose it is.
+            for line in &workload.notice {
+                eprintln!("{line}");
+            }
+            reliability(&workload)
         }
         None => of_store(&options).await?,
     };

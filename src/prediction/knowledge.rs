@@ -210,7 +210,9 @@ impl Knowledge {
         let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
         let here = |(resource, _): &&(String, Seconds)| work.resource == Some(resource);
         let here: Vec<Seconds> = lengths.iter().filter(here).map(|(_, length)| *length).collect();
-        let anywhere: Vec<(Seconds, Rate)> = lengths
+        // Of other resources only where there is nothing of this one: it is looked at for each of many executions.
+        let elsewhere = if here.is_empty() { lengths } else { &[] };
+        let anywhere: Vec<(Seconds, Rate)> = elsewhere
             .iter()
             .map(|(resource, length)| (*length, self.rate(Some(resource))))
             .collect();
