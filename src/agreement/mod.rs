@@ -194,6 +194,8 @@ pub enum EventKind {
     Started,
     /// Its party uses nothing of what it was given, and may lose it.
     Unused,
+    /// Its nodes are out of use and there is no other place for it.
+    Broken,
     /// The work ended.
     Ended,
     /// A guarantee was assessed.
@@ -220,6 +222,7 @@ impl EventKind {
             Self::Fixed => "fixed",
             Self::Started => "started",
             Self::Unused => "unused",
+            Self::Broken => "broken",
             Self::Ended => "ended",
             Self::Assessed => "assessed",
             Self::Penalty => "penalty",
@@ -239,6 +242,7 @@ impl EventKind {
             Self::Fixed,
             Self::Started,
             Self::Unused,
+            Self::Broken,
             Self::Ended,
             Self::Assessed,
             Self::Penalty,

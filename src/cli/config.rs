@@ -46,6 +46,8 @@ pub(super) struct Config {
     #[serde(default)]
     callbacks: CallBacks,
     #[serde(default)]
+    failures: resources::Failures,
+    #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default, rename = "resource")]
     resources: Vec<Resource>,
@@ -309,6 +311,7 @@ impl Config {
                 return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
             }
         }
+        self.failures.check()?;
         self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)
@@ -348,6 +351,7 @@ impl Config {
             // Idle moments would undo what a latest start was chosen for.
             improve: self.scheduling.improve
                 && !matches!(self.scheduling.objective, ObjectiveName::LatestStart),
+            failures: self.failures.planner(),
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
         }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::Rate;
 use scheduler::domain::Attribute;
+use scheduler::{Interval, Rate, Time};
 use serde::Deserialize;
+use wsag::time::DateTime;
 
 use super::slurm::Slurm;
 use crate::execution::slurm::Settings;
@@ -39,6 +40,84 @@ pub(super) struct Resource {
     disk_bytes: Option<i64>,
     /// The cluster of one of the kind "slurm".
     slurm: Option<Slurm>,
+    /// Planned times without nodes.
+    #[serde(default)]
+    maintenance: Vec<Maintenance>,
+}
+
+/// A planned time without nodes, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Maintenance {
+    start: String,
+    end: String,
+    /// How many; all where it is not said.
+    nodes: Option<u32>,
+}
+
+impl Maintenance {
+    /// When, in whole seconds that hold all of it.
+    fn interval(&self) -> Result<Interval, String> {
+        let instant = |key: &str, text: &str| {
+            let parsed: Result<DateTime, _> = text.parse();
+            parsed.map_err(|_| {
+                format!("{key}: expected an instant such as 2027-01-31T08:00:00Z, found {text:?}")
+            })
+        };
+        let start = Time(instant("start", &self.start)?.floor());
+        let end = Time(instant("end", &self.end)?.ceil());
+        if end <= start {
+            return Err("end: expected to lie after start".to_owned());
+        }
+        Ok(Interval::new(start, end))
+    }
+}
+
+/// How failures of nodes are taken, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Failures {
+    repair_hours: u32,
+    settle_seconds: u32,
+}
+
+/// Nodes that are thought to be gone for longer than a year are gone.
+const REPAIR_HOURS_MAX: u32 = 8_760;
+/// A node that has been up for a day is up.
+const SETTLE_SECONDS_MAX: u32 = 86_400;
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self {
+            repair_hours: 24,
+            settle_seconds: 300,
+        }
+    }
+}
+
+impl Failures {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if !(1..=REPAIR_HOURS_MAX).contains(&self.repair_hours) {
+            return Err(format!(
+                "failures.repair_hours: expected 1 to {REPAIR_HOURS_MAX}, found {}",
+                self.repair_hours
+            ));
+        }
+        if self.settle_seconds > SETTLE_SECONDS_MAX {
+            return Err(format!(
+                "failures.settle_seconds: expected 0 to {SETTLE_SECONDS_MAX}, found {}",
+                self.settle_seconds
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn planner(&self) -> planner::Failures {
+        planner::Failures {
+            repair: i64::from(self.repair_hours) * 3_600,
+            settle: i64::from(self.settle_seconds),
+        }
+    }
 }
 
 impl Resource {
@@ -78,6 +157,11 @@ impl Resource {
                 "cpu_architecture: expected 1 to {ARCHITECTURE_LENGTH_MAX} characters"
             ));
         }
+        for (nth, maintenance) in self.maintenance.iter().enumerate() {
+            maintenance
+                .interval()
+                .map_err(|why| format!("maintenance[{nth}].{why}"))?;
+        }
         for (key, value) in self.numbers() {
             if value.is_some_and(|value| value < 1) {
                 return Err(format!("{key}: expected a whole number from 1 on"));
@@ -110,11 +194,17 @@ impl Resource {
                 Attribute::Word(architecture.clone()),
             );
         }
+        let capacity = self.capacity();
+        let maintenance = self
+            .maintenance
+            .iter()
+            .filter_map(|of| Some((of.interval().ok()?, of.nodes.unwrap_or(capacity))));
         planner::Resource {
+            maintenance: maintenance.collect(),
             rate: self.rate.and_then(rate).unwrap_or_default(),
             attributes,
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
-            ..planner::Resource::new(&self.name, &self.kind, self.capacity())
+            ..planner::Resource::new(&self.name, &self.kind, capacity)
         }
     }
 

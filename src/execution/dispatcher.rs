@@ -104,6 +104,7 @@ impl Dispatcher {
         let mut prepared = JoinSet::new();
         for lane in self.lanes.values().filter(|lane| lane.is_cluster()) {
             prepared.spawn(Arc::clone(lane).keep_prepared(stop.clone()));
+            prepared.spawn(Arc::clone(lane).keep_informed(stop.clone()));
         }
         let mut due = self.hands.planner.subscribe();
         // Those of an earlier run of the service are followed from the start.

@@ -17,13 +17,15 @@ use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
-use crate::planner::{self, Planner};
+use crate::planner::{self, Planner, Repaired, Reporter};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
 const CALLS_MAX: usize = 16;
 /// How long after the plan has changed its executor is told: changes come in swarms.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
+/// How often the executor of a cluster is asked how its nodes stand.
+const NODES_EVERY: Duration = Duration::from_secs(10);
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
 const PREPARE_EVERY: Duration = Duration::from_secs(5);
 
@@ -126,22 +128,18 @@ impl Lane {
     /// Does what is missing between what an agreement says and how its job stands.
     async fn attend(&self, agreement: Agreement) -> Result<(), Failure> {
         let id = agreement.id;
-        match self.call(Some(id), move |executor| executor.poll(id)).await? {
+        let status = self.call(Some(id), move |executor| executor.poll(id)).await?;
+        if agreement.state.is_final() {
+            return self.see_off(&agreement, status).await;
+        }
+        match status {
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
                 Ok(job) => {
                     info!(agreement = %id, program = %job.program.display(), "starting");
                     self.call(Some(id), move |executor| executor.start(&job)).await
                 }
                 Err(outcome) => {
-                    let ended = self.hands.clock.micros();
-                    let end = JobEnd {
-                        outcome,
-                        started: agreement.started,
-                        ended,
-                        input_bytes: 0,
-                        output_bytes: 0,
-                        truncated: false,
-                    };
+                    let end = self.never_ran(&agreement, outcome);
                     self.report_ended(id, end).await
                 }
             },
@@ -157,6 +155,31 @@ impl Lane {
                 }
             }
             JobStatus::Ended(end) => self.report_ended(id, end).await,
+        }
+    }
+
+    /// Has what is left of a job stopped whose agreement is over because its nodes were lost.
+    async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
+        let id = agreement.id;
+        match status {
+            JobStatus::Running { .. } => self.call(Some(id), move |executor| executor.stop(id)).await,
+            JobStatus::Ended(end) => self.report_ended(id, end).await,
+            JobStatus::NotStarted => {
+                self.report_ended(id, self.never_ran(agreement, Outcome::Lost))
+                    .await
+            }
+        }
+    }
+
+    /// The end of a job that never ran.
+    fn never_ran(&self, agreement: &Agreement, outcome: Outcome) -> JobEnd {
+        JobEnd {
+            outcome,
+            started: agreement.started,
+            ended: self.hands.clock.micros(),
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
         }
     }
 
@@ -239,6 +262,52 @@ impl Lane {
                 () = changed => {}
             }
         }
+    }
+
+    /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`.
+    pub(super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
+        let mut trouble = String::new();
+        loop {
+            let message = match self.inform().await {
+                Ok(()) => String::new(),
+                Err(failure) => failure.to_string(),
+            };
+            if message != trouble && !message.is_empty() {
+                let resource = &self.resource;
+                warn!(
+                    resource,
+                    message, "does not say how its nodes stand; trying again"
+                );
+            }
+            trouble = message;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(NODES_EVERY) => {}
+            }
+        }
+    }
+
+    async fn inform(&self) -> Result<(), Failure> {
+        let asked = |executor: &dyn Executor| {
+            let report = executor.node_states()?;
+            Ok(report)
+        };
+        // Nothing else is about the agreement that there never is.
+        let report = self.call(Some(Uuid::nil()), asked).await?;
+        let resource = self.resource.clone();
+        let repaired = self
+            .hands
+            .planner
+            .set_nodes(resource, Reporter::Executor, report)
+            .await?;
+        if repaired != Repaired::default() {
+            info!(
+                resource = self.resource,
+                ?repaired,
+                "nodes have failed or come back"
+            );
+        }
+        Ok(())
     }
 
     async fn prepare(&self) -> Result<(), Failure> {

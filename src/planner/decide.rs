@@ -112,7 +112,7 @@ impl Decider<'_> {
     }
 
     /// Takes over what a schedule has moved; answers with the agreements as they are now.
-    fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
+    pub(super) fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
         for of in moves {
             let Some(mut agreement) = self.plan.by_number(of.id).cloned() else {
@@ -196,6 +196,7 @@ impl Decider<'_> {
     /// Begins every slot that is due and closes the reservations that are over.
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>, Error> {
         let now = second_of(self.now);
+        self.plan.give_up_stopping(now);
         let mut starting = Vec::new();
         for id in self.plan.due_by(now) {
             let agreement = self.live(id)?;
@@ -215,6 +216,11 @@ impl Decider<'_> {
     /// Begins one slot: binds its nodes; answers with the agreement if there is a job to start.
     fn begin(&mut self, mut agreement: Agreement, now: Time) -> Option<Agreement> {
         let nodes = self.plan.bind(&agreement, now);
+        if nodes.len() < agreement.nodes as usize {
+            // Nodes are gone whose loss nobody has planned around yet.
+            self.lose(agreement.id);
+            return None;
+        }
         let interval = Interval::new(agreement.placement.start.max(now), agreement.placement.end);
         agreement.service = if agreement.job.is_some() {
             ServiceState::Processing
@@ -287,6 +293,10 @@ impl Decider<'_> {
 
     /// Records the end of a job and everything that follows from it.
     pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<(), Error> {
+        if self.plan.has_stopped(id) {
+            // It was lost before, and its end changes nothing.
+            return Ok(());
+        }
         let mut agreement = self.processing(id)?;
         agreement.started = end.started.or(agreement.started);
         agreement.outcome = Some(end.outcome);
@@ -308,7 +318,7 @@ impl Decider<'_> {
 
     /// Ends the service of an agreement, assesses its guarantees and closes it: all in one step, so that nobody sees
     /// a complete agreement with an open guarantee.
-    fn close(
+    pub(super) fn close(
         &mut self,
         agreement: &mut Agreement,
         last: AgreementState,

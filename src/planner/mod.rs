@@ -17,6 +17,8 @@ mod pending;
 mod plan;
 mod pricing;
 mod refuse;
+mod repair;
+mod resource;
 mod resources;
 mod table;
 mod writer;
@@ -24,7 +26,7 @@ mod writer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scheduler::domain::{Attribute, Objective};
+use scheduler::domain::Objective;
 use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Order, Rate, Reason, Seconds, Time};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,10 +34,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use idempotency::Idempotency;
-pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, Unused};
+pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Unused};
 pub use pending::{Settlement, Telling};
 pub use plan::Plan;
 pub use pricing::Pricing;
+pub use resource::{Resource, Scaling};
 
 use crate::agreement::{Agreement, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, Shape};
 use crate::clock::{Clock, Micros};
@@ -43,65 +46,6 @@ use crate::store::{self, Idempotent, Lease, Store};
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
 const QUEUE_MAX: usize = 1_024;
-
-/// A set of identical nodes that placements are made on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resource {
-    /// Its name, unique in the domain.
-    pub name: String,
-    /// What executes on it; `local` is this machine.
-    pub kind: String,
-    /// How many nodes it has.
-    pub capacity: u32,
-    /// How fast its nodes work.
-    pub rate: Rate,
-    /// What can be asked of its nodes.
-    pub attributes: BTreeMap<String, Attribute>,
-    /// What its nodes are called, by their numbers; those beyond the end go by their numbers.
-    pub node_names: Vec<String>,
-}
-
-impl Resource {
-    /// Nodes of the reference rate of which nothing particular is known.
-    pub fn new(name: &str, kind: &str, capacity: u32) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            capacity,
-            rate: Rate::REFERENCE,
-            attributes: BTreeMap::new(),
-            node_names: Vec::new(),
-        }
-    }
-
-    /// What some of its nodes are called, for people.
-    fn names_of(&self, nodes: &[u32]) -> String {
-        let name = |node: &u32| {
-            let named = self.node_names.get(*node as usize);
-            named.cloned().unwrap_or_else(|| node.to_string())
-        };
-        nodes.iter().map(name).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// What the durations of an offer are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scaling {
-    /// As contracted: the nodes are held that long, on whatever resource.
-    Contract,
-    /// At the reference rate: a resource divides them by its own.
-    ReferenceRate,
-}
-
-impl Scaling {
-    /// A size with the duration that it has on a resource of that rate.
-    pub fn shape(self, shape: Shape, rate: Rate) -> Shape {
-        match self {
-            Self::Contract => shape,
-            Self::ReferenceRate => shape.at(rate),
-        }
-    }
-}
 
 /// What the provider sets.
 #[derive(Debug, Clone)]
@@ -120,6 +64,8 @@ pub struct Settings {
     pub refusals: Refusals,
     /// Whether idle moments are used to place what waits earlier.
     pub improve: bool,
+    /// How failures of nodes are taken.
+    pub failures: Failures,
     /// What placements cost; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
@@ -179,6 +125,7 @@ impl Settings {
                 coarsen: 1,
             },
             improve: true,
+            failures: Failures::default(),
             pricing: None,
             negotiation: Negotiating::default(),
         }
@@ -278,6 +225,17 @@ pub struct Alternative {
     pub nodes: Option<u32>,
 }
 
+/// What a change of nodes has led to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Agreements whose work was lost with its nodes.
+    pub lost: usize,
+    /// Agreements that got another place.
+    pub moved: usize,
+    /// Agreements for which there is no place any more.
+    pub broken: usize,
+}
+
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {binding}", reason.word())]
@@ -328,6 +286,13 @@ enum Command {
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
     PlannedOn(String, Reply<Vec<Planned>>),
+    SetNodes {
+        resource: String,
+        by: Reporter,
+        report: NodeReport,
+        reply: Reply<Repaired>,
+    },
+    Nodes(String, Reply<Vec<NodeState>>),
     KeepNodes {
         resource: String,
         kept: Vec<KeptNodes>,
@@ -387,6 +352,7 @@ impl Planner {
             clock.now(),
         )?;
         plan.reopen(store.open_negotiations(clock.now()).await?);
+        plan.recall_nodes(&store.node_states().await?, clock.now());
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
@@ -493,6 +459,34 @@ impl Planner {
     /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<(), Error> {
         self.ask(|reply| Command::Unused { id, unused, reply }).await
+    }
+
+    /// Takes how the nodes of a resource stand and puts the plan right: what ran on nodes that are gone is lost, who waits and
+    /// no longer fits gets another place or is told that there is none, and what comes back is used.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] where it could not be stored.
+    pub async fn set_nodes(
+        &self,
+        resource: String,
+        by: Reporter,
+        report: NodeReport,
+    ) -> Result<Repaired, Error> {
+        self.ask(|reply| Command::SetNodes {
+            resource,
+            by,
+            report,
+            reply,
+        })
+        .await
+    }
+
+    /// How the nodes of a resource stand, by their numbers.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
+    pub async fn nodes(&self, resource: String) -> Result<Vec<NodeState>, Error> {
+        self.ask(|reply| Command::Nodes(resource, reply)).await
     }
 
     /// Records when an agreement's process really started.

@@ -1,12 +1,26 @@
-//! How the nodes of a resource stand.
+//! How the nodes of a resource stand, and when how many of them are out of use.
+//!
+//! What an executor reports and what an operator says are kept apart, and the worse of the two holds. A node that an executor
+//! reports back is trusted again only when it has been up for a while, for longer each time that it fails.
 
-use scheduler::Interval;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::Agreement;
 
-/// How one node stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// For how long failures of a node count towards how long it has to be up before it is trusted again.
+const REMEMBERED: Seconds = 3_600;
+/// Failures of one node that are remembered.
+const FAILURES_MAX: usize = 10;
+/// Later than any plan reaches: when what has no end ends.
+const FAR: Time = Time(1 << 40);
+/// Into how many steps the time that a repair is thought to take is rounded, so that the plan does not change all the time.
+const STEPS: Seconds = 8;
+
+/// How one node stands, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeState {
     /// It can be given to anybody.
     Up,
@@ -14,6 +28,50 @@ pub enum NodeState {
     Drained,
     /// It is gone, and what ran on it with it.
     Down,
+}
+
+impl NodeState {
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Drained => "drained",
+            Self::Down => "down",
+        }
+    }
+
+    /// The state that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Up, Self::Drained, Self::Down]
+            .into_iter()
+            .find(|state| state.word() == word)
+    }
+}
+
+/// Who says how nodes stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reporter {
+    /// What executes on them.
+    Executor,
+    /// A person.
+    Operator,
+}
+
+impl Reporter {
+    /// The word that is stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Executor => "executor",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The reporter that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Executor, Self::Operator]
+            .into_iter()
+            .find(|reporter| reporter.word() == word)
+    }
 }
 
 /// A time in which a node is not ours: others' reservations and jobs, maintenance.
@@ -59,4 +117,272 @@ pub struct NodeReport {
     pub states: Vec<NodeState>,
     /// When nodes are others'.
     pub busy: Vec<BusyTime>,
+}
+
+/// How failures are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failures {
+    /// For how long a node that is down or drained is thought to be out of use from any moment on.
+    pub repair: Seconds,
+    /// For how long a node that comes back has to be up before it is given to anybody.
+    pub settle: Seconds,
+}
+
+impl Default for Failures {
+    /// A day: whoever repairs nodes comes in every day. Five minutes: longer than most machines take to fail again.
+    fn default() -> Self {
+        Self {
+            repair: 86_400,
+            settle: 300,
+        }
+    }
+}
+
+/// How the nodes of one resource stand.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Nodes {
+    /// Those that are not up, by who says so.
+    said: BTreeMap<(u32, Reporter), NodeState>,
+    /// Since when those that an executor reports back are up.
+    recovering: BTreeMap<u32, Time>,
+    /// When each has failed lately.
+    failed: BTreeMap<u32, VecDeque<Time>>,
+    busy: Vec<BusyTime>,
+    /// Planned times without so many nodes, the highest numbers.
+    maintenance: Vec<(Interval, u32)>,
+    /// What is out of use in the plan.
+    pub(super) blocks: Vec<(Interval, u32)>,
+}
+
+impl Nodes {
+    pub(super) fn new(maintenance: Vec<(Interval, u32)>) -> Self {
+        Self {
+            maintenance,
+            ..Self::default()
+        }
+    }
+
+    /// Takes back what was stored.
+    pub(super) fn restore(&mut self, node: u32, by: Reporter, state: NodeState) {
+        self.said.insert((node, by), state);
+    }
+
+    /// How a node stands: the worst that is said.
+    pub(super) fn state(&self, node: u32) -> NodeState {
+        let said = |by| self.said.get(&(node, by)).copied().unwrap_or(NodeState::Up);
+        said(Reporter::Executor).max(said(Reporter::Operator))
+    }
+
+    /// Whether anything is to be thought of at all.
+    pub(super) fn is_plain(&self) -> bool {
+        self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()
+    }
+
+    /// Whether a node is others' at some time of an interval.
+    pub(super) fn is_busy(&self, node: u32, interval: Interval) -> bool {
+        let is = |of: &BusyTime| of.node == node && of.interval.meets(interval);
+        self.busy.iter().any(is)
+    }
+
+    /// Takes what is reported; answers with the states that are to be stored.
+    pub(super) fn hear(
+        &mut self,
+        by: Reporter,
+        report: &NodeReport,
+        capacity: u32,
+        now: Time,
+        settle: Seconds,
+    ) -> Vec<(u32, NodeState)> {
+        if by == Reporter::Executor {
+            self.busy.clone_from(&report.busy);
+            self.busy.retain(|of| of.node < capacity && of.interval.end > now);
+        }
+        let mut changed = Vec::new();
+        for node in 0..capacity {
+            let next = report.states.get(node as usize).copied().unwrap_or(NodeState::Up);
+            let before = self.said.get(&(node, by)).copied().unwrap_or(NodeState::Up);
+            let damped = by == Reporter::Executor && before == NodeState::Down && next == NodeState::Up;
+            if damped && !self.has_settled(node, now, settle) {
+                continue;
+            }
+            self.recovering.remove(&node);
+            if next == before {
+                continue;
+            }
+            if next == NodeState::Down {
+                let failed = self.failed.entry(node).or_default();
+                failed.push_back(now);
+                failed.truncate(FAILURES_MAX);
+            }
+            match next {
+                NodeState::Up => self.said.remove(&(node, by)),
+                state => self.said.insert((node, by), state),
+            };
+            changed.push((node, next));
+        }
+        changed
+    }
+
+    /// Whether a node that is reported back has been up for long enough, which is longer for each of its last failures.
+    fn has_settled(&mut self, node: u32, now: Time, settle: Seconds) -> bool {
+        let failed = self.failed.entry(node).or_default();
+        while failed.front().is_some_and(|at| *at < now - REMEMBERED) {
+            failed.pop_front();
+        }
+        let times = i64::try_from(failed.len()).unwrap_or(1).max(1);
+        let since = *self.recovering.entry(node).or_insert(now);
+        now - since >= settle * times
+    }
+
+    /// How many nodes are out of use when, from `now` on. What runs on a node that is drained keeps it, until the instant
+    /// that `kept` tells.
+    pub(super) fn out_of_use(
+        &self,
+        capacity: u32,
+        now: Time,
+        failures: &Failures,
+        kept: impl Fn(u32) -> Option<Time>,
+    ) -> Vec<(Interval, u32)> {
+        let mut each: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
+        let mut add = |node: u32, interval: Interval| {
+            let rest = Interval::new(interval.start.max(now), interval.end.min(FAR));
+            if node < capacity && !rest.is_empty() {
+                each.entry(node).or_default().push(rest);
+            }
+        };
+        let step = (failures.repair / STEPS).max(1);
+        let until = Time((now + failures.repair).seconds().div_euclid(step) * step + step);
+        let nodes: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
+        for node in nodes {
+            let from = match self.state(node) {
+                NodeState::Up => continue,
+                NodeState::Drained => kept(node).unwrap_or(now),
+                NodeState::Down => now,
+            };
+            add(node, Interval::new(from, until.max(from)));
+        }
+        for of in &self.busy {
+            add(of.node, of.interval);
+        }
+        for (interval, nodes) in &self.maintenance {
+            for node in capacity.saturating_sub(*nodes)..capacity {
+                add(node, *interval);
+            }
+        }
+        let mut changes: BTreeMap<Time, i64> = BTreeMap::new();
+        for mut intervals in each.into_values() {
+            intervals.sort_unstable_by_key(|of| of.start);
+            let mut reached = Time::MIN;
+            for Interval { start, end } in intervals {
+                let start = start.max(reached);
+                if start < end {
+                    *changes.entry(start).or_default() += 1;
+                    *changes.entry(end).or_default() -= 1;
+                    reached = end;
+                }
+            }
+        }
+        steps(&changes)
+    }
+
+    /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
+    pub(super) fn next_look(&self, now: Time, failures: &Failures) -> Option<Time> {
+        let step = (failures.repair / STEPS).max(1);
+        let lasting = !self.said.is_empty();
+        lasting.then(|| Time(now.seconds().div_euclid(step) * step + step))
+    }
+}
+
+/// A function of time from its changes, as intervals on which it is the same and not 0.
+fn steps(changes: &BTreeMap<Time, i64>) -> Vec<(Interval, u32)> {
+    let mut steps: Vec<(Interval, u32)> = Vec::new();
+    let mut count = 0_i64;
+    let mut ends = changes.keys().skip(1);
+    for (start, change) in changes {
+        count += change;
+        let Some(end) = ends.next() else { break };
+        let Ok(nodes) = u32::try_from(count) else { continue };
+        if nodes == 0 {
+            continue;
+        }
+        match steps.last_mut() {
+            Some((last, before)) if *before == nodes && last.end == *start => last.end = *end,
+            _ => steps.push((Interval::new(*start, *end), nodes)),
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(start: i64, end: i64) -> Interval {
+        Interval::new(Time(start), Time(end))
+    }
+
+    const FAILURES: Failures = Failures {
+        repair: 80,
+        settle: 5,
+    };
+
+    fn report(states: &[NodeState]) -> NodeReport {
+        NodeReport {
+            states: states.to_vec(),
+            busy: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_use_is_counted_once_a_node() {
+        let mut nodes = Nodes::new(vec![(at(100, 200), 2)]);
+        let mut down = report(&[NodeState::Up, NodeState::Down]);
+        down.busy = vec![
+            BusyTime {
+                node: 1,
+                interval: at(5, 20),
+            },
+            BusyTime {
+                node: 3,
+                interval: at(150, 250),
+            },
+        ];
+        let changed = nodes.hear(Reporter::Executor, &down, 4, Time(0), 5);
+        assert_eq!(changed, [(1, NodeState::Down)]);
+        let out = nodes.out_of_use(4, Time(0), &FAILURES, |_| None);
+        assert_eq!(out, [(at(0, 90), 1), (at(100, 200), 2), (at(200, 250), 1)]);
+        assert_eq!(nodes.next_look(Time(0), &FAILURES), Some(Time(10)));
+    }
+
+    #[test]
+    fn a_drained_node_is_kept_by_what_runs_on_it() {
+        let mut nodes = Nodes::default();
+        let drained = report(&[NodeState::Drained]);
+        nodes.hear(Reporter::Operator, &drained, 2, Time(0), 5);
+        let out = nodes.out_of_use(2, Time(0), &FAILURES, |_| Some(Time(30)));
+        assert_eq!(out, [(at(30, 90), 1)]);
+    }
+
+    #[test]
+    fn a_node_that_flaps_is_trusted_later_each_time_and_an_operator_at_once() {
+        let mut nodes = Nodes::default();
+        let (up, down) = (report(&[NodeState::Up]), report(&[NodeState::Down]));
+        let mut trusted = |failures: i64, from: i64| {
+            nodes.hear(Reporter::Executor, &down, 1, Time(from), 5);
+            let back = (from + 1..from + 100)
+                .find(|at| !nodes.hear(Reporter::Executor, &up, 1, Time(*at), 5).is_empty());
+            assert_eq!(back, Some(from + 1 + 5 * failures));
+        };
+        trusted(1, 0);
+        trusted(2, 100);
+        trusted(3, 200);
+        trusted(1, 200 + REMEMBERED + 1);
+        nodes.hear(Reporter::Operator, &down, 1, Time(9_000), 5);
+        assert_eq!(nodes.state(0), NodeState::Down);
+        let changed = nodes.hear(Reporter::Operator, &up, 1, Time(9_001), 5);
+        assert_eq!(
+            (changed, nodes.state(0)),
+            (vec![(0, NodeState::Up)], NodeState::Up)
+        );
+    }
 }

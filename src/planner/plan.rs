@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Fraction, Move, Request, Time};
+use scheduler::{Fraction, Move, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::agenda::Agenda;
+use super::nodes::{NodeState, Reporter};
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
 use super::{KeptNodes, Planned, Settings, StartError};
@@ -13,7 +14,10 @@ use crate::agreement::{
     Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
 };
 use crate::clock::second_of;
-use crate::store::Binding;
+use crate::store::{Binding, NodeRow};
+
+/// Seconds after the end of its slot from when on nothing of a lost job can run.
+const STOPPED_AFTER: Seconds = 3_600;
 
 /// Every agreement that is not over, and the slots it occupies.
 pub struct Plan {
@@ -32,6 +36,8 @@ pub struct Plan {
     agenda: Agenda,
     /// The nodes that each begun agreement has been given.
     bound: HashMap<Uuid, Vec<u32>>,
+    /// Those that are lost and whose job may still have to be stopped.
+    stopping: BTreeMap<Uuid, Agreement>,
     /// The negotiations that go on.
     pub(super) table: Table,
 }
@@ -94,6 +100,7 @@ impl Plan {
             fixing: BTreeSet::new(),
             agenda: Agenda::new(now),
             bound,
+            stopping: BTreeMap::new(),
             table: Table::default(),
         };
         for (agreement, number) in restored {
@@ -207,7 +214,9 @@ impl Plan {
     pub fn next_due(&self) -> Option<Time> {
         let due = self.due.first().map(|(at, _)| *at);
         let lapsing = self.table.next_due();
-        due.into_iter().chain(lapsing).chain(self.agenda.next()).min()
+        let look = self.resources.next_look();
+        let agenda = self.agenda.next();
+        due.into_iter().chain(lapsing).chain(agenda).chain(look).min()
     }
 
     /// Takes back the negotiations that go on.
@@ -237,10 +246,74 @@ impl Plan {
             .live
             .values()
             .filter(|a| a.service == ServiceState::Processing)
+            .chain(self.stopping.values())
             .cloned()
             .collect();
         running.sort_by_key(|agreement| agreement.id);
         running
+    }
+
+    /// Takes back how nodes stand; of resources that are no longer configured nothing is known.
+    pub(super) fn recall_nodes(&mut self, rows: &[NodeRow], now: Time) {
+        for row in rows {
+            let at = self.resources.place(&row.resource);
+            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
+            if let Some((at, (by, state))) = at.zip(said) {
+                self.resources.restore_node(at, row.node, by, state, now);
+            }
+        }
+    }
+
+    /// Forgets the jobs that were to be stopped and whose slots have long been over: nothing of them runs any more.
+    pub(super) fn give_up_stopping(&mut self, now: Time) {
+        self.stopping
+            .retain(|_, agreement| agreement.placement.end + STOPPED_AFTER > now);
+    }
+
+    /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
+    pub(super) fn stop_later(&mut self, agreement: Agreement) {
+        self.stopping.insert(agreement.id, agreement);
+    }
+
+    /// Forgets it: nothing is left. Whether it was to be stopped.
+    pub(super) fn has_stopped(&mut self, agreement: Uuid) -> bool {
+        self.stopping.remove(&agreement).is_some()
+    }
+
+    /// The begun agreements one of whose nodes is gone.
+    pub(super) fn on_lost_nodes(&self, at: usize) -> Vec<Uuid> {
+        let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
+            return Vec::new();
+        };
+        let gone = |node: &u32| of.nodes.state(*node) == NodeState::Down;
+        let here = |id: &Uuid| {
+            self.live
+                .get(id)
+                .is_some_and(|of| self.resources.place(&of.resource) == Some(at))
+        };
+        let mut lost: Vec<Uuid> = self
+            .bound
+            .iter()
+            .filter(|(id, nodes)| nodes.iter().any(gone) && here(id))
+            .map(|(id, _)| *id)
+            .collect();
+        lost.sort_unstable();
+        lost
+    }
+
+    /// The numbers of the agreements on a resource whose slots have not begun, with their slack.
+    pub(super) fn waiting_on(&self, at: usize, now: Time) -> BTreeMap<u64, Seconds> {
+        let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
+            return BTreeMap::new();
+        };
+        let waits = |number: u64| {
+            let agreement = self
+                .by_number(number)
+                .filter(|agreement| agreement.is_waiting())?;
+            Some((number, request_of(agreement, number).slack(now)))
+        };
+        let placements = of.schedule.placements();
+        placements.filter_map(|placement| waits(placement.id)).collect()
     }
 
     /// The agreements with a place on a resource, in order of start, with the nodes that they have been given.
@@ -275,7 +348,7 @@ impl Plan {
             return Vec::new();
         };
         let bind = |of: &mut ResourcePlan| {
-            let nodes = of.free_nodes(agreement.id, agreement.nodes, now);
+            let nodes = of.free_nodes(agreement, now);
             of.bind(&nodes, agreement.placement.end);
             nodes
         };
@@ -298,10 +371,7 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
             "is placed on the resource \"{name}\", which is not configured"
         ));
     };
-    let mut request = request_of(agreement, number);
-    if agreement.fixed {
-        request = request.fixed_to(slot.start);
-    }
+    let request = placed_request(agreement, number);
     of.schedule.restore(&request, slot.start).map_err(|_| {
         let nodes = agreement.nodes;
         format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
@@ -314,6 +384,16 @@ fn is_undecided(agreement: &Agreement) -> bool {
         agreement.state,
         AgreementState::Pending | AgreementState::PendingAndTerminating
     )
+}
+
+/// An agreement as its resource's schedule is told of it, fixed where it lies if it is to move no more.
+pub(super) fn placed_request(agreement: &Agreement, number: u64) -> Request {
+    let request = request_of(agreement, number);
+    if agreement.fixed {
+        request.fixed_to(agreement.placement.start)
+    } else {
+        request
+    }
 }
 
 /// An agreement as its resource's schedule sees it.

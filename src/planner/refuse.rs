@@ -144,7 +144,7 @@ impl Decider<'_> {
     }
 
     /// What is asked for as the most hopeful resources would be asked for it.
-    fn requests(&self, wanted: &Wanted<'_>) -> Vec<(usize, Request)> {
+    pub(super) fn requests(&self, wanted: &Wanted<'_>) -> Vec<(usize, Request)> {
         let on = |(resource, shape): (usize, Shape)| {
             let rate = self.plan.resources.get(resource)?.resource.rate;
             Some((resource, wanted.request(shape, rate)))
@@ -154,7 +154,7 @@ impl Decider<'_> {
 
     /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands.
-    fn alternatives(
+    pub(super) fn alternatives(
         &mut self,
         wanted: &Wanted<'_>,
         requests: &[(usize, Request)],

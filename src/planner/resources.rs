@@ -7,11 +7,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
-use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
+use scheduler::{
+    Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Seconds, SlotTree, Time,
+};
 use uuid::Uuid;
 
+use super::nodes::{Failures, NodeState, Nodes, Reporter};
 use super::{Resource, Scaling, Settings};
-use crate::agreement::{Filter, Shape};
+use crate::agreement::{Agreement, Filter, Shape};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
 const IN_THE_WAY_MAX: usize = 16;
@@ -24,6 +27,8 @@ pub(super) struct ResourcePlan {
     bound_until: BTreeMap<u32, Time>,
     /// The nodes that are kept for agreements that have not begun.
     pub(super) kept: HashMap<Uuid, Vec<u32>>,
+    /// How its nodes stand.
+    pub(super) nodes: Nodes,
 }
 
 impl Planned for ResourcePlan {
@@ -64,6 +69,8 @@ pub(super) struct Resources {
     places: HashMap<String, usize>,
     /// Those whose plan has changed since they were last improved.
     changed: BTreeSet<usize>,
+    /// When those whose nodes do not all stand as they should are to be looked at again.
+    looks: BTreeMap<usize, Time>,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -87,6 +94,7 @@ pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan 
         schedule: Schedule::new(resource.capacity, settings.order),
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),
+        nodes: Nodes::new(resource.maintenance.clone()),
     }
 }
 
@@ -99,6 +107,8 @@ impl Resources {
             .enumerate()
             .map(|(index, of)| (of.resource.name.clone(), index))
             .collect();
+        let troubled = plans.iter().enumerate().filter(|(_, of)| !of.nodes.is_plain());
+        let looks = troubled.map(|(index, _)| (index, now)).collect();
         let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
         let known = plans.into_iter().enumerate().map(|(index, of)| {
@@ -115,6 +125,7 @@ impl Resources {
             domain: Domain::new(Interval::new(now, now + settings.horizon), known.collect()),
             places,
             changed: BTreeSet::new(),
+            looks,
             capacity_max,
             rate_max,
         }
@@ -253,19 +264,98 @@ impl Resources {
     pub(super) fn improve(&mut self, now: Time, waiting_max: usize) -> Vec<Move> {
         let mut moves = Vec::new();
         for at in std::mem::take(&mut self.changed) {
-            let improved = self.change(at, |schedule| {
-                let moves = if schedule.waiting().count() <= waiting_max {
-                    schedule.improve(now)
-                } else {
-                    Vec::new()
-                };
-                let touched = slots(schedule, &moves);
-                (moves, touched)
-            });
-            moves.extend(improved.unwrap_or_default());
+            moves.extend(self.improve_one(at, now, waiting_max));
         }
         self.changed.clear();
         moves
+    }
+
+    /// The same on one resource.
+    pub(super) fn improve_one(&mut self, at: usize, now: Time, waiting_max: usize) -> Vec<Move> {
+        let improved = self.change(at, |schedule| {
+            let moves = if schedule.waiting().count() <= waiting_max {
+                schedule.improve(now)
+            } else {
+                Vec::new()
+            };
+            let touched = slots(schedule, &moves);
+            (moves, touched)
+        });
+        improved.unwrap_or_default()
+    }
+
+    /// Takes back how a node stands.
+    pub(super) fn restore_node(&mut self, at: usize, node: u32, by: Reporter, state: NodeState, now: Time) {
+        self.bindings(at, |of| of.nodes.restore(node, by, state));
+        self.looks.insert(at, now);
+    }
+
+    /// The resources whose nodes are to be looked at by `now`.
+    pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
+        let due = self.looks.iter().filter(|(_, at)| **at <= now);
+        due.map(|(index, _)| *index).collect()
+    }
+
+    /// The next instant at which that is not empty.
+    pub(super) fn next_look(&self) -> Option<Time> {
+        self.looks.values().min().copied()
+    }
+
+    /// Takes out of use what a resource's nodes and its maintenance say, and gives back what they no longer do. Of the
+    /// requests in `known`, each with its slack, those leave that stand in the way, with most slack first; they are the answer,
+    /// with their starts. Others stay, and what they take is not taken from them. `None` where nothing has changed.
+    pub(super) fn put_out_of_use(
+        &mut self,
+        at: usize,
+        now: Time,
+        failures: &Failures,
+        known: &BTreeMap<u64, Seconds>,
+    ) -> Option<Vec<(u64, Time)>> {
+        let mut look = None;
+        let leave = |of: &mut ResourcePlan| {
+            of.schedule.advance(now);
+            // What ended within this second has its nodes until the second is over.
+            let now = of.schedule.now();
+            let bound = &of.bound_until;
+            let kept = |node: u32| bound.get(&node).copied().filter(|until| *until > now);
+            let next = of.nodes.out_of_use(of.resource.capacity, now, failures, kept);
+            look = of.nodes.next_look(now, failures);
+            let before = from_now(&of.nodes.blocks, now);
+            if before == next {
+                of.nodes.blocks = before;
+                return (None, Vec::new());
+            }
+            let mut touched: Vec<Interval> = before
+                .iter()
+                .chain(&next)
+                .map(|(interval, _)| *interval)
+                .collect();
+            for (interval, nodes) in before {
+                // They were taken, so they can be given back.
+                let _ = of.schedule.unblock(interval, nodes);
+            }
+            let mut left = Vec::new();
+            let mut blocks = Vec::new();
+            for (interval, nodes) in next {
+                while let Some(short) = short_of(&of.schedule, interval, nodes)
+                    && let Some(lies) = most_flexible(&of.schedule, known, short)
+                    && let Some(start) = take_out(&mut of.schedule, lies.id)
+                {
+                    touched.push(lies.slot);
+                    left.push((lies.id, start));
+                }
+                blocks.extend(block(&mut of.schedule, interval, nodes));
+            }
+            of.nodes.blocks = blocks;
+            (Some(left), touched)
+        };
+        let left = self.domain.change(id(at), leave)?;
+        match look {
+            Some(look) => self.looks.insert(at, look),
+            None => self.looks.remove(&at),
+        };
+        self.changed.insert(at);
+        left
     }
 
     /// Who of those that wait on a resource stands in the way of a newcomer: first those whose place it would take in order,
@@ -308,6 +398,82 @@ impl Resources {
     }
 }
 
+/// What of the blocks is not over.
+fn from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+    let rest = |(interval, nodes): &(Interval, u32)| {
+        let rest = Interval::new(interval.start.max(now), interval.end);
+        (!rest.is_empty()).then_some((rest, *nodes))
+    };
+    blocks.iter().filter_map(rest).collect()
+}
+
+/// The steps of a plan inside an interval, with the free nodes of each.
+fn free_steps(schedule: &Schedule, interval: Interval) -> Vec<(Interval, u32)> {
+    let mut steps: Vec<(Interval, u32)> = Vec::new();
+    for (start, free) in schedule.tree().steps() {
+        if let Some((last, _)) = steps.last_mut() {
+            last.end = last.end.min(start);
+        }
+        if start >= interval.end {
+            break;
+        }
+        steps.push((Interval::new(start.max(interval.start), interval.end), free));
+    }
+    steps.retain(|(step, _)| !step.is_empty());
+    steps
+}
+
+/// The first part of an interval in which fewer nodes are free.
+fn short_of(schedule: &Schedule, interval: Interval, nodes: u32) -> Option<Interval> {
+    if schedule.tree().min_free(interval) >= nodes {
+        return None;
+    }
+    let steps = free_steps(schedule, interval).into_iter();
+    steps
+        .filter(|(_, free)| *free < nodes)
+        .map(|(step, _)| step)
+        .next()
+}
+
+/// The one with most slack of those who are known and lie in an interval: it is the easiest to place again.
+fn most_flexible(
+    schedule: &Schedule,
+    known: &BTreeMap<u64, Seconds>,
+    interval: Interval,
+) -> Option<Placement> {
+    let lies = |number: &u64| {
+        schedule
+            .placement(*number)
+            .filter(|lies| lies.slot.meets(interval))
+    };
+    let found = known
+        .iter()
+        .filter_map(|(number, slack)| Some((*slack, lies(number)?)));
+    found
+        .max_by_key(|(slack, lies)| (*slack, lies.id))
+        .map(|(_, lies)| lies)
+}
+
+/// Takes a request out, also one whose slot has begun in the plan; answers with its start.
+fn take_out(schedule: &mut Schedule, number: u64) -> Option<Time> {
+    match schedule.withdraw(number) {
+        Some((_, start)) => Some(start),
+        None => schedule.recall(number),
+    }
+}
+
+/// Takes nodes out of use, as many as are free at each time; answers with what was taken.
+fn block(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
+    if schedule.block(interval, nodes).is_ok() {
+        return vec![(interval, nodes)];
+    }
+    let steps = free_steps(schedule, interval).into_iter();
+    let steps = steps.map(|(step, free)| (step, free.min(nodes)));
+    steps
+        .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok())
+        .collect()
+}
+
 /// The slots that moves have left and taken.
 fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
     let slots = |of: &Move| {
@@ -318,18 +484,25 @@ fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
 }
 
 impl ResourcePlan {
-    /// As many nodes as asked for that are free from `now` on: those that are kept for the agreement, then the
-    /// lowest-numbered, and those that are kept for others last.
-    pub(super) fn free_nodes(&self, agreement: Uuid, nodes: u32, now: Time) -> Vec<u32> {
+    /// As many nodes as an agreement has that are up and free from `now` on: those that are kept for it, then the
+    /// lowest-numbered, and those that are kept for others or are others' before it ends last.
+    pub(super) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {
+        let is_free = |node: &u32| self.bound_until.get(node).is_none_or(|until| *until <= now);
+        let is_up = |node: &u32| self.nodes.state(*node) == NodeState::Up;
         let mut free: Vec<u32> = (0..self.resource.capacity)
-            .filter(|node| self.bound_until.get(node).is_none_or(|until| *until <= now))
+            .filter(is_free)
+            .filter(is_up)
             .collect();
-        if !self.kept.is_empty() {
-            let own = self.kept.get(&agreement).map_or(&[][..], Vec::as_slice);
+        if !self.kept.is_empty() || !self.nodes.is_plain() {
+            let own = self.kept.get(&agreement.id).map_or(&[][..], Vec::as_slice);
             let kept: BTreeSet<u32> = self.kept.values().flatten().copied().collect();
-            free.sort_by_key(|node| (!own.contains(node), kept.contains(node), *node));
+            let until = Interval::new(now, agreement.placement.end);
+            free.sort_by_cached_key(|node| {
+                let others = kept.contains(node) || self.nodes.is_busy(*node, until);
+                (!own.contains(node), others, *node)
+            });
         }
-        free.truncate(nodes as usize);
+        free.truncate(agreement.nodes as usize);
         free.sort_unstable();
         free
     }

@@ -3,6 +3,8 @@
 mod pending;
 pub(super) mod trial;
 
+pub(super) mod domain;
+
 use tempfile::TempDir;
 
 use super::*;

@@ -121,6 +121,7 @@ impl Writer {
         };
         decider.lapse();
         decider.fix_those_who_have_waited(second_of(now));
+        decider.look_after_nodes();
         let answers: Vec<Answer> = commands
             .into_iter()
             .map(|command| decide(&mut decider, command))
@@ -227,6 +228,7 @@ impl Writer {
             self.clock.now(),
         )?;
         plan.reopen(self.store.open_negotiations(self.clock.now()).await?);
+        plan.recall_nodes(&self.store.node_states().await?, self.clock.now());
         Ok(plan)
     }
 
@@ -282,6 +284,13 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
             decider.plan.keep(&resource, kept);
             answer(reply, Ok(()))
         }
+        Command::SetNodes {
+            resource,
+            by,
+            report,
+            reply,
+        } => answer(reply, decider.set_nodes(&resource, by, &report)),
+        Command::Nodes(resource, reply) => answer(reply, decider.nodes(&resource)),
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),

@@ -15,7 +15,7 @@ use super::error::is_contention;
 use super::rows::Columns;
 use super::{
     CallBack, Database, Error, Idempotent, Store, agreements, bindings, call_backs, executions, idempotency,
-    ledger, negotiations, on, statements,
+    ledger, negotiations, nodes, on, statements,
 };
 use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Posting};
 use crate::clock::Micros;
@@ -83,6 +83,19 @@ pub enum Change {
     RecordExecution(Box<Execution>),
     /// Stores what a request with a key was answered; a conflict where the key is taken.
     RememberRequest(Idempotent),
+    /// Stores how a node stands; none for one that is up.
+    SetNode {
+        /// Name of the resource.
+        resource: String,
+        /// Number of the node.
+        node: u32,
+        /// Who says so, in a word.
+        reporter: &'static str,
+        /// How it stands, in a word.
+        state: Option<&'static str>,
+        /// Since when.
+        since: Micros,
+    },
     /// Stores a new negotiation with its document.
     CreateNegotiation {
         /// The negotiation.
@@ -268,6 +281,13 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
             }
             Err(conflict(format!("the idempotency key {:?} is taken", done.key)))
         }
+        Change::SetNode {
+            resource,
+            node,
+            reporter,
+            state,
+            since,
+        } => Ok(nodes::set::<D>(connection, resource, *node, reporter, *state, *since).await?),
         Change::CreateNegotiation {
             negotiation,
             document,

@@ -55,6 +55,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "pending",
         sql: include_str!("../../migrations/0008_pending.sql"),
     },
+    Migration {
+        version: 9,
+        name: "node states",
+        sql: include_str!("../../migrations/0009_node_states.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

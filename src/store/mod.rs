@@ -23,6 +23,7 @@ mod lease;
 mod ledger;
 mod migrations;
 mod negotiations;
+mod nodes;
 mod resources;
 mod rows;
 mod statements;
@@ -41,6 +42,7 @@ pub use history::{Condition, HOURS_KEPT, PastExecution, ResourceHour, SAMPLES_KE
 pub use idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use keys::{KeyRow, SessionRow};
 pub use lease::Lease;
+pub use nodes::NodeRow;
 pub use resources::ResourceRow;
 pub use rows::hex;
 pub use verify::{Finding, Invariant};

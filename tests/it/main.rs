@@ -2,6 +2,7 @@
 
 mod access;
 mod advise;
+mod chaos;
 mod commands;
 mod conditions;
 mod configuration;

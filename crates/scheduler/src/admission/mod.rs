@@ -11,6 +11,7 @@
 //! attempt has to try again, far from the newcomer, is kept in `memory`. The decisions are those of the plain algorithm,
 //! which the tests keep as the oracle.
 
+mod blocks;
 mod capacity;
 mod memory;
 mod transfer;

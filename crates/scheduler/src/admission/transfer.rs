@@ -3,7 +3,7 @@
 use super::trial::Obstacle;
 use super::{Place, Schedule};
 use crate::request::Request;
-use crate::time::Time;
+use crate::time::{Interval, Time};
 
 impl Schedule {
     /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the
@@ -44,5 +44,22 @@ impl Schedule {
             self.loosen(h);
         }
         Some((waiting.request, waiting.start))
+    }
+
+    /// Takes out a request whose slot has begun, and leaves all others where they are; answers with its start. `None` where no
+    /// such request runs.
+    pub fn recall(&mut self, id: u64) -> Option<Time> {
+        let Place::Running(end) = *self.by_id.get(&id)? else {
+            return None;
+        };
+        self.by_id.remove(&id);
+        let placement = self.running.remove(&(end, id))?;
+        let rest = Interval::new(self.now, end);
+        if !rest.is_empty() {
+            self.free(rest, placement.nodes);
+            self.memory.clear();
+            self.loose = self.handles().map(|(h, waiting)| (waiting.key, h)).collect();
+        }
+        Some(placement.slot.start)
     }
 }

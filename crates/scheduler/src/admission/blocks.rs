@@ -1,0 +1,36 @@
+//! Nodes that are out of use for a time: lost, drained, under maintenance, or others'.
+//!
+//! Unlike a smaller capacity, a block has an end, and it is not the schedule's to decide who gives way to it: whoever wants
+//! nodes that are taken withdraws the requests that he chooses first.
+
+use super::Schedule;
+use crate::slot_tree::SlotError;
+use crate::time::Interval;
+
+impl Schedule {
+    /// Takes free nodes out of use for an interval. Nobody moves.
+    ///
+    /// # Errors
+    /// Some of them are taken; nothing is changed then.
+    pub fn block(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
+        self.tree.reserve(interval, nodes)?;
+        self.memory.clear();
+        Ok(())
+    }
+
+    /// Gives nodes back that were taken by [`Schedule::block`], as far as the interval is not over. Nobody moves, but
+    /// everybody who waits may be able to.
+    ///
+    /// # Errors
+    /// They were not out of use; nothing is changed then.
+    pub fn unblock(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
+        let rest = Interval::new(interval.start.max(self.now), interval.end);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.tree.release(rest, nodes)?;
+        self.memory.clear();
+        self.loose = self.handles().map(|(h, waiting)| (waiting.key, h)).collect();
+        Ok(())
+    }
+}

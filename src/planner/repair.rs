@@ -1,0 +1,366 @@
+//! Failures: nodes go away or come back, and the plan is put right.
+//!
+//! What ran on nodes that are gone is lost. Who waits and no longer fits is placed again, those with least slack first: where
+//! he was if others' leaving has made room, else elsewhere on the resource, on another resource, where others move inside
+//! their windows, and where he has sizes to choose from on another size. Nobody who still fits is hurt. Who finds no place
+//! is told at once.
+
+use scheduler::{Interval, Request, Seconds, Time};
+use uuid::Uuid;
+
+use super::admit::{Wanted, shape_of};
+use super::budget::Payer;
+use super::decide::Decider;
+use super::nodes::{NodeReport, NodeState, Reporter};
+use super::plan::placed_request;
+use super::resources::Wish;
+use super::{Error, Repaired};
+use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState, Shape};
+use crate::clock::second_of;
+use crate::store::Change;
+
+/// Resources on which others are asked to move for one that lost its place.
+const CROWDED_MAX: usize = 4;
+/// Waiting agreements on one resource beyond which they are not moved up at once when nodes come back.
+const IMPROVE_WAITING_MAX: usize = 10_000;
+
+/// A place for it.
+struct Found {
+    resource: usize,
+    slot: Interval,
+    nodes: u32,
+}
+
+impl Decider<'_> {
+    /// Takes what is reported about the nodes of a resource and puts the plan right.
+    pub(super) fn set_nodes(
+        &mut self,
+        resource: &str,
+        by: Reporter,
+        report: &NodeReport,
+    ) -> Result<Repaired, Error> {
+        let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
+        let now = second_of(self.now);
+        let settle = self.settings.failures.settle;
+        let hear = |of: &mut super::resources::ResourcePlan| {
+            of.nodes.hear(by, report, of.resource.capacity, now, settle)
+        };
+        let changed = self.plan.resources.bindings(at, hear).unwrap_or_default();
+        for (node, state) in changed {
+            self.batch.push(Change::SetNode {
+                resource: resource.to_owned(),
+                node,
+                reporter: by.word(),
+                state: Some(state)
+                    .filter(|state| *state != NodeState::Up)
+                    .map(NodeState::word),
+                since: self.now,
+            });
+        }
+        Ok(self.repair(at, now))
+    }
+
+    /// How the nodes of a resource stand.
+    pub(super) fn nodes(&self, resource: &str) -> Result<Vec<NodeState>, Error> {
+        let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
+        let of = self.plan.resources.get(at).ok_or(Error::NotFound)?;
+        Ok((0..of.resource.capacity)
+            .map(|node| of.nodes.state(node))
+            .collect())
+    }
+
+    /// Puts right what the passing of time has made wrong: what was thought repaired by now, what is no longer others'.
+    pub(super) fn look_after_nodes(&mut self) {
+        let now = second_of(self.now);
+        for at in self.plan.resources.to_look_at(now) {
+            self.repair(at, now);
+        }
+    }
+
+    /// Makes the plan of a resource what its nodes allow.
+    fn repair(&mut self, at: usize, now: Time) -> Repaired {
+        let mut repaired = Repaired::default();
+        let lost: Vec<Uuid> = self.plan.on_lost_nodes(at);
+        for id in lost {
+            repaired.lost += usize::from(self.lose(id).is_some());
+        }
+        let known = self.plan.waiting_on(at, now);
+        let homeless = self
+            .plan
+            .resources
+            .put_out_of_use(at, now, &self.settings.failures, &known);
+        let Some(mut homeless) = homeless else {
+            return repaired;
+        };
+        homeless.sort_by_key(|(number, _)| (known.get(number).copied(), *number));
+        for (number, start) in homeless {
+            let Some(agreement) = self.plan.by_number(number).cloned() else {
+                continue;
+            };
+            let request = placed_request(&agreement, number);
+            match self.place_again(at, agreement, &request, start, now) {
+                Again::Stayed => {}
+                Again::Moved => repaired.moved += 1,
+                Again::Broken => repaired.broken += 1,
+            }
+        }
+        let moves = self.plan.resources.improve_one(at, now, IMPROVE_WAITING_MAX);
+        self.moved(&moves, "into time that became free");
+        repaired
+    }
+
+    /// Ends what ran on nodes that are gone.
+    pub(super) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
+        let mut agreement = self.plan.get(id).cloned()?;
+        let had_job = agreement.service == ServiceState::Processing;
+        agreement.outcome = Some(Outcome::Lost);
+        let detail = format!("its nodes of {} are gone", agreement.resource);
+        let mut events = vec![self.event(EventKind::Ended, detail)];
+        events.extend(
+            self.close(&mut agreement, AgreementState::Complete, self.now)
+                .ok()?,
+        );
+        let lost = self.update(agreement, events);
+        if had_job {
+            self.plan.stop_later(lost.clone());
+        }
+        Some(lost)
+    }
+
+    /// Finds another place for one that waits, or ends it.
+    fn place_again(
+        &mut self,
+        at: usize,
+        agreement: Agreement,
+        request: &Request,
+        start: Time,
+        now: Time,
+    ) -> Again {
+        if self.plan.resources.put(at, now, request, start) {
+            return Again::Stayed;
+        }
+        let found = self
+            .free_place(at, &agreement, request, now)
+            .or_else(|| self.crowded_place(at, &agreement, request, now))
+            .or_else(|| self.place_of_another_size(&agreement, request, now));
+        if let Some(found) = found {
+            self.moved_to(agreement, &found);
+            Again::Moved
+        } else {
+            self.break_off(agreement, now);
+            Again::Broken
+        }
+    }
+
+    /// A place that is free for it as it is: on its resource, and if there is none on the best of the others.
+    fn free_place(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        request: &Request,
+        now: Time,
+    ) -> Option<Found> {
+        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+        let here = self.plan.resources.get(at)?.schedule.tree();
+        // One whose slot was to move no more keeps it on another resource rather than another one here.
+        let pinned = (agreement.fixed).then(|| request.slot(request.ready));
+        let (shape, scaling) = shape_of(agreement);
+        for window in pinned.into_iter().chain([window]) {
+            if let Some(start) = here.earliest_fit(request.nodes, request.duration, window) {
+                let open = open(agreement, request);
+                return self
+                    .plan
+                    .resources
+                    .put(at, now, &open, start)
+                    .then(|| found(at, request.slot(start), request.nodes));
+            }
+            let wish = Wish {
+                shape,
+                scaling,
+                window,
+                filters: &agreement.leeway.filters,
+                except: Some(at),
+            };
+            if let Ok((to, best)) = self.plan.resources.best(&wish, self.settings.objective) {
+                let there = Request {
+                    duration: best.slot.duration(),
+                    ..open(agreement, request)
+                };
+                return self
+                    .plan
+                    .resources
+                    .put(to, now, &there, best.slot.start)
+                    .then(|| found(to, best.slot, request.nodes));
+            }
+        }
+        None
+    }
+
+    /// A place where others make room inside their windows, on its resource or on a few others.
+    fn crowded_place(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        request: &Request,
+        now: Time,
+    ) -> Option<Found> {
+        let (shape, scaling) = shape_of(agreement);
+        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+        let wish = Wish {
+            shape,
+            scaling,
+            window,
+            filters: &agreement.leeway.filters,
+            except: Some(at),
+        };
+        let others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
+        for resource in [at].into_iter().chain(others) {
+            let rate = self.plan.resources.get(resource)?.resource.rate;
+            let there = Request {
+                duration: scaling.shape(shape, rate).duration,
+                ..open(agreement, request)
+            };
+            if let Some((placement, moves)) = self.plan.resources.submit(resource, now, &there) {
+                self.moved(&moves, "to let one in whose nodes are out of use");
+                return Some(found(resource, placement.slot, request.nodes));
+            }
+        }
+        None
+    }
+
+    /// A place for another of its sizes, the one that completes first.
+    fn place_of_another_size(
+        &mut self,
+        agreement: &Agreement,
+        request: &Request,
+        now: Time,
+    ) -> Option<Found> {
+        let (_, scaling) = shape_of(agreement);
+        let mut window = Interval::new(agreement.ready.max(now), agreement.deadline);
+        let mut best: Option<(usize, Shape, Interval)> = None;
+        for shape in &agreement.leeway.shapes {
+            let wish = Wish {
+                shape: *shape,
+                scaling,
+                window,
+                filters: &agreement.leeway.filters,
+                except: None,
+            };
+            if let Ok((resource, found)) = self.plan.resources.best(&wish, self.settings.objective) {
+                window.end = found.slot.end - 1;
+                best = Some((resource, *shape, found.slot));
+            }
+        }
+        let (resource, shape, slot) = best?;
+        let there = Request {
+            nodes: shape.nodes,
+            duration: slot.duration(),
+            ..open(agreement, request)
+        };
+        self.plan
+            .resources
+            .put(resource, now, &there, slot.start)
+            .then(|| found(resource, slot, shape.nodes))
+    }
+
+    /// Takes over another place of an agreement.
+    fn moved_to(&mut self, mut agreement: Agreement, found: &Found) {
+        let name = self.plan.resources.get(found.resource);
+        let name = name.map_or_else(String::new, |of| of.resource.name.clone());
+        let mut detail = by(found.slot.start - agreement.placement.start);
+        if name != agreement.resource {
+            detail = format!("to {name}, {detail}");
+        }
+        if found.nodes != agreement.nodes {
+            let (nodes, seconds) = (found.nodes, found.slot.duration());
+            detail += &format!(", with {nodes} nodes for {seconds} seconds");
+        }
+        detail += &format!(", because nodes of {} are out of use", agreement.resource);
+        agreement.resource = name;
+        agreement.placement = found.slot;
+        agreement.duration = found.slot.duration();
+        agreement.nodes = found.nodes;
+        if agreement.fixed {
+            self.plan.fix(&agreement);
+        }
+        let event = self.event(EventKind::Moved, detail);
+        self.update(agreement, vec![event]);
+    }
+
+    /// Ends one that waits and has no place any more, and tells its party what it could have instead.
+    fn break_off(&mut self, mut agreement: Agreement, now: Time) {
+        let detail = self.broken(&agreement, now);
+        agreement.outcome = Some(Outcome::Lost);
+        let mut events = vec![self.event(EventKind::Broken, detail)];
+        // One that waits may always be closed.
+        if let Ok(closing) = self.close(&mut agreement, AgreementState::Complete, self.now) {
+            events.extend(closing);
+            self.update(agreement, events);
+        }
+    }
+
+    /// Why an agreement is broken and which slots outside its window there are, in words for its party.
+    fn broken(&mut self, agreement: &Agreement, now: Time) -> String {
+        let (shape, scaling) = shape_of(agreement);
+        let shapes = [shape];
+        let wanted = Wanted {
+            number: u64::MAX,
+            payer: Payer {
+                party: &agreement.party,
+                budget: None,
+            },
+            submitted: now,
+            window: Interval::new(agreement.ready.max(now), agreement.deadline),
+            shapes: &shapes,
+            scaling,
+            filters: &agreement.leeway.filters,
+            deviation_max: None,
+        };
+        let requests = self.requests(&wanted);
+        let slots: Vec<String> = self
+            .alternatives(&wanted, &requests, now)
+            .iter()
+            .map(|alternative| by(alternative.slot.start - agreement.placement.start))
+            .collect();
+        let resource = &agreement.resource;
+        let lost = format!("nodes of {resource} are out of use, and no others are free in its window");
+        if slots.is_empty() {
+            lost
+        } else {
+            format!("{lost}; there is room {}", slots.join(", "))
+        }
+    }
+}
+
+/// What became of one that lost its place.
+enum Again {
+    Stayed,
+    Moved,
+    Broken,
+}
+
+/// A request with the window that its agreement has, also when its slot was fixed.
+fn open(agreement: &Agreement, request: &Request) -> Request {
+    Request {
+        ready: agreement.ready,
+        deadline: agreement.deadline,
+        ..*request
+    }
+}
+
+fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
+    Found {
+        resource,
+        slot,
+        nodes,
+    }
+}
+
+/// How much earlier or later, in words.
+fn by(seconds: Seconds) -> String {
+    let direction = if seconds < 0 { "earlier" } else { "later" };
+    format!("{} seconds {direction}", seconds.abs())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,371 @@
+//! A domain of several resources in virtual time, whose nodes fail and come back at random while offers are made, work ends
+//! and the service is stopped and started. Whatever happens: nothing is over capacity, also not over that of the nodes that
+//! are left; nobody is outside his window or on a node that is gone; nobody is forgotten; and the check that an operator
+//! can run finds nothing. The same seed gives the same run.
+
+use std::collections::BTreeMap;
+
+use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Shape, Values};
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
+use bespeak::planner::{
+    BusyTime, Error, Failures, NodeReport, NodeState, Planner, Proposal, Reporter, Resource, Scaling,
+    Settings, Termination,
+};
+use bespeak::store::{ResourceRow, Store};
+use scheduler::{Interval, Rate, Time};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::support::random::Random;
+use crate::support::stores::TestDatabase;
+use crate::support::{run, size};
+
+/// Seeds on SQLite; Postgres, which takes longer to set up, runs a twentieth of them. `BESPEAK_TEST_SEEDS` asks for more.
+const SEEDS: usize = 200;
+/// Verbs of one run.
+const VERBS: usize = 30;
+/// After how many verbs everything that is stored is checked, which takes longer than the verbs.
+const CHECKED_EVERY: usize = 10;
+const NOW: i64 = 1_800_000_000;
+/// Seconds in which the plan is looked at, second by second.
+const AHEAD: i64 = 400;
+
+fn seeds() -> u64 {
+    u64::try_from(size("BESPEAK_TEST_SEEDS", SEEDS)).expect("not that many")
+}
+
+#[test]
+fn failures_at_random_break_no_invariant_on_sqlite() {
+    let mut seen = Seen::default();
+    for seed in 1..=seeds() {
+        let database = TestDatabase::sqlite();
+        seen.add(&run(live(database.url(), seed)));
+    }
+    seen.must_be_enough();
+}
+
+#[test]
+fn failures_at_random_break_no_invariant_on_postgres() {
+    for seed in 1..=seeds().div_ceil(20) {
+        let database = TestDatabase::postgres();
+        run(live(database.url(), seed));
+    }
+}
+
+/// What has happened, so that a run in which nothing does is not taken for one in which all goes well.
+#[derive(Debug, Default)]
+struct Seen {
+    accepted: usize,
+    lost: usize,
+    moved: usize,
+    broken: usize,
+}
+
+impl Seen {
+    fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.lost += other.lost;
+        self.moved += other.moved;
+        self.broken += other.broken;
+    }
+
+    fn must_be_enough(&self) {
+        let least = self.accepted.min(self.lost).min(self.moved).min(self.broken);
+        assert!(least > 20, "too little happened: {self:?}");
+    }
+}
+
+fn settings() -> Settings {
+    let fast = Resource {
+        rate: Rate::from_millionths(1_500_000).expect("not zero"),
+        ..Resource::new("fast", "local", 3)
+    };
+    let resources = vec![
+        Resource::new("first", "local", 4),
+        fast,
+        Resource::new("third", "local", 2),
+    ];
+    Settings {
+        failures: Failures {
+            repair: 2 * AHEAD,
+            settle: 20,
+        },
+        ..Settings::new(resources, 5_000)
+    }
+}
+
+struct Domain {
+    store: Store,
+    planner: Planner,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Domain {
+    async fn start(url: &str, clock: &Clock) -> Self {
+        let store = Store::open(url).await.expect("it opens");
+        let lease = store.acquire_lease().await.expect("nobody else has it");
+        let settings = settings();
+        let row = |of: &Resource| ResourceRow {
+            name: of.name.clone(),
+            kind: of.kind.clone(),
+            capacity: of.capacity,
+        };
+        let rows: Vec<_> = settings.resources.iter().map(row).collect();
+        store
+            .put_resources(&rows, clock.micros())
+            .await
+            .expect("nothing is promised beyond it");
+        let stop = CancellationToken::new();
+        let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
+            .await
+            .expect("what is stored is a plan");
+        Self {
+            store,
+            planner,
+            stop,
+            task,
+        }
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.expect("the planner does not panic");
+        self.store.close().await;
+    }
+}
+
+async fn live(url: &str, seed: u64) -> Seen {
+    let mut random = Random::new(seed);
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let mut domain = Domain::start(url, &clock).await;
+    let mut accepted: BTreeMap<Uuid, Agreement> = BTreeMap::new();
+    let mut seen = Seen::default();
+    for verb in 0..VERBS {
+        match random.below(12) {
+            0..=4 => match domain.planner.place(proposal(&mut random, clock.now())).await {
+                Ok(placed) => drop(accepted.insert(placed.agreement.id, placed.agreement)),
+                Err(Error::Refused(_)) => {}
+                Err(error) => panic!("seed {seed}, verb {verb}: {error}"),
+            },
+            5 => terminate(&domain.planner, &accepted, &mut random).await,
+            6 | 7 => pass(&domain.planner, &clock, &mut random).await,
+            8..=10 => fail(&domain.planner, &clock, &mut random, &mut seen).await,
+            _ => {
+                domain.stop().await;
+                let down = random.seconds(3) * 40 * MICROS_PER_SECOND;
+                clock.set(clock.micros() + down);
+                domain = Domain::start(url, &clock).await;
+                // What a dispatcher does first.
+                domain.planner.begin_due().await.expect("it answers");
+            }
+        }
+        let when = format!("seed {seed}, after verb {verb}");
+        check_plan(&domain, &clock, &when).await;
+        if verb % CHECKED_EVERY == 0 {
+            check_all(&domain.store, &accepted, &when).await;
+        }
+    }
+    check_all(&domain.store, &accepted, &format!("seed {seed}, at the end")).await;
+    assert!(
+        domain.planner.is_ready(),
+        "seed {seed}: the planner is out of step"
+    );
+    domain.stop().await;
+    seen.accepted += accepted.len();
+    seen
+}
+
+/// What must hold of the plan at any time.
+async fn check_plan(domain: &Domain, clock: &Clock, when: &str) {
+    let live = domain.store.live_agreements().await.expect("they can be read");
+    let bindings = domain
+        .store
+        .bindings(clock.now())
+        .await
+        .expect("they can be read");
+    for resource in &settings().resources {
+        let states = domain
+            .planner
+            .nodes(resource.name.clone())
+            .await
+            .expect("it answers");
+        let gone = |node: u32| states[node as usize] == NodeState::Down;
+        let down = (0..resource.capacity).filter(|node| gone(*node)).count();
+        let left = resource.capacity - u32::try_from(down).expect("few");
+        let here: Vec<_> = live.iter().filter(|of| of.resource == resource.name).collect();
+        // What ended within this second has its nodes until the second is over.
+        for second in (clock.now() + 2).seconds()..clock.now().seconds() + AHEAD {
+            let now = Interval::of(Time(second), 1);
+            let used = |of: &&&Agreement| of.placement.contains(now);
+            let used: u32 = here.iter().filter(used).map(|of| of.nodes).sum();
+            assert!(
+                used <= left,
+                "{when}: {} has {left} nodes at {second}, {used} are used",
+                resource.name
+            );
+        }
+        for binding in bindings.iter().filter(|of| of.resource == resource.name) {
+            let runs = here.iter().any(|of| of.id == binding.agreement);
+            assert!(!runs || !gone(binding.node), "{when}: {binding:?} is gone");
+        }
+    }
+}
+
+/// What must hold of everything that was ever accepted.
+async fn check_all(store: &Store, accepted: &BTreeMap<Uuid, Agreement>, when: &str) {
+    let findings = store.verify().await.expect("it can be read");
+    assert!(findings.is_empty(), "{when}:\n{findings:#?}");
+    for (id, one) in accepted {
+        let stored = store.agreement(*id).await.expect("it can be read");
+        let stored = stored.unwrap_or_else(|| panic!("{when}: {id} is gone"));
+        assert_eq!(
+            (stored.window(), &stored.party),
+            (one.window(), &one.party),
+            "{when}"
+        );
+        if stored.leeway.shapes.is_empty() {
+            let size = |of: &Agreement| (of.nodes, of.duration);
+            assert_eq!(size(&stored), size(one), "{when}: a contract keeps its size");
+        }
+        if stored.state.is_final() {
+            let events = store.events(*id).await.expect("they can be read");
+            assert_eq!(
+                events.last().map(|event| event.kind.word()),
+                Some("closed"),
+                "{when}"
+            );
+        }
+    }
+}
+
+fn proposal(random: &mut Random, now: Time) -> Proposal {
+    let (nodes, duration) = (1 + nodes(random, 4), 1 + random.seconds(60));
+    let ready = now + random.seconds(200);
+    let shape = |nodes: u32, duration| Shape { nodes, duration };
+    let (shapes, scaling) = match random.below(3) {
+        0 if nodes > 1 => {
+            let shapes = vec![shape(nodes, duration), shape(nodes - 1, duration + 20)];
+            (shapes, Scaling::ReferenceRate)
+        }
+        1 => (vec![shape(nodes, duration)], Scaling::ReferenceRate),
+        _ => (vec![shape(nodes, duration)], Scaling::Contract),
+    };
+    Proposal {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        name: None,
+        template: "advance-reservation".into(),
+        shapes,
+        scaling,
+        filters: Vec::new(),
+        fix_at_ppm: (random.below(5) == 0).then_some(300_000),
+        deviation_max: None,
+        ready: Some(ready),
+        deadline: Some(ready + duration + 20 + random.seconds(100)),
+        job: (random.below(2) == 0).then(|| Job {
+            application: "sleep".into(),
+            version: None,
+            arguments: vec!["1".into()],
+        }),
+        guarantees: vec![Guarantee {
+            name: "COMPLETION".into(),
+            objective: "completed le deadline".into(),
+            qualifying_condition: None,
+            state: GuaranteeState::NotDetermined,
+            evidence: None,
+            values: Values::default(),
+        }],
+        choices: Vec::new(),
+        document: "<offer/>".into(),
+        idempotency: None,
+        budget: None,
+    }
+}
+
+fn nodes(random: &mut Random, below: usize) -> u32 {
+    u32::try_from(random.below(below)).expect("small")
+}
+
+/// Nodes of one resource fail, are drained or come back, and may be others' for a while.
+async fn fail(planner: &Planner, clock: &Clock, random: &mut Random, seen: &mut Seen) {
+    let resources = settings().resources;
+    let resource = random.choose(&resources).expect("there are some");
+    let by = *random
+        .choose(&[Reporter::Executor, Reporter::Operator])
+        .expect("two");
+    let states = [NodeState::Up, NodeState::Up, NodeState::Drained, NodeState::Down];
+    let states = (0..resource.capacity).map(|_| *random.choose(&states).expect("four"));
+    let states = states.collect();
+    let busy = (0..random.below(3)).map(|_| BusyTime {
+        node: nodes(random, resource.capacity as usize),
+        interval: Interval::of(clock.now() + random.seconds(100), 1 + random.seconds(100)),
+    });
+    let report = NodeReport {
+        busy: busy.collect(),
+        states,
+    };
+    let repaired = planner
+        .set_nodes(resource.name.clone(), by, report)
+        .await
+        .expect("it answers");
+    seen.lost += repaired.lost;
+    seen.moved += repaired.moved;
+    seen.broken += repaired.broken;
+}
+
+async fn terminate(planner: &Planner, accepted: &BTreeMap<Uuid, Agreement>, random: &mut Random) {
+    let ids: Vec<_> = accepted.keys().copied().collect();
+    let Some(id) = random.choose(&ids) else { return };
+    match planner
+        .terminate(Termination::of(*id, Some("physics".into())))
+        .await
+    {
+        Ok(_) | Err(Error::NotFound | Error::Conflict(_)) => {}
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Lets time pass, as the dispatcher would: what is due begins at its instant, what runs ends by its slot's end.
+async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
+    let until = clock.now() + random.seconds(60);
+    loop {
+        let running = planner.running().await.expect("it answers");
+        let over = running.iter().map(|of| of.placement.end).min();
+        let due = *planner.subscribe().borrow();
+        let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
+        let now = next.unwrap_or(until).max(clock.now());
+        clock.set((now.seconds() * MICROS_PER_SECOND).max(clock.micros()));
+        for one in running {
+            let killed = one.placement.end <= now || one.state.is_final();
+            if killed || random.below(8) == 0 {
+                let outcome = if killed {
+                    Outcome::Killed
+                } else {
+                    Outcome::Completed
+                };
+                let ended = planner.report_ended(one.id, job_end(&one, outcome, clock)).await;
+                assert!(ended.is_ok(), "it ran: {ended:?}");
+            }
+        }
+        for one in planner.begin_due().await.expect("it answers") {
+            let started = planner.report_started(one.id, clock.micros()).await;
+            assert!(started.is_ok(), "it runs: {started:?}");
+        }
+        if next.is_none() {
+            return;
+        }
+    }
+}
+
+fn job_end(one: &Agreement, outcome: Outcome, clock: &Clock) -> JobEnd {
+    JobEnd {
+        outcome,
+        started: one.started,
+        ended: clock.micros(),
+        input_bytes: 0,
+        output_bytes: 0,
+        truncated: false,
+    }
+}
