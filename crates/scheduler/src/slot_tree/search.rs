@@ -3,6 +3,7 @@
 use super::summary::{Kept, class};
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps, possible};
 use crate::time::{Interval, Seconds, Time};
+use std::hint::select_unpredictable;
 
 /// Gaps met before it pays to make the reach of blocks exact.
 const SHORT_SEARCH: usize = if cfg!(test) { 1 } else { 4 };
@@ -25,7 +26,7 @@ pub(super) struct Span {
 
 /// What the slots of a block had to say about a fit.
 enum Scan {
-    /// It starts here.
+    /// The first long enough run starts here, maybe too late.
     Fit(i64),
     /// Not yet; the run of enough free nodes that reaches the block's far edge starts here, at the edge itself if there
     /// is none.
@@ -155,7 +156,7 @@ impl SlotTree {
         let mut hops = 0;
         loop {
             run = match self.scan::<FORWARD>(search, at, slot, run) {
-                Scan::Fit(start) => return Some(start),
+                Scan::Fit(start) => return (start <= last).then_some(start),
                 Scan::Run(start) => start,
             };
             if run > last {
@@ -237,7 +238,8 @@ impl SlotTree {
         }
     }
 
-    /// Follows `run` through the slots of a block, from `slot` on.
+    /// Follows `run` through the slots of a block, from `slot` on. Whether a slot has enough free nodes is anybody's guess, so
+    /// nothing but the end of the search branches on it.
     #[inline]
     fn scan<const FORWARD: bool>(&self, search: Fit, at: Cursor, slot: usize, mut run: i64) -> Scan {
         let len = self.nodes[at.node as usize].len;
@@ -245,30 +247,23 @@ impl SlotTree {
         let (starts, free) = (&block.starts[..len], &block.free[..len]);
         let least = search.nodes - self.base(at);
         if FORWARD {
-            for i in slot..len {
-                let end = if i + 1 < len {
-                    starts[i + 1]
-                } else {
-                    self.block_end(at.node)
-                };
-                if free[i] < least {
-                    run = end;
-                } else if end - run >= search.duration {
+            // Each slot ends where the next begins, and the last one with the block.
+            for (free, end) in free[slot..].iter().zip(&starts[slot + 1..]) {
+                run = select_unpredictable(*free < least, *end, run);
+                if *end - run >= search.duration {
                     return Scan::Fit(run);
-                }
-                if run > search.last {
-                    break;
                 }
             }
+            if free[len - 1] < least {
+                run = self.block_end(at.node);
+            } else if self.block_end(at.node) - run >= search.duration {
+                return Scan::Fit(run);
+            }
         } else {
-            for i in (0..=slot).rev() {
-                if free[i] < least {
-                    run = -starts[i];
-                } else if -starts[i] - run >= search.duration {
+            for (free, start) in free[..=slot].iter().zip(&starts[..=slot]).rev() {
+                run = select_unpredictable(*free < least, -start, run);
+                if -start - run >= search.duration {
                     return Scan::Fit(run);
-                }
-                if run > search.last {
-                    break;
                 }
             }
         }
@@ -316,7 +311,7 @@ impl SlotTree {
         }
     }
 
-    /// The block that holds second `t`.
+    /// The block that holds second `t`. Left or right is anybody's guess, so no branch depends on it.
     pub(super) fn find(&self, t: i64) -> Cursor {
         let mut x = self.root;
         let mut pending = 0;
@@ -325,10 +320,9 @@ impl SlotTree {
             let node = &self.nodes[x as usize];
             pending += node.pending;
             let after = node.start <= t;
-            if after {
-                found = Cursor { node: x, pending };
-            }
-            x = node.child[usize::from(after)];
+            let [l, r] = node.child;
+            found = select_unpredictable(after, Cursor { node: x, pending }, found);
+            x = select_unpredictable(after, r, l);
         }
         found
     }
