@@ -83,6 +83,8 @@ struct Scheduling {
     alternatives_percent: u32,
     /// Whether a refusal tells the smallest changes that would have been accepted.
     relaxations: bool,
+    /// Whether it is told when nodes are free.
+    availability: bool,
     /// Refusals tell times in steps of so many seconds.
     coarsen_seconds: u32,
     /// Whether idle moments are used to place what waits earlier.
@@ -118,6 +120,7 @@ impl Default for Scheduling {
             fix_after_percent: None,
             alternatives_percent: 100,
             relaxations: true,
+            availability: true,
             coarsen_seconds: 1,
             improve: true,
         }
@@ -346,6 +349,7 @@ impl Config {
             refusals: planner::Refusals {
                 alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
                 relaxations: self.scheduling.relaxations,
+                availability: self.scheduling.availability,
                 coarsen: i64::from(self.scheduling.coarsen_seconds),
             },
             // Idle moments would undo what a latest start was chosen for.

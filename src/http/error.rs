@@ -239,7 +239,7 @@ pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
 }
 
 /// Paths that the protocol has and this version does not offer.
-const NOT_OFFERED: [&str; 3] = ["/availability", "/metrics", "/openapi.json"];
+const NOT_OFFERED: [&str; 1] = ["/metrics"];
 
 /// Answers a path that nothing is at.
 pub(super) async fn no_such_path(request: Request) -> Error {

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod agreements;
+mod availability;
 mod body;
 mod conditions;
 mod error;
@@ -13,6 +14,7 @@ mod format;
 mod health;
 mod listener;
 mod negotiations;
+mod openapi;
 mod path;
 mod templates;
 
@@ -70,6 +72,7 @@ pub struct Api {
 /// The routes of the API and, beside them, the pages.
 pub fn router(api: Api, pages: Pages) -> Router {
     let keyed = Router::new()
+        .route("/availability", get(availability::show))
         .route("/templates", get(templates::list))
         .route("/templates/{id}", get(templates::show))
         .route("/agreements", get(agreements::list).post(agreements::create))
@@ -99,6 +102,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate));
     Router::new()
+        .route("/openapi.json", get(openapi::show))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .merge(pages.routes)

@@ -2,6 +2,7 @@
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
 mod accounts;
+mod availability;
 mod create;
 mod documents;
 mod files;
@@ -31,6 +32,7 @@ use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore};
 
 pub use accounts::{AccountView, Accounts, AccountsView, EntryView};
+pub use availability::{AvailabilityQuery, AvailabilityView, FreeView};
 pub use documents::{created, pending, terminated};
 pub use files::{FileView, FilesView, Upload};
 pub use idempotency::RequestKey;

@@ -7,6 +7,7 @@
 
 mod admit;
 mod agenda;
+mod availability;
 mod budget;
 mod charges;
 mod decide;
@@ -33,6 +34,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+pub use availability::Availability;
 pub use idempotency::Idempotency;
 pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Unused};
 pub use pending::{Settlement, Telling};
@@ -98,6 +100,8 @@ pub struct Refusals {
     pub alternatives_phi: Fraction,
     /// Whether the smallest changes that would have been accepted are told.
     pub relaxations: bool,
+    /// Whether it is told when nodes are free.
+    pub availability: bool,
     /// Times are told in steps of so many seconds, 1 for exactly; alternatives that do not lie on such a step are left
     /// out.
     pub coarsen: Seconds,
@@ -122,6 +126,7 @@ impl Settings {
             refusals: Refusals {
                 alternatives_phi: Fraction::percent(100),
                 relaxations: true,
+                availability: true,
                 coarsen: 1,
             },
             improve: true,
@@ -283,6 +288,7 @@ enum Command {
     Pend(Box<Proposal>, Option<String>, Reply<Accepted>),
     Settle(Box<Settlement>, Reply<Agreement>),
     Terminate(Box<Termination>, Reply<Agreement>),
+    Availability(Availability, Reply<Option<Vec<Interval>>>),
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
     PlannedOn(String, Reply<Vec<Planned>>),

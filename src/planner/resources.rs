@@ -132,6 +132,10 @@ impl Resources {
     }
 
     /// The resource at a place of the configuration.
+    pub(super) fn plans(&self) -> impl Iterator<Item = &ResourcePlan> {
+        (0..self.places.len()).filter_map(|at| self.get(at))
+    }
+
     pub(super) fn get(&self, at: usize) -> Option<&ResourcePlan> {
         self.domain.get(id(at)).map(|(_, plan)| plan)
     }

@@ -274,6 +274,7 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
         Command::Pend(proposal, acceptance, reply) => answer(reply, decider.pend(*proposal, acceptance)),
         Command::Settle(settlement, reply) => answer(reply, decider.settle(*settlement)),
         Command::Terminate(order, reply) => answer(reply, decider.terminate(*order)),
+        Command::Availability(asked, reply) => answer(reply, Ok(decider.availability(&asked))),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
         Command::KeepNodes {

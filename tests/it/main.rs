@@ -17,6 +17,7 @@ mod ledger;
 mod licences;
 mod messages;
 mod negotiations;
+mod openapi;
 mod operator_commands;
 mod pending;
 mod permissions;

@@ -11,6 +11,7 @@ use crate::support::stores::on_both_engines;
 
 /// Every operation that needs a key, as the router has it; the last ones of a noun end what the others are about.
 const KEYED: &[(Method, &str)] = &[
+    (Method::GET, "/availability"),
     (Method::GET, "/templates"),
     (Method::GET, "/templates/{id}"),
     (Method::GET, "/agreements"),
@@ -36,7 +37,7 @@ const KEYED: &[(Method, &str)] = &[
 ];
 
 /// Every operation that needs none.
-const OPEN: &[&str] = &["/healthz", "/readyz"];
+const OPEN: &[&str] = &["/healthz", "/openapi.json", "/readyz"];
 
 /// The whole input of any POST here: an offer, a negotiation, or a reason to terminate.
 fn input(path: &str) -> String {

@@ -225,3 +225,19 @@ pub(crate) fn read_timeline(check: &mut Check, node: Node<'_>) -> Option<Timelin
         events,
     })
 }
+
+/// `bsp:Availability`: when so many nodes of a class of resources are free, between two dateTimes.
+pub fn availability(nodes: u32, kind: Option<&str>, within: (&str, &str), free: &[(&str, &str)]) -> String {
+    let mut xml = Xml::document("bsp:Availability", &["bsp"]);
+    xml.element("bsp:Nodes", &nodes.to_string());
+    xml.optional_element("bsp:Kind", kind);
+    xml.element("bsp:Start", within.0);
+    xml.element("bsp:End", within.1);
+    for (start, end) in free {
+        xml.start("bsp:Free");
+        xml.element("bsp:Start", start);
+        xml.element("bsp:End", end);
+        xml.end();
+    }
+    xml.finish()
+}

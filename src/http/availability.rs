@@ -1,0 +1,53 @@
+//! GET /availability.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::Deserialize;
+use wsag::time::DateTime;
+
+use super::format::Format;
+use super::{Api, Error};
+use crate::negotiation::AvailabilityQuery;
+
+/// What the query may say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    nodes: Option<u32>,
+    start: Option<String>,
+    end: Option<String>,
+    kind: Option<String>,
+}
+
+/// When a class of resources has nodes free, and never whose they are otherwise.
+pub(super) async fn show(
+    State(api): State<Api>,
+    format: Format,
+    query: Result<Query<Asked>, QueryRejection>,
+) -> Result<Response, Error> {
+    let Query(asked) = query.map_err(|why| Error::Query(why.body_text()))?;
+    if asked.nodes == Some(0) {
+        return Err(Error::Query(
+            "nodes: a whole number from 1 on is expected".to_owned(),
+        ));
+    }
+    let query = AvailabilityQuery {
+        nodes: asked.nodes,
+        start: instant("start", asked.start.as_deref())?,
+        end: instant("end", asked.end.as_deref())?,
+        kind: asked.kind,
+    };
+    match api.negotiation.availability(query).await? {
+        Some(view) => Ok(format.answer(&view, || view.document())),
+        None => Err(Error::NotFound(
+            "this provider does not tell when nodes are free".to_owned(),
+        )),
+    }
+}
+
+fn instant(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
+    text.map(str::parse::<DateTime>)
+        .transpose()
+        .map_err(|why| Error::Query(format!("{name}: a dateTime is expected: {why}")))
+}

@@ -1,0 +1,186 @@
+//! Every operation, as the router has it.
+
+/// An operation.
+pub(super) struct Operation {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) summary: &'static str,
+    /// Name, type and meaning of what its query may say.
+    pub(super) query: &'static [(&'static str, &'static str, &'static str)],
+    /// Schema of its body.
+    pub(super) request: Option<&'static str>,
+    /// Schema of its answer with 200, where it has one.
+    pub(super) answer: &'static str,
+    /// Its other answers where nothing goes wrong: status and schema.
+    pub(super) others: &'static [(u16, &'static str)],
+    /// Whether it needs no key.
+    pub(super) is_open: bool,
+}
+
+const fn get(path: &'static str, answer: &'static str, summary: &'static str) -> Operation {
+    Operation {
+        method: "get",
+        path,
+        summary,
+        query: &[],
+        request: None,
+        answer,
+        others: &[],
+        is_open: false,
+    }
+}
+
+const fn open(mut operation: Operation) -> Operation {
+    operation.is_open = true;
+    operation
+}
+
+const fn asked(
+    mut operation: Operation,
+    query: &'static [(&'static str, &'static str, &'static str)],
+) -> Operation {
+    operation.query = query;
+    operation
+}
+
+const fn post(
+    path: &'static str,
+    request: Option<&'static str>,
+    others: &'static [(u16, &'static str)],
+    summary: &'static str,
+) -> Operation {
+    Operation {
+        method: "post",
+        path,
+        summary,
+        query: &[],
+        request,
+        answer: "",
+        others,
+        is_open: false,
+    }
+}
+
+/// All of them, by path.
+pub(super) const OPERATIONS: &[Operation] = &[
+    get(
+        "/templates",
+        "Templates",
+        "The templates that offers are made from",
+    ),
+    get("/templates/{id}", "Template", "A template"),
+    asked(
+        get(
+            "/agreements",
+            "Agreements",
+            "Your agreements, newest first; an operator's list is of every party's",
+        ),
+        &[
+            ("after", "uuid", "Where the page before ended"),
+            ("limit", "count", "How many at most"),
+        ],
+    ),
+    post(
+        "/agreements",
+        Some("Offer"),
+        &[(201, "Accepted"), (202, "Accepted")],
+        "An offer becomes an agreement, or is refused with the reason and what would be possible",
+    ),
+    get("/agreements/{id}", "Agreement", "An agreement"),
+    get("/agreements/{id}/state", "State", "Its state"),
+    get("/agreements/{id}/terms", "Terms", "The terms of its offer"),
+    get("/agreements/{id}/context", "Context", "The context of its offer"),
+    get(
+        "/agreements/{id}/service-terms",
+        "ServiceTerms",
+        "The state of its service",
+    ),
+    get(
+        "/agreements/{id}/guarantee-terms",
+        "GuaranteeTerms",
+        "Its guarantees and their states",
+    ),
+    get("/agreements/{id}/events", "Timeline", "What has happened to it"),
+    get("/agreements/{id}/files", "Files", "What its job has written"),
+    get(
+        "/agreements/{id}/files/{name}",
+        "bytes",
+        "stdout, stderr or a file of its job",
+    ),
+    post(
+        "/agreements/{id}/terminate",
+        Some("Reason"),
+        &[(200, "Agreement")],
+        "Ends it before its time",
+    ),
+    post(
+        "/negotiations",
+        None,
+        &[(201, "Negotiation")],
+        "Opens a negotiation; in XML only",
+    ),
+    get("/negotiations/{id}", "Negotiation", "A negotiation"),
+    post(
+        "/negotiations/{id}/terminate",
+        None,
+        &[(200, "Negotiation")],
+        "Ends it, and gives back what is held in it",
+    ),
+    asked(
+        get(
+            "/accounts",
+            "Accounts",
+            "Your account; an operator's list is of everybody's",
+        ),
+        &[
+            ("after", "uuid", "Where the page before ended"),
+            ("limit", "count", "How many entries at most"),
+        ],
+    ),
+    get("/files", "Files", "Your own files, which your jobs may read"),
+    get("/files/{name}", "bytes", "A file"),
+    Operation {
+        method: "put",
+        path: "/files/{name}",
+        summary: "Stores a file",
+        query: &[],
+        request: Some("bytes"),
+        answer: "",
+        others: &[(201, ""), (204, "")],
+        is_open: false,
+    },
+    Operation {
+        method: "delete",
+        path: "/files/{name}",
+        summary: "Removes a file",
+        query: &[],
+        request: None,
+        answer: "",
+        others: &[(204, "")],
+        is_open: false,
+    },
+    asked(
+        get(
+            "/availability",
+            "Availability",
+            "When a class of resources has so many nodes free, and never whose they are otherwise",
+        ),
+        &[
+            (
+                "nodes",
+                "count",
+                "How many nodes at least, 1 where it is not said",
+            ),
+            ("start", "date-time", "From when, now where it is not said"),
+            ("end", "date-time", "Until when, a day later where it is not said"),
+            (
+                "kind",
+                "text",
+                "The class: what executes on the resources; any where it is not said",
+            ),
+        ],
+    ),
+    open(get("/healthz", "text", "Whether the process lives")),
+    open(get("/readyz", "text", "Whether offers can be decided")),
+    open(get("/openapi.json", "openapi", "This description")),
+];

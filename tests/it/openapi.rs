@@ -1,0 +1,219 @@
+//! The description of the API in JSON: of every route, as it was agreed, and true of real answers.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::offers::{date_time, file, hours_ahead};
+use crate::support::run;
+use crate::support::server::Server;
+
+/// Where the description is kept; `BESPEAK_TEST_WRITE_OPENAPI=1` writes it anew.
+const GOLDEN: &str = "schemas/openapi.json";
+
+async fn description(server: &Server) -> String {
+    let nobody = server.client_with("");
+    let answer = nobody.get("/openapi.json").await;
+    assert_eq!(
+        (answer.status, answer.content_type()),
+        (StatusCode::OK, "application/json")
+    );
+    answer.body
+}
+
+#[test]
+fn the_description_is_the_one_that_is_kept_and_names_every_route() {
+    run(async {
+        let text = description(&Server::local()).await;
+        if std::env::var_os("BESPEAK_TEST_WRITE_OPENAPI").is_some() {
+            fs::write(format!("{}/{GOLDEN}", env!("CARGO_MANIFEST_DIR")), &text).expect("it can be written");
+        }
+        assert!(
+            text == file(GOLDEN),
+            "{GOLDEN} differs from what is served; BESPEAK_TEST_WRITE_OPENAPI=1 writes it anew"
+        );
+        let description: Value = serde_json::from_str(&text).expect("it is JSON");
+        let described: BTreeSet<&str> = description["paths"]
+            .as_object()
+            .expect("it has paths")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let router = file("src/http/mod.rs");
+        let routes: BTreeSet<&str> = router
+            .split(".route(")
+            .skip(1)
+            .map(|rest| rest.split('"').nth(1).expect("a route begins with its path"))
+            .collect();
+        assert_eq!(described, routes);
+        // Every reference leads somewhere.
+        let schemas = &description["components"]["schemas"];
+        for reference in text.split("#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap_or_default();
+            assert!(schemas[name].is_object(), "there is no schema {name}");
+        }
+    });
+}
+
+/// What is wrong with a value under a schema: the part of JSON Schema that the description uses.
+fn faults(value: &Value, schema: &Value, schemas: &Value, at: &str) -> Vec<String> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        return faults(value, &schemas[name], schemas, at);
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let tried: Vec<_> = any.iter().map(|one| faults(value, one, schemas, at)).collect();
+        let fits = tried.iter().any(Vec::is_empty);
+        return if fits {
+            Vec::new()
+        } else {
+            tried.into_iter().next().unwrap_or_default()
+        };
+    }
+    let mut found = Vec::new();
+    let is = |kind: &str| match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => value.is_null(),
+    };
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        kind => kind.as_str().into_iter().collect::<Vec<_>>(),
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is(kind)) {
+        return vec![format!("{at}: {value} is no {kinds:?}")];
+    }
+    let is_listed = schema["enum"].as_array().is_none_or(|of| of.contains(value));
+    if !is_listed || schema.get("const").is_some_and(|only| only != value) {
+        found.push(format!("{at}: {value} is not among those listed"));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        found.extend(faults(item, &schema["items"], schemas, &format!("{at}/{index}")));
+    }
+    if let (Some(members), Some(properties)) = (value.as_object(), schema["properties"].as_object()) {
+        for (name, member) in members {
+            match properties.get(name) {
+                Some(schema) => found.extend(faults(member, schema, schemas, &format!("{at}/{name}"))),
+                None => found.push(format!("{at}/{name} is not described")),
+            }
+        }
+        for name in schema["required"].as_array().into_iter().flatten() {
+            if !members.contains_key(name.as_str().unwrap_or_default()) {
+                found.push(format!("{at}: {name} is missing"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn real_answers_are_as_described() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let description: Value = serde_json::from_str(&description(&server).await).expect("it is JSON");
+        let schemas = &description["components"]["schemas"];
+        let check = |what: &str, value: &Value, schema: &str| {
+            let found = faults(value, &json!({"$ref": format!("/{schema}")}), schemas, what);
+            assert_eq!(found, Vec::<String>::new(), "{value}");
+        };
+        let post = |path: &str, body: &Value| {
+            client
+                .request(Method::POST, path)
+                .header("content-type", "application/json")
+                .header("accept", "application/json")
+                .body(body.to_string())
+        };
+        let later = hours_ahead(3);
+        let request = json!({"application": "sleep", "arguments": [2], "nodes": {"min": 2, "max": 2},
+            "durationSeconds": 3_600, "window": {"start": date_time(later), "end": date_time(later + 7_200)}});
+        check("request", &request, "Offer");
+        let accepted = client.send(post("/agreements", &request)).await.json();
+        check("accepted", &accepted, "Accepted");
+        let id = accepted["id"].as_str().expect("it has an id").to_owned();
+        for (path, schema) in [
+            ("/templates", "Templates"),
+            ("/templates/advance-reservation", "Template"),
+            ("/agreements", "Agreements"),
+            ("/agreements/{id}", "Agreement"),
+            ("/agreements/{id}/state", "State"),
+            ("/agreements/{id}/terms", "Terms"),
+            ("/agreements/{id}/context", "Context"),
+            ("/agreements/{id}/service-terms", "ServiceTerms"),
+            ("/agreements/{id}/guarantee-terms", "GuaranteeTerms"),
+            ("/agreements/{id}/events", "Timeline"),
+            ("/agreements/{id}/files", "Files"),
+            ("/accounts", "Accounts"),
+            ("/files", "Files"),
+            ("/availability?nodes=3", "Availability"),
+        ] {
+            let value = client.get_json(&path.replace("{id}", &id)).await;
+            check(path, &value, schema);
+        }
+        let whole = json!({"nodes": 4, "durationSeconds": 7_200, "window": request["window"]});
+        let refused = client.send(post("/agreements", &whole)).await.json();
+        check("refused", &refused, "Problem");
+        let wrong = client.send(post("/agreements", &json!({"x": 1}))).await.json();
+        check("wrong", &wrong, "Problem");
+        let pending = json!({"pending": true, "durationSeconds": 60});
+        check(
+            "pending",
+            &client.send(post("/agreements", &pending)).await.json(),
+            "Accepted",
+        );
+        let ended = client
+            .send(post(&format!("/agreements/{id}/terminate"), &json!({})))
+            .await;
+        check("ended", &ended.json(), "Agreement");
+        // And the check can fail.
+        assert!(!faults(&json!({"x": 1}), &schemas["Offer"], schemas, "").is_empty());
+        assert!(!faults(&json!({}), &schemas["Agreement"], schemas, "").is_empty());
+    });
+}
+
+#[test]
+fn free_times_are_told_in_steps_and_never_whose_the_others_are() {
+    run(async {
+        let server = Server::configured(
+            None,
+            "[scheduling]\ncoarsen_seconds = 600\n[[resource]]\nname = \"a\"\nkind = \"local\"\nnodes = 4\n",
+        );
+        let client = server.client_with(&server.key_for("physics", "consumer"));
+        let later = hours_ahead(3);
+        let taken = json!({"nodes": 3, "durationSeconds": 700,
+            "window": {"start": date_time(later + 100), "end": date_time(later + 800)}});
+        let request = client
+            .request(Method::POST, "/agreements")
+            .header("content-type", "application/json")
+            .body(taken.to_string());
+        client.send(request).await.created();
+        let other = server.client_with(&server.key_for("biology", "consumer"));
+        let ask = |nodes: u32| {
+            let (start, end) = (date_time(later), date_time(later + 3_600));
+            format!("/availability?nodes={nodes}&start={start}&end={end}&kind=local")
+        };
+        let busy = other.get_json(&ask(2)).await;
+        // Its own 700 seconds lie in two steps.
+        let free = json!([{"start": date_time(later + 1_200), "end": date_time(later + 3_600)}]);
+        assert_eq!(busy["free"], free, "{busy}");
+        let enough = other.get_json(&ask(1)).await;
+        let whole = json!([{"start": date_time(later), "end": date_time(later + 3_600)}]);
+        assert_eq!(enough["free"], whole, "{enough}");
+        assert_eq!(other.get_json(&ask(5)).await["free"], json!([]));
+        let xml = other.get(&ask(2)).await;
+        assert_eq!(xml.texts("Start").len(), 2, "{xml:?}");
+        for wrong in ["nodes=0", "nodes=x", "start=noon", "whose=physics"] {
+            let refused = other.get(&format!("/availability?{wrong}")).await;
+            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{wrong}");
+        }
+        let silent = Server::configured(None, "[scheduling]\navailability = false\n");
+        let refused = silent.client().get("/availability").await;
+        assert_eq!(refused.status, StatusCode::NOT_FOUND, "{refused:?}");
+    });
+}
