@@ -138,10 +138,26 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             None => return future(None),
         },
         "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),
+        "granted" => Value::Duration(Duration::from_seconds(granted(agreement)?)),
         "nodes" => Value::Number(f64::from(agreement.nodes)),
         _ => return None,
     };
     Some(known.into())
+}
+
+/// For how many seconds the work of an agreement had its nodes, once it is over: for all of its slot if it was stopped at
+/// the slot's end and had begun when the slot did.
+fn granted(agreement: &Agreement) -> Option<i64> {
+    let outcome = agreement.outcome?;
+    let (Some(started), Some(ended)) = (agreement.started, agreement.ended) else {
+        return Some(0);
+    };
+    let late = started.saturating_sub(agreement.placement.start.seconds() * MICROS_PER_SECOND);
+    if outcome == Outcome::Killed && late <= START_TOLERANCE * MICROS_PER_SECOND {
+        return Some(agreement.duration);
+    }
+    let ran = ended.saturating_sub(started) / MICROS_PER_SECOND;
+    Some(ran.clamp(0, agreement.duration - 1))
 }
 
 /// The facts that an objective names, in words.
@@ -244,6 +260,25 @@ mod tests {
             state("completed le deadline", Some("nodes ge 2"), &over),
             GuaranteeState::Violated
         );
+    }
+
+    #[test]
+    fn work_that_had_all_of_its_slot_and_needed_more_was_not_failed_by_the_provider() {
+        use GuaranteeState::{Fulfilled, NotDetermined, Violated};
+        let qualified = Some("granted lt duration");
+        let objective = "completed le deadline";
+        let stopped = agreement(Some(Outcome::Killed), Some(110));
+        assert_eq!(state(objective, qualified, &stopped), NotDetermined);
+        let mut late = stopped.clone();
+        late.started = Some(106 * MICROS_PER_SECOND);
+        assert_eq!(state(objective, qualified, &late), Violated);
+        let mut never = agreement(Some(Outcome::Lost), Some(110));
+        assert_eq!(state(objective, qualified, &never), Violated);
+        never.started = None;
+        assert_eq!(state(objective, qualified, &never), Violated);
+        let done = agreement(Some(Outcome::Completed), Some(110));
+        assert_eq!(state(objective, qualified, &done), Fulfilled);
+        assert_eq!(state(objective, qualified, &agreement(None, None)), NotDetermined);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The caller's own files, which its jobs may read.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{StatusCode, header};
@@ -66,16 +68,22 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Takes in a body of any length that its quota leaves room for, as long as it keeps coming: each part within the time
-/// that others have for the whole.
+/// Bytes a second that an upload has to keep to: a slow line does, a client that only occupies its place does not.
+const RATE_LEAST: u32 = 16 * 1_024;
+
+/// Takes in a body of any length that its quota leaves room for, as long as it keeps coming: beyond the time that others
+/// have for the whole it has what its bytes take at [`RATE_LEAST`].
 async fn received(api: &Api, mut upload: Upload, mut body: Body) -> Result<Upload, Error> {
+    let mut until = tokio::time::Instant::now() + api.body_timeout;
     loop {
-        let part = tokio::time::timeout(api.body_timeout, body.frame()).await;
+        let part = tokio::time::timeout_at(until, body.frame()).await;
         match part.map_err(|_| Error::BodyTimeout)? {
             None => return Ok(upload),
             Some(Err(why)) => return Err(Error::BodyBroken(why.to_string())),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
+                    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+                    until += Duration::from_secs(1) * length / RATE_LEAST;
                     upload = upload.write(data).await?;
                 }
             }

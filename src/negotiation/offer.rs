@@ -536,6 +536,11 @@ impl<'a> Check<'a> {
                 continue;
             }
             let term = guarantee;
+            if guarantees.iter().any(|one: &Guarantee| one.name == term.name) {
+                let message = format!("the guarantee {:?} is given once", term.name);
+                self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                continue;
+            }
             match self
                 .offered
                 .template

@@ -298,7 +298,17 @@ impl Decider<'_> {
             return Ok(());
         }
         let mut agreement = self.processing(id)?;
-        agreement.started = end.started.or(agreement.started);
+        // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged.
+        let started = end.started.or(agreement.started);
+        let started = started.map(|at| at.clamp(agreement.created.min(self.now), self.now));
+        let end = &JobEnd {
+            started,
+            ended: end
+                .ended
+                .clamp(started.unwrap_or(agreement.created).min(self.now), self.now),
+            ..*end
+        };
+        agreement.started = started;
         agreement.outcome = Some(end.outcome);
         let last = match (agreement.state, end.outcome) {
             (AgreementState::ObservedAndTerminating, Outcome::Terminated) => AgreementState::Terminated,

@@ -19,6 +19,8 @@ const BATCH_MAX: usize = 128;
 
 /// Seconds between two improvements of the plan: a share of one processor that nobody notices.
 const IMPROVE_EVERY: Seconds = 1;
+/// Seconds between two times at which old idempotency keys are forgotten.
+const FORGET_EVERY: Seconds = 3_600;
 /// Agreements waiting on one resource beyond which an idle moment is too short to place them anew.
 const IMPROVE_WAITING_MAX: usize = 10_000;
 
@@ -48,6 +50,8 @@ pub(super) struct Writer {
     /// When an idle moment was last used, and whether the plan has changed since.
     improved: Time,
     changed: bool,
+    /// When old idempotency keys were last forgotten.
+    forgotten: Time,
 }
 
 impl Writer {
@@ -68,6 +72,7 @@ impl Writer {
             signals,
             improved: Time::MIN,
             changed: false,
+            forgotten: Time::MIN,
         }
     }
 
@@ -94,6 +99,9 @@ impl Writer {
                 self.signals.ready.send_replace(false);
                 stop.cancel();
                 return;
+            }
+            if idle {
+                self.forget().await;
             }
         }
     }
@@ -156,6 +164,18 @@ impl Writer {
             .due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
         true
+    }
+
+    /// Lets go of what nobody may ask for any more. That it fails now and then does no harm.
+    async fn forget(&mut self) {
+        let now = self.clock.now();
+        if now.seconds() < self.forgotten.seconds().saturating_add(FORGET_EVERY) {
+            return;
+        }
+        self.forgotten = now;
+        if let Err(why) = self.store.forget_idempotent(self.clock.micros()).await {
+            warn!(error = %why, "old idempotency keys were not forgotten");
+        }
     }
 
     /// Whether the plan is to be improved now: it has changed, and the last time is long enough ago.

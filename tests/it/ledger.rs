@@ -25,6 +25,7 @@ on_both_engines!(
     each_side_pays_for_what_it_owes,
     a_forged_ledger_is_found,
     accounts_show_what_was_posted_to_those_whose_it_is,
+    a_guarantee_is_given_once_however_often_an_offer_lists_it,
 );
 
 const NOW: i64 = 1_800_000_000;
@@ -391,7 +392,10 @@ async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
     let deadline = std::time::Duration::from_secs(30);
     let flat = eventually("the price", deadline, async || {
         let flat = physics.get_json("/accounts").await;
-        let posted = flat["entries"].as_array().is_some_and(|all| !all.is_empty());
+        // Balances and entries are read one after the other.
+        let posted = ["accounts", "entries"]
+            .iter()
+            .all(|part| flat[part].as_array().is_some_and(|all| !all.is_empty()));
         posted.then_some(flat)
     })
     .await;
@@ -423,4 +427,27 @@ async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
     assert!(poll_until(deadline, || server.run(&["verify"]).status.success()));
     let wrong = physics.get("/accounts?after=nothing").await;
     assert_eq!(wrong.status.as_u16(), 400, "{wrong:?}");
+}
+
+async fn a_guarantee_is_given_once_however_often_an_offer_lists_it(url: String) {
+    let server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    let offer = guaranteed(&Offer::reserve(1, 60));
+    let term = "<wsag:GuaranteeTerm wsag:Name=\"COMPLETION\"";
+    let from = offer.find(term).expect("the template has it");
+    let until = offer.rfind("</wsag:GuaranteeTerm>").expect("it ends") + "</wsag:GuaranteeTerm>".len();
+    let copies = offer[from..until].repeat(3);
+    let mut greedy = offer.clone();
+    greedy.replace_range(from..until, &format!("<wsag:OneOrMore>{copies}</wsag:OneOrMore>"));
+    let answer = client.post("/agreements", greedy).await;
+    if answer.status.is_success() {
+        let id = answer.created();
+        let view = client.get_json(&format!("/agreements/{id}")).await;
+        let of_that_name = view["guarantees"].as_array().into_iter().flatten();
+        let count = of_that_name.filter(|of| of["name"] == "COMPLETION").count();
+        assert_eq!(count, 1, "{view}");
+    } else {
+        assert_eq!(answer.status.as_u16(), 422, "{}", answer.body);
+        assert!(answer.body.contains("is given once"), "{}", answer.body);
+    }
 }

@@ -150,7 +150,8 @@ pub struct Variables {
 
 impl Variables {
     /// The variables that every agreement has: `submitted`, `ready`, `deadline`, `latest_start`, `planned_start`,
-    /// `started` and `completed` (dateTimes), `duration`, and `nodes` (a number).
+    /// `started` and `completed` (dateTimes), `duration` and `granted` (durations: the contract's, and how long the work
+    /// had its nodes), and `nodes` (a number).
     pub fn predefined() -> Variables {
         let instants = [
             "submitted",
@@ -166,6 +167,7 @@ impl Variables {
             .map(|name| ((*name).to_owned(), Ok(Kind::DateTime)))
             .collect();
         known.push(("duration".to_owned(), Ok(Kind::Duration)));
+        known.push(("granted".to_owned(), Ok(Kind::Duration)));
         known.push(("nodes".to_owned(), Ok(Kind::Number)));
         Variables { known }
     }
