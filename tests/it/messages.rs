@@ -32,7 +32,7 @@ const POSTED: &[(&str, u16, &str)] = &[
     (
         "m05-create-pending-agreement-input",
         422,
-        "pending agreements are not offered",
+        "cannot be evaluated",
     ),
     ("m06-accept-agreement-input", 422, FOR_ANOTHER_ADDRESS),
     ("m07-reject-agreement-input", 422, FOR_ANOTHER_ADDRESS),
