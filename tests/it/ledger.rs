@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::tamper;
-use crate::support::offers::{Offer, file, now};
+use crate::support::offers::{Offer, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, poll_until};
@@ -355,24 +355,6 @@ async fn a_forged_ledger_is_found(url: String) {
 const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
     [pricing]\ncurrency = \"EUR\"\nnode_hour = \"100\"\n";
 
-/// An offer of the template whose guarantees are worth a part of the price.
-fn guaranteed(offer: &Offer) -> String {
-    let template = file("templates/agreements/guaranteed-reservation.xml");
-    let terms = |text: &str| {
-        let (start, end) = (
-            text.find("<wsag:GuaranteeTerm"),
-            text.rfind("</wsag:GuaranteeTerm>"),
-        );
-        start.expect("a guarantee")..end.expect("a guarantee")
-    };
-    let mut offer = offer
-        .xml()
-        .replace("advance-reservation", "guaranteed-reservation");
-    let place = terms(&offer);
-    offer.replace_range(place, &template[terms(&template)]);
-    offer
-}
-
 async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
     let server = Server::configured(Some(&url), PRICED);
     let (physics, chemistry) = (
@@ -380,7 +362,7 @@ async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
         server.client_with(&server.key_for("chemistry", "consumer")),
     );
     let start = now() + 1;
-    let offer = guaranteed(&Offer::reserve(2, 1).within(start, start + 100));
+    let offer = Offer::reserve(2, 1).within(start, start + 100).guaranteed_xml();
     let id = physics.post("/agreements", offer).await.created();
     let view = physics.get_json(&format!("/agreements/{id}")).await;
     // Two nodes for a second, to the nearest millionth.
@@ -432,7 +414,7 @@ async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
 async fn a_guarantee_is_given_once_however_often_an_offer_lists_it(url: String) {
     let server = Server::configured(Some(&url), PRICED);
     let client = server.client();
-    let offer = guaranteed(&Offer::reserve(1, 60));
+    let offer = Offer::reserve(1, 60).guaranteed_xml();
     let term = "<wsag:GuaranteeTerm wsag:Name=\"COMPLETION\"";
     let from = offer.find(term).expect("the template has it");
     let until = offer.rfind("</wsag:GuaranteeTerm>").expect("it ends") + "</wsag:GuaranteeTerm>".len();

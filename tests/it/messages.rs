@@ -29,11 +29,7 @@ const POSTED: &[(&str, u16, &str)] = &[
         "from negotiated offers are not offered",
     ),
     ("m04-create-agreement-response", 422, FOR_ANOTHER_ADDRESS),
-    (
-        "m05-create-pending-agreement-input",
-        422,
-        "cannot be evaluated",
-    ),
+    ("m05-create-pending-agreement-input", 422, "cannot be evaluated"),
     ("m06-accept-agreement-input", 422, FOR_ANOTHER_ADDRESS),
     ("m07-reject-agreement-input", 422, FOR_ANOTHER_ADDRESS),
     ("m08-terminate-input", 422, FOR_ANOTHER_ADDRESS),

@@ -266,7 +266,7 @@ fn others_use_and_the_state_of_nodes_are_read() {
     assert_eq!(report.states, [up, up, drained, down]);
     let seconds = |busy: &BusyTime| (busy.node, busy.interval.end - busy.interval.start);
     let busy: Vec<_> = report.busy.iter().map(seconds).collect();
-    assert_eq!(busy[..2], [(1, 105), (2, 105)]);
+    assert_eq!(busy[..2], [(1, 165), (2, 165)]);
     assert!(
         busy[2].0 == 1 && (205..=305).contains(&busy[2].1),
         "the job until its limit: {busy:?}"

@@ -43,6 +43,8 @@ const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
 const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
 /// How often a submission or a cancellation is repeated.
 const TRY_EVERY: Duration = Duration::from_secs(1);
+/// By how much submissions that come to nothing slow the next one down at most.
+const TRIES_SLOWER_MAX: u32 = 30;
 const SECONDS_PER_MINUTE: i64 = 60;
 
 impl SlurmExecutor {
@@ -84,23 +86,25 @@ impl SlurmExecutor {
                 started: work.started(),
             });
         }
-        for row in ours {
+        for row in &ours {
             if let Some(outcome) = self.outcome_by_slurm(row, &job, folder.stop_asked())? {
                 let ended = row.end.map_or(now, |end| end.seconds() * MICROS_PER_SECOND);
                 return conclude(&folder, &job, &work, outcome, ended.min(now));
             }
         }
-        self.status_of_unknown(&folder, &job, &work, now)
+        let tried = u32::try_from(ours.len()).unwrap_or(u32::MAX);
+        self.status_of_unknown(&folder, &job, &work, tried)
     }
 
-    /// How a job stands that Slurm does not know, or knows only as one that was turned away.
+    /// How a job stands that Slurm does not know, or knows only by so many submissions that came to nothing.
     fn status_of_unknown(
         &self,
         folder: &Folder,
         job: &JobSpec,
         work: &Work,
-        now: Micros,
+        tried: u32,
     ) -> Result<JobStatus, ExecutionError> {
+        let now = Clock::system().micros();
         if work.is_claimed()? {
             // Slurm has forgotten it. It may run on, and must not be run again; its script writes down its end.
             return if now > job.slot_end + ORPHAN_WAIT {
@@ -117,7 +121,7 @@ impl SlurmExecutor {
         if now >= job.slot_end {
             return conclude(folder, job, work, Outcome::Lost, now);
         }
-        if self.may_try(job.agreement, TRY_EVERY) {
+        if self.may_try(job.agreement, TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
             work.create(job, &folder.work())?;
             self.submit(job, work)?;
         }
@@ -175,10 +179,20 @@ impl SlurmExecutor {
             ("BESPEAK_NODES", job.nodes.to_string()),
             ("BESPEAK_SLOT_END", end.to_string()),
         ];
+        self.let_overlap(&name)?;
         let submitted = self.slurm.call_with("sbatch", arguments, environment);
         self.forget_list();
         submitted?;
         Ok(())
+    }
+
+    /// Has jobs in a reservation that has begun not mind the next one on its nodes. Slurm counts their limits in whole
+    /// minutes, and would refuse one whose limit reaches into that by some seconds.
+    pub(super) fn let_overlap(&self, name: &str) -> Result<(), Error> {
+        let named = format!("ReservationName={name}");
+        self.slurm
+            .call("scontrol", ["update", &named, "Flags+=OVERLAP"])
+            .map(drop)
     }
 
     /// The longest that a job of our partition may last, in seconds; `None` for ever.
@@ -199,7 +213,7 @@ impl SlurmExecutor {
         self.status(agreement).map(drop)
     }
 
-    /// How a job ended that left no record of its own; `None` for one that was turned away.
+    /// How a job ended that left no record of its own; `None` for one that came to nothing.
     fn outcome_by_slurm(
         &self,
         row: &JobRow,
@@ -208,7 +222,7 @@ impl SlurmExecutor {
     ) -> Result<Option<Outcome>, ExecutionError> {
         let cut = row.end.is_some_and(|end| end >= second_of(job.slot_end));
         Ok(match row.state {
-            JobState::Waiting | JobState::Running => None,
+            JobState::Waiting | JobState::Running | JobState::Completing => None,
             JobState::Completed => Some(Outcome::Completed),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
@@ -216,8 +230,8 @@ impl SlurmExecutor {
             JobState::Cancelled | JobState::Lost => Some(Outcome::Lost),
             JobState::Failed => match self.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
-                // The nodes could not begin it: that is nothing that its program did.
-                _ if !self.work_of(job)?.is_claimed()? => Some(Outcome::Lost),
+                // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
+                _ if !self.work_of(job)?.is_claimed()? => None,
                 exit => Some(Outcome::Failed { exit }),
             },
         })

@@ -18,6 +18,8 @@ use crate::planner::{BusyTime, KeptNodes, NodeReport, NodeState};
 /// Seconds that a reservation is made before the longest job that is started in the same moment could reach into it: for
 /// the time until the plan is looked at again, and for jobs that are killed late.
 const MARGIN: i64 = 120;
+/// Seconds by which the limit of a job that Slurm counts in whole minutes may reach beyond its slot.
+const MINUTE: i64 = 60;
 /// Seconds that a job is taken to run on that should have ended: Slurm kills late.
 const LATE: i64 = 30;
 
@@ -37,6 +39,8 @@ struct Target {
     interval: Interval,
     nodes: Vec<String>,
     user: String,
+    /// Whether its user may submit jobs by now.
+    handed: bool,
 }
 
 impl SlurmExecutor {
@@ -52,6 +56,10 @@ impl SlurmExecutor {
             .collect();
         self.note_use(slots, &present.jobs, now);
         let mut failures = self.give_back(slots, &held, &present.jobs)?;
+        match self.cancel(&self.left_over(&present.jobs)) {
+            Err(Error::Refused { said, .. }) => failures.push(said),
+            cancelled => cancelled?,
+        }
         for slot in slots.iter().filter(|slot| held.contains_key(&slot.agreement)) {
             // One that the records were lost of, with the data folder or by going on from another machine.
             self.make_mark(slot.agreement)?;
@@ -186,6 +194,7 @@ impl SlurmExecutor {
                     .map(|node| self.settings.nodes[*node].clone())
                     .collect(),
                 user: self.settings.account_of(&slot.party).user.clone(),
+                handed: slot.begun && !slot.has_job,
             });
         }
         (targets, unnamed)
@@ -274,6 +283,9 @@ impl SlurmExecutor {
                 format!("Users={}", target.user),
             ],
         )?;
+        if target.handed {
+            self.let_overlap(&name_of(target.agreement))?;
+        }
         Ok(())
     }
 
@@ -295,6 +307,9 @@ impl SlurmExecutor {
         }
         if target.user != row.users {
             arguments.push(format!("Users={}", target.user));
+        }
+        if target.handed && !row.overlaps {
+            arguments.push("Flags+=OVERLAP".to_owned());
         }
         self.slurm.call("scontrol", arguments)?;
         Ok(())
@@ -389,19 +404,24 @@ impl SlurmExecutor {
     /// When nodes are others': their reservations, and the jobs that run outside of ours.
     fn foreign(&self, present: &Present, is_ours: impl Fn(Uuid) -> bool) -> Vec<BusyTime> {
         let ours = |name: &str| agreement_of(name).is_some_and(&is_ours);
+        let handed = self.handed_jobs();
+        // Our own jobs end with their slots by themselves, and what is completing is as good as gone.
+        let is_foreign = |job: &&JobRow| {
+            job.state == JobState::Running
+                && !job.reservation.as_deref().is_some_and(ours)
+                && agreement_of(&job.name).is_none()
+                && !handed.contains(&job.id)
+        };
         let reservations = present
             .reservations
             .iter()
             .filter(|row| !ours(&row.name))
-            .map(|row| (&row.nodes, row.interval.start, row.interval.end));
-        let jobs = present
-            .jobs
-            .iter()
-            .filter(|job| job.state == JobState::Running && !job.reservation.as_deref().is_some_and(ours))
-            .map(|job| {
-                let end = job.end.unwrap_or(Time::MAX).max(present.now + LATE);
-                (&job.nodes, present.now, end)
-            });
+            // A job of ours in front of it has a limit in whole minutes, which may not reach into it.
+            .map(|row| (&row.nodes, row.interval.start - MINUTE, row.interval.end));
+        let jobs = present.jobs.iter().filter(is_foreign).map(|job| {
+            let end = job.end.unwrap_or(Time::MAX).max(present.now + LATE);
+            (&job.nodes, present.now, end)
+        });
         let mut busy = Vec::new();
         for (nodes, start, end) in reservations.chain(jobs) {
             let interval = Interval::new(start, (end + self.settings.turnaround).min(Time::MAX));
@@ -422,6 +442,7 @@ impl Target {
             && self.interval.end == row.interval.end
             && self.is_on(row)
             && self.user == row.users
+            && (row.overlaps || !self.handed)
     }
 
     /// Whether a reservation holds from the start on, or from now on where that is past.
@@ -444,16 +465,17 @@ fn instant(at: Time) -> String {
         .to_string()
 }
 
-/// What a word for a node's state means; sinfo marks some with a sign behind them. A word that nobody knows is a node that
-/// gets no new work.
+/// What a word for a node's state means; sinfo marks some with a sign behind them. A controller that has just started does
+/// not know its nodes for some seconds: that is no failure of theirs. A word that nobody knows is a node that gets no new
+/// work.
 fn state_of(word: &str) -> NodeState {
     let word = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     match word {
-        "idle" | "allocated" | "mixed" | "completing" | "reserved" | "planned" | "maint" | "blocked" => {
-            NodeState::Up
+        "idle" | "allocated" | "mixed" | "completing" | "reserved" | "planned" | "maint" | "blocked"
+        | "unknown" | "unk" => NodeState::Up,
+        "down" | "error" | "future" | "inval" | "powered_down" | "power_down" | "powering_down" => {
+            NodeState::Down
         }
-        "down" | "error" | "unknown" | "future" | "inval" | "powered_down" | "power_down"
-        | "powering_down" => NodeState::Down,
         _ => NodeState::Drained,
     }
 }

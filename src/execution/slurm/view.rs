@@ -30,6 +30,8 @@ pub(super) enum JobState {
     Waiting,
     /// It has nodes.
     Running,
+    /// It has come to its end, and its nodes are being cleared.
+    Completing,
     /// It ended by itself with status 0.
     Completed,
     /// It ended by itself with another status, or because it wanted more than it was given.
@@ -49,6 +51,7 @@ impl JobState {
             "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESV_DEL_HOLD" | "SPECIAL_EXIT" => {
                 Self::Waiting
             }
+            "COMPLETING" => Self::Completing,
             "COMPLETED" => Self::Completed,
             "FAILED" | "OUT_OF_MEMORY" => Self::Failed,
             "TIMEOUT" | "DEADLINE" => Self::TimedOut,
@@ -62,7 +65,7 @@ impl JobState {
 
     /// Whether nothing of it runs any more.
     pub(super) fn is_final(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running)
+        !matches!(self, Self::Waiting | Self::Running | Self::Completing)
     }
 }
 
@@ -74,6 +77,8 @@ pub(super) struct ReservationRow {
     pub(super) nodes: Vec<String>,
     /// Who may use it, as Slurm writes it.
     pub(super) users: String,
+    /// Whether jobs in it may last into the next reservation of its nodes.
+    pub(super) overlaps: bool,
 }
 
 /// The longest that a job may last on the nodes of a partition.
@@ -169,6 +174,7 @@ fn reservation_of(line: &str) -> Option<ReservationRow> {
         interval: Interval::new(start, end.max(start)),
         nodes: nodes_of(value("Nodes")?)?,
         users: value("Users")?.to_owned(),
+        overlaps: value("Flags")?.split(',').any(|flag| flag == "OVERLAP"),
     })
 }
 
@@ -259,7 +265,7 @@ mod tests {
             ("n3 n4", "nobody")
         );
         assert_eq!(
-            reservation_of("ReservationName=b1 StartTime=soon EndTime=220 Nodes=n1 Users=a"),
+            reservation_of("ReservationName=b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
             None
         );
     }

@@ -26,7 +26,7 @@ fn serve(cluster: &Cluster) -> Server {
         &format!(
             "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
              node_list = \"n[1-4]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 20\n\
-             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n",
+             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n",
             cluster.configuration().display(),
             work_dir.display(),
             Cluster::user(),
@@ -129,7 +129,7 @@ fn an_agreement_gets_its_nodes_on_a_cluster_full_of_others_jobs() {
         );
         let server = serve(&cluster);
         let client = server.client();
-        let start = now() + 70;
+        let start = now() + 75;
         let id = accepted(&client, &Offer::sleep(3, 20).on(2).within(start, start + 25)).await;
         let names = reserved(&cluster, id, 2).await;
         let over = until(&client, &cluster, id, "Complete").await;
@@ -216,11 +216,8 @@ fn nodes_that_go_before_a_slot_are_replaced_and_one_that_goes_with_its_job_viola
         let server = serve(&cluster);
         let client = server.client();
         let start = now() + 15;
-        let id = accepted(
-            &client,
-            &Offer::sleep(600, 1_200).on(2).within(start, start + 1_260),
-        )
-        .await;
+        let offer = Offer::sleep(600, 1_200).on(2).within(start, start + 1_260);
+        let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
         let before = reserved(&cluster, id, 2).await;
         let goes = NODES
             .into_iter()
@@ -252,8 +249,13 @@ fn nodes_that_go_before_a_slot_are_replaced_and_one_that_goes_with_its_job_viola
             &["update", &format!("nodename={goes}"), "state=down", "reason=test"],
         );
         let over = until(&client, &cluster, id, "Complete").await;
-        assert_eq!(states(&over), ["Complete", "Violated", "Completed"]);
+        assert_eq!(over.texts("State")[..3], ["Complete", "Fulfilled", "Violated"]);
         assert_eq!(over.text("Outcome"), "lost");
+        let accounts = client.get_json("/accounts").await;
+        let entries = accounts["entries"].as_array().expect("a list of entries");
+        let penalty = entries.iter().find(|entry| entry["kind"] == "penalty");
+        let penalty = penalty.expect("a penalty");
+        assert_eq!(penalty["agreement"], serde_json::json!(id));
         server.assert_verified();
     });
 }

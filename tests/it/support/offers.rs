@@ -104,6 +104,26 @@ impl Offer {
     }
 }
 
+impl Offer {
+    /// The document of an offer of the template whose guarantees are worth a part of the price.
+    pub(crate) fn guaranteed_xml(&self) -> String {
+        let template = file("templates/agreements/guaranteed-reservation.xml");
+        let terms = |text: &str| {
+            let (start, end) = (
+                text.find("<wsag:GuaranteeTerm"),
+                text.rfind("</wsag:GuaranteeTerm>"),
+            );
+            start.expect("a guarantee")..end.expect("a guarantee")
+        };
+        let mut offer = self
+            .xml()
+            .replace("advance-reservation", "guaranteed-reservation");
+        let place = terms(&offer);
+        offer.replace_range(place, &template[terms(&template)]);
+        offer
+    }
+}
+
 /// The present, in whole seconds since the epoch.
 pub(crate) fn now() -> i64 {
     Timestamp::now().as_second()
