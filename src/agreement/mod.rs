@@ -196,6 +196,8 @@ pub enum EventKind {
     Unused,
     /// Its nodes are out of use and there is no other place for it.
     Broken,
+    /// The job's process runs.
+    Running,
     /// The work ended.
     Ended,
     /// A guarantee was assessed.
@@ -223,6 +225,7 @@ impl EventKind {
             Self::Started => "started",
             Self::Unused => "unused",
             Self::Broken => "broken",
+            Self::Running => "running",
             Self::Ended => "ended",
             Self::Assessed => "assessed",
             Self::Penalty => "penalty",
@@ -243,6 +246,7 @@ impl EventKind {
             Self::Started,
             Self::Unused,
             Self::Broken,
+            Self::Running,
             Self::Ended,
             Self::Assessed,
             Self::Penalty,

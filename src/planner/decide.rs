@@ -285,7 +285,8 @@ impl Decider<'_> {
         let mut agreement = self.processing(id)?;
         if agreement.started.is_none() {
             agreement.started = Some(at);
-            let events = self.assess(&mut agreement);
+            let mut events = vec![self.event(EventKind::Running, "its process has started".to_owned())];
+            events.extend(self.assess(&mut agreement));
             self.update(agreement, events);
         }
         Ok(())
@@ -317,7 +318,7 @@ impl Decider<'_> {
         let mut events = vec![Event {
             at: end.ended,
             kind: EventKind::Ended,
-            detail: describe(end.outcome),
+            detail: describe(end),
         }];
         events.extend(self.close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
@@ -456,13 +457,21 @@ fn bytes(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn describe(outcome: Outcome) -> String {
-    match outcome {
+fn describe(end: &JobEnd) -> String {
+    let how = match end.outcome {
         Outcome::Completed => "exit status 0".to_owned(),
         Outcome::Failed { exit } => format!("exit status {exit}"),
         Outcome::Killed => "stopped at the end of its slot".to_owned(),
         Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
+    };
+    if end.truncated {
+        format!(
+            "{how}; of its output the first {} bytes were kept, and it wrote more",
+            end.output_bytes
+        )
+    } else {
+        how
     }
 }
 

@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::engine::{Dialect, Value, execute};
 use super::rows::{Columns, to_json};
+use super::trail::{Line, Trail};
 use super::{Error, Store, on, statements};
 use crate::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
 
@@ -196,13 +197,23 @@ pub(super) async fn update<D: Dialect>(
     Ok(execute::<D>(connection, statements::UPDATE_AGREEMENT, &values).await? == 1)
 }
 
-/// Appends to the timeline of an agreement, with the states that it has after the change.
+/// Appends to the timeline of an agreement, and so to the audit trail, with the states that it has after the change.
 pub(super) async fn append_events<D: Dialect>(
     connection: &mut D::Connection,
+    trail: &mut Trail,
     agreement: &Agreement,
     events: &[Event],
 ) -> Result<(), sqlx::Error> {
     for event in events {
+        trail.append(&Line {
+            agreement: agreement.id,
+            at: event.at,
+            kind: event.kind.word(),
+            detail: &event.detail,
+            version: agreement.version,
+            state: agreement.state.word(),
+            service: agreement.service.word(),
+        });
         let values = [
             agreement.id.into(),
             event.at.into(),
@@ -211,6 +222,8 @@ pub(super) async fn append_events<D: Dialect>(
             agreement.version.into(),
             agreement.state.word().into(),
             agreement.service.word().into(),
+            trail.number.into(),
+            (&trail.hash).into(),
         ];
         execute::<D>(connection, statements::INSERT_EVENT, &values).await?;
     }

@@ -10,9 +10,10 @@ use std::time::Duration;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::engine::{Dialect, execute, fetch};
+use super::engine::{Dialect, fetch};
 use super::error::is_contention;
 use super::rows::Columns;
+use super::trail::Trail;
 use super::{
     CallBack, Database, Error, Idempotent, Store, agreements, bindings, call_backs, executions, idempotency,
     ledger, negotiations, nodes, on, statements,
@@ -196,20 +197,18 @@ async fn write<D: Dialect>(
 ) -> Result<(), Failure> {
     let writing = async {
         let mut transaction = database.writers.begin_with(D::BEGIN).await?;
-        if execute::<D>(
-            &mut transaction,
-            statements::BEGIN_BATCH,
-            &[epoch.into(), id.into()],
-        )
-        .await?
-            != 1
-        {
-            return Err(Failure::Refused(Error::LeaseLost));
-        }
+        let values = [epoch.into(), id.into()];
+        let rows = fetch::<D>(&mut transaction, statements::BEGIN_BATCH, &values).await?;
+        let row = rows.first().ok_or(Failure::Refused(Error::LeaseLost))?;
+        let known = Trail::of(&Columns::<D>::of(row)).map_err(Failure::Refused)?;
+        let mut trail = known.clone();
         for change in batch {
-            apply::<D>(&mut transaction, change).await?;
+            apply::<D>(&mut transaction, &mut trail, change).await?;
         }
-        Ok(transaction)
+        if trail != known {
+            trail.store::<D>(&mut transaction).await?;
+        }
+        Ok::<_, Failure>(transaction)
     };
     let transaction = tokio::time::timeout(ANSWER_WAIT, writing)
         .await
@@ -229,7 +228,11 @@ fn silence() -> sqlx::Error {
     ))
 }
 
-async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> Result<(), Failure> {
+async fn apply<D: Dialect>(
+    connection: &mut D::Connection,
+    trail: &mut Trail,
+    change: &Change,
+) -> Result<(), Failure> {
     match change {
         Change::CreateAgreement {
             agreement,
@@ -237,7 +240,7 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
             events,
         } => {
             agreements::insert::<D>(connection, agreement, document).await?;
-            Ok(agreements::append_events::<D>(connection, agreement, events).await?)
+            Ok(agreements::append_events::<D>(connection, trail, agreement, events).await?)
         }
         Change::UpdateAgreement { agreement, events } => {
             if !agreements::update::<D>(connection, agreement).await? {
@@ -247,7 +250,7 @@ async fn apply<D: Dialect>(connection: &mut D::Connection, change: &Change) -> R
                     agreement.version - 1
                 )));
             }
-            Ok(agreements::append_events::<D>(connection, agreement, events).await?)
+            Ok(agreements::append_events::<D>(connection, trail, agreement, events).await?)
         }
         Change::BindNodes {
             agreement,

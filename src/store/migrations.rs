@@ -60,6 +60,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "node states",
         sql: include_str!("../../migrations/0009_node_states.sql"),
     },
+    Migration {
+        version: 10,
+        name: "trail",
+        sql: include_str!("../../migrations/0010_trail.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -27,6 +27,7 @@ mod nodes;
 mod resources;
 mod rows;
 mod statements;
+mod trail;
 mod verify;
 
 use std::path::PathBuf;

@@ -69,7 +69,12 @@ statements! {
 
     // The lease.
     NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
-    BEGIN_BATCH = "UPDATE lease SET batch = $2 WHERE id = 1 AND epoch = $1";
+    BEGIN_BATCH = "UPDATE lease SET batch = $2 WHERE id = 1 AND epoch = $1 RETURNING trail_number, trail_hash";
+    END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
+    TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
+    TRAIL_LINES = "SELECT number, hash, agreement, at_us, kind, detail, version, state, service FROM events \
+        WHERE number > $1 ORDER BY number LIMIT $2";
+    OUTSIDE_TRAIL = "SELECT agreement FROM events WHERE number IS NULL LIMIT 1";
     // Locks the row, and so waits for a transaction that is still being committed.
     SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
 
@@ -92,8 +97,8 @@ statements! {
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
 
     // The timeline. Lines are numbered from 1 per agreement; the single writer makes the numbers free of gaps.
-    INSERT_EVENT = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service) \
-        SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4, $5, $6, $7 FROM events WHERE agreement = $1";
+    INSERT_EVENT = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service, number, hash) \
+        SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9 FROM events WHERE agreement = $1";
     EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
     EVENTS_BETWEEN = "SELECT agreement, seq, kind, version, state, service FROM events \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, seq";

@@ -2,6 +2,7 @@
 
 mod access;
 mod advise;
+mod audit;
 mod chaos;
 mod commands;
 mod conditions;

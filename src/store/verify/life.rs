@@ -2,7 +2,7 @@
 //! with that state.
 
 use super::Findings;
-use super::Invariant::I6;
+use super::Invariant::{I6, I10};
 use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
 
 /// One line of a timeline with the states after the change that it was written with.
@@ -133,6 +133,15 @@ fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
         format!(
             "its version is {} and its timeline has {}",
             agreement.version, last.version
+        )
+    });
+    // Each change has at least one line.
+    let mut versions: Vec<i64> = steps.iter().map(|step| step.version).collect();
+    versions.dedup();
+    found.must(versions.into_iter().eq(1..=agreement.version), I10, || {
+        format!(
+            "it has changed to version {}, and not every change has its line",
+            agreement.version
         )
     });
 }

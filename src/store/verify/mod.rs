@@ -7,6 +7,7 @@
 //! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none |
 //! | I6 | states have moved along allowed edges only, and what else a row says goes with its state |
 //! | I9 | the ledger balances, and says of each agreement what was agreed and what came about |
+//! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
 //!
 //! Everything is read in one transaction that sees one state of the database, page by page. In memory stays what the
 //! sweep of I1 needs: a few numbers per agreement.
@@ -14,6 +15,7 @@
 mod life;
 mod money;
 mod sweep;
+mod trail;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,6 +51,8 @@ pub enum Invariant {
     I6,
     /// The ledger balances, and has what was agreed.
     I9,
+    /// The audit trail is whole.
+    I10,
 }
 
 /// One thing that cannot be.
@@ -69,7 +73,7 @@ impl fmt::Display for Finding {
 }
 
 impl Store {
-    /// Checks the invariants I1, I5, I6 and I9 over everything that is stored, live or over, and lists what violates them:
+    /// Checks the invariants I1, I5, I6, I9 and I10 over everything that is stored, live or over, and lists what violates them:
     /// nothing when all is well, and at most a thousand. O(n log n).
     ///
     /// # Errors
@@ -99,6 +103,7 @@ async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Erro
     check.findings.extend(shared);
     let unbalanced = read_on::<D, _>(connection, statements::UNBALANCED, &limit, unbalanced).await?;
     check.findings.extend(unbalanced);
+    check.findings.extend(trail::check::<D>(connection).await?);
     snapshot.rollback().await?;
     Ok(check.finish())
 }

@@ -1,0 +1,73 @@
+//! The audit trail: the lines of all timelines in one chain. Each line bears a number without gaps and the SHA-256 of
+//! the line before and of itself; the lease's row has the last of both. Who changes a line, takes one out or adds one
+//! has to write everything after it anew.
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute};
+use super::rows::{Columns, hex};
+use super::{Error, statements};
+use crate::clock::Micros;
+
+/// The end of the chain so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trail {
+    /// Number of the last line; 0 where there is none.
+    pub(super) number: i64,
+    /// Its hash; empty where there is none.
+    pub(super) hash: String,
+}
+
+/// A line as it is stored: words as they stand there, so that a line can be checked that cannot be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) agreement: Uuid,
+    pub(super) at: Micros,
+    pub(super) kind: &'a str,
+    pub(super) detail: &'a str,
+    pub(super) version: i64,
+    pub(super) state: &'a str,
+    pub(super) service: &'a str,
+}
+
+impl Trail {
+    /// The end that the lease's row knows.
+    pub(super) fn of<D: Dialect>(row: &Columns<'_, D>) -> Result<Self, Error> {
+        Ok(Self {
+            number: row.integer("trail_number")?,
+            hash: row.text("trail_hash")?,
+        })
+    }
+
+    /// The beginning of every chain.
+    pub(super) fn empty() -> Self {
+        Self {
+            number: 0,
+            hash: String::new(),
+        }
+    }
+
+    /// Goes on by one line. The texts are preceded by their lengths, so that no two lines are written the same.
+    pub(super) fn append(&mut self, line: &Line<'_>) {
+        self.number += 1;
+        let mut digest = Sha256::new();
+        digest.update(&self.hash);
+        digest.update(self.number.to_be_bytes());
+        digest.update(line.agreement.as_bytes());
+        digest.update(line.at.to_be_bytes());
+        digest.update(line.version.to_be_bytes());
+        for text in [line.kind, line.detail, line.state, line.service] {
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text);
+        }
+        self.hash = hex(&digest.finalize());
+    }
+
+    /// Has the lease's row know this end.
+    pub(super) async fn store<D: Dialect>(&self, connection: &mut D::Connection) -> Result<(), sqlx::Error> {
+        let values = [self.number.into(), (&self.hash).into()];
+        execute::<D>(connection, statements::END_TRAIL, &values).await?;
+        Ok(())
+    }
+}
