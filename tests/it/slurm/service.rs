@@ -26,7 +26,7 @@ fn serve(cluster: &Cluster) -> Server {
         &format!(
             "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
              node_list = \"n[1-4]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 20\n\
-             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n",
+             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nsettle_seconds = 1\n",
             cluster.configuration().display(),
             work_dir.display(),
             Cluster::user(),
@@ -43,6 +43,13 @@ fn script(cluster: &Cluster, text: &str) -> String {
 
 async fn accepted(client: &Client, offer: &Offer) -> Uuid {
     client.post("/agreements", offer.xml()).await.created()
+}
+
+async fn terminate(client: &Client, id: Uuid) {
+    let input = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
+                 <r:Reason xmlns:r=\"urn:example:reason\">no longer needed</r:Reason></wsag:TerminateInput>";
+    let ended = client.post(&format!("/agreements/{id}/terminate"), input).await;
+    assert!(ended.status.is_success(), "{ended:?}");
 }
 
 /// The agreement once one of its states is `state`.
@@ -129,6 +136,16 @@ fn an_agreement_gets_its_nodes_on_a_cluster_full_of_others_jobs() {
         );
         let server = serve(&cluster);
         let client = server.client();
+        // As things are, all nodes are others' for a minute.
+        eventually("a start when the others' jobs are over", SOON, async || {
+            let asked = now();
+            let id = accepted(&client, &Offer::reserve(4, 5)).await;
+            let planned = client.get_json(&format!("/agreements/{id}")).await;
+            let planned: jiff::Timestamp = planned["plannedStart"].as_str()?.parse().ok()?;
+            terminate(&client, id).await;
+            (planned.as_second() > asked + 30).then_some(())
+        })
+        .await;
         let start = now() + 75;
         let id = accepted(&client, &Offer::sleep(3, 20).on(2).within(start, start + 25)).await;
         let names = reserved(&cluster, id, 2).await;
@@ -256,6 +273,42 @@ fn nodes_that_go_before_a_slot_are_replaced_and_one_that_goes_with_its_job_viola
         let penalty = entries.iter().find(|entry| entry["kind"] == "penalty");
         let penalty = penalty.expect("a penalty");
         assert_eq!(penalty["agreement"], serde_json::json!(id));
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn an_agreement_that_has_too_few_nodes_left_moves_inside_its_window() {
+    run(async {
+        let mut cluster = Cluster::start();
+        let server = serve(&cluster);
+        let client = server.client();
+        let start = now() + 25;
+        // Both at once on four nodes, one after the other on three.
+        let rigid = accepted(&client, &Offer::sleep(1, 10).on(2).within(start, start + 10)).await;
+        let flexible = accepted(&client, &Offer::sleep(1, 10).on(2).within(start, start + 100)).await;
+        let planned =
+            async || client.get_json(&format!("/agreements/{flexible}")).await["plannedStart"].clone();
+        let before = planned().await;
+        reserved(&cluster, flexible, 2).await;
+        cluster.cut_power("n2");
+        cluster.run(
+            "scontrol",
+            &["update", "nodename=n2", "state=down", "reason=test"],
+        );
+        eventually("a later start", SOON, async || {
+            (planned().await != before).then_some(())
+        })
+        .await;
+        for id in [rigid, flexible] {
+            let over = until(&client, &cluster, id, "Complete").await;
+            assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"], "{over:?}");
+        }
+        let ran = ran(&cluster);
+        assert!(
+            ran.iter().all(|job| !job.nodes.contains("n2")),
+            "a job on a lost node"
+        );
         server.assert_verified();
     });
 }
