@@ -2,6 +2,7 @@
 //! how its guarantees are assessed. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
+mod holds;
 mod ledger;
 mod leeway;
 mod money;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess, next_assessment};
+pub use holds::{Stretch, beyond, kept};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
 pub use leeway::{Filter, Leeway, Measure, Shape};
 pub use money::{Currency, Money};
@@ -90,6 +92,11 @@ impl Agreement {
             (Some(ended), Some(_)) => end.min(second_after(ended)).max(start),
         };
         Interval::new(start, end)
+    }
+
+    /// Node-seconds of its slot.
+    pub fn node_seconds(&self) -> u128 {
+        u128::from(self.nodes) * u128::from(self.duration.unsigned_abs())
     }
 
     /// Whether it is accepted and its slot has not begun.
@@ -210,6 +217,8 @@ pub enum EventKind {
     Charged,
     /// Termination was asked for.
     Terminating,
+    /// Another agreement has taken its place, or it the place of another.
+    Superseded,
     /// A final state was reached.
     Closed,
 }
@@ -232,6 +241,7 @@ impl EventKind {
             Self::Reward => "reward",
             Self::Charged => "charged",
             Self::Terminating => "terminating",
+            Self::Superseded => "superseded",
             Self::Closed => "closed",
         }
     }
@@ -253,6 +263,7 @@ impl EventKind {
             Self::Reward,
             Self::Charged,
             Self::Terminating,
+            Self::Superseded,
             Self::Closed,
         ]
         .into_iter()

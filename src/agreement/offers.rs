@@ -7,6 +7,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::Money;
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -191,6 +192,12 @@ pub struct OfferTerms {
     pub kind: OfferKind,
     /// Probability that it completes in time, where it is known.
     pub confidence: Option<f64>,
+    /// What it costs, where something is charged.
+    pub price: Option<Money>,
+    /// By how much that is more than the agreement that it replaces costs.
+    pub difference: Option<Money>,
+    /// What the change of an agreement costs besides.
+    pub fee: Option<Money>,
 }
 
 impl OfferTerms {
@@ -202,6 +209,11 @@ impl OfferTerms {
     /// Where the agreement may lie.
     pub fn window(&self) -> Interval {
         Interval::new(self.ready, self.deadline)
+    }
+
+    /// Node-seconds.
+    pub fn node_seconds(&self) -> u128 {
+        u128::from(self.nodes) * u128::from(self.duration.unsigned_abs())
     }
 
     /// What is held for it.

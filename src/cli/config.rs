@@ -48,6 +48,8 @@ pub(super) struct Config {
     #[serde(default)]
     failures: resources::Failures,
     #[serde(default)]
+    quotas: Quotas,
+    #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default, rename = "resource")]
     resources: Vec<Resource>,
@@ -179,6 +181,12 @@ struct Negotiating {
     lasts_hours: u32,
     /// Negotiations that one party may have going on at a time.
     open_max: u32,
+    /// Offers of one negotiation.
+    offers_max: u32,
+    /// Seconds for which a counter offer stands and its nodes are held.
+    hold_seconds: u32,
+    /// Answers whose offers one party may have held at a time.
+    holds_max: u32,
 }
 
 impl Default for Negotiating {
@@ -186,6 +194,44 @@ impl Default for Negotiating {
         Self {
             lasts_hours: 24,
             open_max: 100,
+            offers_max: 1_000,
+            hold_seconds: 300,
+            holds_max: 5,
+        }
+    }
+}
+
+/// How much one party may have and ask; nothing is bounded that is not set.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Quotas {
+    /// Node-hours in agreements that are not over and in offers that are held.
+    node_hours: Option<u32>,
+    /// Hours that it may plan ahead.
+    horizon_hours: Option<u32>,
+    /// How often in a minute it may ask what it could have.
+    probes_per_minute: Option<u32>,
+}
+
+impl Quotas {
+    fn check(&self) -> Result<(), String> {
+        for (key, value) in [
+            ("node_hours", self.node_hours),
+            ("horizon_hours", self.horizon_hours),
+            ("probes_per_minute", self.probes_per_minute),
+        ] {
+            if value == Some(0) {
+                return Err(format!("quotas.{key}: expected 1 or more, found 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn planner(&self) -> planner::Quotas {
+        planner::Quotas {
+            node_hours: self.node_hours.map(u64::from),
+            horizon: self.horizon_hours.map(|hours| i64::from(hours) * 3_600),
+            probes_per_minute: self.probes_per_minute,
         }
     }
 }
@@ -195,6 +241,9 @@ impl Negotiating {
         for (key, value, max) in [
             ("lasts_hours", self.lasts_hours, 8_760),
             ("open_max", self.open_max, 100_000),
+            ("offers_max", self.offers_max, 100_000),
+            ("hold_seconds", self.hold_seconds, 86_400),
+            ("holds_max", self.holds_max, 1_000),
         ] {
             if !(1..=max).contains(&value) {
                 return Err(format!("negotiation.{key}: expected 1 to {max}, found {value}"));
@@ -207,6 +256,9 @@ impl Negotiating {
         planner::Negotiating {
             lasts: i64::from(self.lasts_hours) * 3_600,
             open_max: self.open_max as usize,
+            offers_max: self.offers_max as usize,
+            hold: i64::from(self.hold_seconds),
+            holds_max: self.holds_max as usize,
         }
     }
 }
@@ -304,6 +356,7 @@ impl Config {
         }
         self.scheduling.check()?;
         self.negotiation.check()?;
+        self.quotas.check()?;
         self.limits.check()?;
         resources::check(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
@@ -358,6 +411,7 @@ impl Config {
             failures: self.failures.planner(),
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
+            quotas: self.quotas.planner(),
         }
     }
 

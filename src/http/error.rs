@@ -86,8 +86,9 @@ impl Error {
             Self::Negotiation(N::QuotaExceeded(_)) => (StatusCode::CONFLICT, "QUOTA_EXCEEDED"),
             Self::Negotiation(N::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
             Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
+            Self::Negotiation(N::Lost(lost)) if lost.has_expired() => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
-            Self::Negotiation(N::Conflict(_)) => (StatusCode::CONFLICT, "STATE"),
+            Self::Negotiation(N::Conflict(_) | N::Lost(_)) => (StatusCode::CONFLICT, "STATE"),
             Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
             Self::Negotiation(N::Unavailable) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
@@ -157,6 +158,7 @@ impl Error {
                     .collect();
             }
             Some(negotiation::Error::Refused(refusal)) => problem["refusal"] = json!(refusal),
+            Some(negotiation::Error::Lost(lost)) => problem["offers"] = json!(lost.offers()),
             _ => {}
         }
         problem

@@ -97,6 +97,8 @@ pub fn router(api: Api, pages: Pages) -> Router {
         )
         .route("/negotiations", post(negotiations::initiate))
         .route("/negotiations/{id}", get(negotiations::show))
+        .route("/negotiations/{id}/offers", post(negotiations::offer))
+        .route("/negotiations/{id}/advertisements", post(negotiations::advertise))
         .route("/negotiations/{id}/terminate", post(negotiations::terminate))
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)

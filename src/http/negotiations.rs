@@ -4,6 +4,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::format::Format;
@@ -35,6 +36,34 @@ pub(super) async fn show(
 ) -> Result<Response, Error> {
     let (view, xml) = api.negotiation.negotiation(&scope(&caller), id_of(&id)?).await?;
     Ok(format.answer(&view, || xml))
+}
+
+/// POST /negotiations/{id}/offers: NegotiateInput.
+pub(super) async fn offer(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    format: Format,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Error> {
+    let id = id_of(&id)?;
+    let input = body::xml(&api, request).await?;
+    let answers = api.negotiation.negotiate(&scope(&caller), id, input).await?;
+    Ok(format.answer(&json!({ "offers": answers.views() }), || answers.document()))
+}
+
+/// POST /negotiations/{id}/advertisements: AdvertiseInput.
+pub(super) async fn advertise(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    format: Format,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Error> {
+    let id = id_of(&id)?;
+    let input = body::xml(&api, request).await?;
+    api.negotiation.advertise(&scope(&caller), id, input).await?;
+    Ok(format.answer(&json!({}), negotiation::advertised))
 }
 
 /// POST /negotiations/{id}/terminate.

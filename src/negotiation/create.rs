@@ -3,6 +3,7 @@
 use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
+use super::accept::{Accepting, accepting};
 use super::idempotency::{kept, repeated};
 use super::json::Json;
 use super::offer::Draft;
@@ -18,7 +19,8 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong
-    /// with the offer, [`Error::Refused`] where the plan has no place, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// with the offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer
+    /// that cannot be had any more, [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn create(
         &self,
         party: &str,
@@ -30,7 +32,10 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let (drafts, decision) = self.reading(move |this| this.read_offer(&input, &of)).await??;
+        let (drafts, decision) = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
+            Asked::New(drafts, decision) => (drafts, decision),
+            Asked::Offered(accepting) => return self.accept(party, accepting, key).await,
+        };
         if let Decision::Later(acceptance) = decision {
             return self.pend(drafts, acceptance, key).await;
         }
@@ -55,8 +60,9 @@ impl Negotiation {
         ))
     }
 
-    /// The requests that an offer makes: one, or one for each way to read it; and when it is to be decided.
-    pub(super) fn read_offer(&self, input: &Input, party: &str) -> Result<(Vec<Draft>, Decision), Error> {
+    /// The requests that an offer makes: one, or one for each way to read it, and when it is to be decided; or what accepts
+    /// a counter offer.
+    pub(super) fn read_offer(&self, input: &Input, party: &str) -> Result<Asked, Error> {
         let body = match input {
             Input::Xml(body) => body,
             Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
@@ -65,17 +71,21 @@ impl Negotiation {
         let mut decision = Decision::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => *offer,
-            Message::CreateAgreementInput(input) => create_input(&document, *input)?,
+            Message::CreateAgreementInput(input) => match accepting(&document, &input)? {
+                Some(accepting) => return Ok(Asked::Offered(accepting)),
+                None => input.offer,
+            },
             Message::CreatePendingAgreementInput(input) => {
                 decision = Decision::Later(self.acceptance(&document, &input)?);
                 create_input(&document, *input)?
             }
             _ => {
-                let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here";
+                let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here; negotiations begin at \
+                            /negotiations";
                 return Err(Error::not_offered(&document, "", what));
             }
         };
-        Ok((self.drafts(&document, &offer, party)?, decision))
+        Ok(Asked::New(self.drafts(&document, &offer, party)?, decision))
     }
 
     /// Where the decision is to be told.
@@ -94,7 +104,7 @@ impl Negotiation {
     }
 
     /// The requests of a flat request: it becomes an offer, which is read and checked as one that came as a document.
-    fn read_flat(&self, request: &Json, party: &str) -> Result<(Vec<Draft>, Decision), Error> {
+    fn read_flat(&self, request: &Json, party: &str) -> Result<Asked, Error> {
         let (wish, offered, decision) = self.read_request(request)?;
         let text = wish.offer(&offered.template).to_xml();
         let read = || {
@@ -106,13 +116,21 @@ impl Negotiation {
                 )),
             }
         };
-        Ok((read().map_err(in_request)?, decision))
+        Ok(Asked::New(read().map_err(in_request)?, decision))
     }
 }
 
-/// The offer of an input whose extensions ask for nothing more.
+/// What an agreement is to be made from.
+pub(super) enum Asked {
+    /// An offer, with the request for each way to read it; and when it is to be decided.
+    New(Vec<Draft>, Decision),
+    /// A counter offer of ours.
+    Offered(Accepting),
+}
+
+/// The offer of an input that is decided later, whose extensions ask for nothing more: what was negotiated is decided.
 fn create_input(document: &Document<'_>, input: CreateInput) -> Result<AgreementOffer, Error> {
-    let what = "agreements from negotiated offers are not offered by this version; send the offer without the extension";
+    let what = "what was negotiated is accepted at once; send it in a CreateAgreementInput";
     if input.negotiation.is_some() {
         return Err(Error::not_offered(document, "NegotiationExtension", what));
     }

@@ -64,7 +64,7 @@ fn properties(
         context,
         terms,
         state: agreement_state(agreement.state),
-        state_extensions: Vec::new(),
+        state_extensions: successors(view),
         guarantees: agreement
             .guarantees
             .iter()
@@ -80,6 +80,15 @@ fn properties(
         Part::ServiceTerms => properties.part_xml(states::Part::Services),
         Part::GuaranteeTerms => properties.part_xml(states::Part::Guarantees),
     }
+}
+
+/// The agreements that one stands between, as elements of its state.
+fn successors(view: &AgreementView) -> Vec<Fragment> {
+    let old = view.supersedes.map(|id| states::supersedes(&id.to_string()));
+    let new = view
+        .superseded_by
+        .map(|id| states::superseded_by(&id.to_string()));
+    old.into_iter().chain(new).collect()
 }
 
 /// An offer that was read before it was stored, and its context and terms as they came.
@@ -249,7 +258,10 @@ impl Negotiation {
             })
             .collect();
         match error {
-            Some(Error::Refused(refusal)) => fault.refusal = Some(document_of(refusal)),
+            Some(Error::Refused(refusal)) => fault.refusal = Some(refusal_document(refusal)),
+            Some(Error::Lost(lost)) => {
+                fault.extensions = lost.fresh.fragment().into_iter().collect();
+            }
             Some(Error::Invalid(violations) | Error::NotOffered(violations)) => {
                 fault.violations = violations.0.iter().map(Into::into).collect();
             }
@@ -259,7 +271,8 @@ impl Negotiation {
     }
 }
 
-fn document_of(refusal: &RefusalView) -> refusals::Refusal {
+/// A refusal as it stands in documents.
+pub(super) fn refusal_document(refusal: &RefusalView) -> refusals::Refusal {
     refusals::Refusal {
         reason: reason(refusal.reason),
         binding_constraint: Some(refusal.binding_constraint.clone()),

@@ -1,8 +1,10 @@
 //! The use cases, one file a verb, between the documents of WS-Agreement and the requests of the planner: the one
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
+mod accept;
 mod accounts;
 mod availability;
+mod counter;
 mod create;
 mod documents;
 mod files;
@@ -13,8 +15,11 @@ mod json;
 mod list;
 mod negotiations;
 mod offer;
+mod offer_views;
+mod offers;
 mod parts;
 mod pending;
+mod rejection;
 mod request;
 mod scheduling;
 mod shapes;
@@ -31,6 +36,7 @@ use std::time::Duration;
 use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore};
 
+pub use accept::LostOffer;
 pub use accounts::{AccountView, Accounts, AccountsView, EntryView};
 pub use availability::{AvailabilityQuery, AvailabilityView, FreeView};
 pub use documents::{created, pending, terminated};
@@ -38,6 +44,8 @@ pub use files::{FileView, FilesView, Upload};
 pub use idempotency::RequestKey;
 pub use list::{Page, Timeline};
 pub use negotiations::{NegotiationView, Opening, end_negotiation_input, negotiation_ended};
+pub use offer_views::{Negotiated, OfferView, QuotationView};
+pub use offers::advertised;
 pub use parts::{ContextView, TermView, TermsView};
 pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
 pub use show::{Output, Part, Shown};
@@ -137,6 +145,9 @@ pub enum Error {
     /// The agreement is in another version than the request was made for.
     #[error("the agreement has changed since the version that If-Match names")]
     Changed,
+    /// The offer cannot be accepted any more.
+    #[error("{}", .0.lost.words())]
+    Lost(Box<LostOffer>),
     /// The idempotency key came before, with another body.
     #[error("this Idempotency-Key was used for another request")]
     KeyReused,
@@ -323,6 +334,8 @@ impl From<planner::Error> for Error {
             }
             planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
             planner::Error::Changed => Self::Changed,
+            planner::Error::Lost(lost) => Self::Conflict(lost.words().to_owned()),
+            planner::Error::Stale(why) => Self::Conflict(why.to_owned()),
             planner::Error::Unavailable => Self::Unavailable,
             planner::Error::Repeated(_) => Self::Internal(error.to_string()),
         }

@@ -11,6 +11,7 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
+use super::offer_views::{OfferView, Said};
 use super::views::{instant, second};
 use super::{Error, Negotiation, Scope};
 use crate::agreement::{NegotiationInstance, NegotiationState};
@@ -33,6 +34,8 @@ pub struct NegotiationView {
     pub created: String,
     /// From when on nothing more is negotiated or accepted.
     pub expires: String,
+    /// Every offer and counter offer, oldest first; each names what it answers.
+    pub offers: Vec<OfferView>,
 }
 
 impl NegotiationView {
@@ -45,6 +48,7 @@ impl NegotiationView {
             state: instance.state(now).word(),
             created: instant(instance.created),
             expires: second(instance.expires),
+            offers: Vec::new(),
         }
     }
 
@@ -191,25 +195,26 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
     pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String), Error> {
         let instance = self.instance(scope, id).await?;
-        let document = self
-            .store
-            .negotiation_document(id)
-            .await?
-            .ok_or(Error::NotFound)?;
-        let view = NegotiationView::of(&instance, self.clock.now());
-        let xml = self
-            .reading(move |this| {
-                let InitiateInput { mut context, .. } = opening_of(&document)?;
-                context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
-                let properties = NegotiationProperties {
-                    context,
-                    templates: this.templates.all().cloned().collect(),
-                    offers: Vec::new(),
-                };
-                Ok::<_, Error>(properties.to_xml())
-            })
-            .await??;
-        Ok((view, xml))
+        let document = self.store.negotiation_document(id).await?;
+        let document = document.ok_or(Error::NotFound)?;
+        let offers = self.store.offers(id).await?;
+        self.reading(move |this| {
+            let said = offers
+                .into_iter()
+                .map(|(row, document)| Said::read(row, &document));
+            let said = said.collect::<Result<Vec<_>, Error>>()?;
+            let mut view = NegotiationView::of(&instance, this.clock.now());
+            view.offers = said.iter().map(Said::view).collect();
+            let InitiateInput { mut context, .. } = opening_of(&document)?;
+            context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
+            let properties = NegotiationProperties {
+                context,
+                templates: this.templates.all().cloned().collect(),
+                offers: said.iter().map(Said::document).collect(),
+            };
+            Ok((view, properties.to_xml()))
+        })
+        .await?
     }
 
     /// Ends a negotiation before its time, as a TerminateInput asks; an empty body asks for it too.

@@ -304,9 +304,9 @@ impl<'a> Check<'a> {
                         let message = "one bsp:Scheduling is expected, this is another";
                         self.violation(ns::WSAG, local, place, message);
                     }
+                    // Preferences are among counter offers, where there are any.
                     let beyond = Scheduling {
                         preemption: scheduling.preemption,
-                        preference: scheduling.preference,
                         ..Scheduling::default()
                     };
                     if beyond != Scheduling::default() {

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
 
+use super::create::Asked;
 use super::idempotency::{kept, repeated};
 use super::offer::Draft;
 use super::{AcceptedView, Error, Input, Negotiation, RequestKey};
@@ -92,7 +93,8 @@ impl Negotiation {
         let input = Input::Xml(document.into_bytes());
         let read = self.reading(move |this| this.read_offer(&input, &party)).await?;
         let ways: Result<Vec<Proposal>, String> = match read {
-            Ok((drafts, _)) => Ok(drafts.into_iter().map(|draft| draft.proposal).collect()),
+            Ok(Asked::New(drafts, _)) => Ok(drafts.into_iter().map(|draft| draft.proposal).collect()),
+            Ok(Asked::Offered(_)) => Err("a counter offer is accepted at once".to_owned()),
             // What was right when it came may be so no longer: its window may have passed.
             Err(why) => Err(why.to_string()),
         };

@@ -80,9 +80,10 @@ impl Negotiation {
     pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<Shown, Error> {
         let agreement = self.stored(&scope, id).await?;
         let offer = self.store.agreement_document(id).await?.ok_or(Error::NotFound)?;
+        let succession = self.store.succession(id).await?;
         let view = AgreementView {
             reservation: self.reservation_of(&agreement),
-            ..self.view(&agreement)
+            ..self.view(&agreement).between(succession)
         };
         self.reading(move |_| super::documents::shown(&agreement, view, &offer, part))
             .await?

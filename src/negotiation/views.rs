@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, Compensation, Event, Guarantee, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Alternative, Choice, Refusal};
+use crate::store::Succession;
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,6 +75,12 @@ pub struct AgreementView {
     pub exit_status: Option<i32>,
     /// The guarantees and their states.
     pub guarantees: Vec<GuaranteeView>,
+    /// The agreement that it has taken the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<Uuid>,
+    /// The agreement that has taken its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<Uuid>,
     /// When the offer was accepted.
     pub created: String,
     /// Counts changes; the entity tag.
@@ -293,8 +300,19 @@ impl AgreementView {
                     values: values_of(guarantee, agreement),
                 })
                 .collect(),
+            supersedes: None,
+            superseded_by: None,
             created: instant(agreement.created),
             version: agreement.version,
+        }
+    }
+
+    /// With the agreements that it stands between.
+    pub(super) fn between(self, succession: Succession) -> Self {
+        Self {
+            supersedes: succession.supersedes,
+            superseded_by: succession.superseded_by,
+            ..self
         }
     }
 

@@ -132,7 +132,7 @@ impl Decider<'_> {
     }
 
     /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured.
-    fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    pub(super) fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let objective = self.settings.objective;
         let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
         let mut why = Reason::ResourceNotOffered;
@@ -172,7 +172,7 @@ impl Decider<'_> {
     }
 
     /// The size, resource and slot that are best of those that the payer can pay, among the most hopeful resources.
-    fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    pub(super) fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let window = wanted.window;
         let candidates = self.crowded(wanted);
         let mut best: Option<((Time, usize), Shape, Interval)> = None;

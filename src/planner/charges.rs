@@ -99,7 +99,6 @@ impl Decider<'_> {
 
     /// What changing an agreement to one of another price costs beside the difference of the prices: the provider's part
     /// of its price; and of what the price falls by, at least what ending that part would cost.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked for by changes of agreements"))]
     pub(super) fn change_fee(&self, agreement: &Agreement, next: Money) -> Option<Money> {
         let (price, pricing) = (agreement.price?, self.settings.pricing.as_ref()?);
         let given_up = Money {

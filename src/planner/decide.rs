@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
 use super::budget::Payer;
+use super::quotas::Quotas;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
@@ -59,6 +60,11 @@ impl Decider<'_> {
     /// Finds the place of an offer, and the number that its agreement is known by.
     pub(super) fn admitted(&mut self, proposal: &Proposal) -> Result<(Agreement, Admitted, u64), Refusal> {
         let now = second_of(self.now);
+        let mut limited = None;
+        if self.settings.quotas != Quotas::default() {
+            self.within_quota(limited.insert(proposal.clone()), now, None)?;
+        }
+        let proposal = limited.as_ref().unwrap_or(proposal);
         let window = self.window(proposal, now)?;
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
@@ -378,6 +384,9 @@ impl Decider<'_> {
         // A node whose work ended within a second is free from the next one on.
         let moves = self.plan.replace(agreement.clone(), second_after(self.now));
         self.moved(&moves, "into time that became free");
+        if !agreement.is_waiting() {
+            self.release_about(agreement.id);
+        }
         agreement
     }
 
@@ -390,7 +399,12 @@ impl Decider<'_> {
     }
 
     /// The agreement that an offer becomes.
-    fn agreement_of(&self, proposal: &Proposal, window: Interval, admitted: &Admitted) -> Agreement {
+    pub(super) fn agreement_of(
+        &self,
+        proposal: &Proposal,
+        window: Interval,
+        admitted: &Admitted,
+    ) -> Agreement {
         let resource = self.plan.resources.get(admitted.resource);
         Agreement {
             id: proposal.id,

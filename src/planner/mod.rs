@@ -5,20 +5,26 @@
 //! The database is the truth. When a commit fails, or its outcome is unknown, the plan is read anew before anything
 //! else is decided.
 
+mod accept;
 mod admit;
 mod agenda;
 mod availability;
+mod bargain;
 mod budget;
 mod charges;
 mod decide;
+mod holds;
 mod idempotency;
 mod negotiate;
 mod nodes;
 mod pending;
 mod plan;
 mod pricing;
+mod quotas;
+mod quote;
 mod refuse;
 mod repair;
+mod replace;
 mod resource;
 mod resources;
 mod table;
@@ -34,15 +40,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+pub use accept::{Acceptance, Lost};
 pub use availability::Availability;
+pub use bargain::{Bargain, Spoken};
 pub use idempotency::Idempotency;
 pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Unused};
 pub use pending::{Settlement, Telling};
 pub use plan::Plan;
 pub use pricing::Pricing;
+pub use quotas::{Negotiating, Quotas};
+pub use quote::{Ask, Candidate, Quote, Weights};
 pub use resource::{Resource, Scaling};
 
-use crate::agreement::{Agreement, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, Shape};
+use crate::agreement::{
+    Agreement, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, NegotiationOffer, Shape,
+};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
 
@@ -72,25 +84,8 @@ pub struct Settings {
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
     pub negotiation: Negotiating,
-}
-
-/// What bounds negotiations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Negotiating {
-    /// Seconds that a negotiation lasts where its initiator does not say, and at most.
-    pub lasts: Seconds,
-    /// Negotiations that one party may have going on at a time.
-    pub open_max: usize,
-}
-
-impl Default for Negotiating {
-    /// A day; enough at a time for a program that plans a campaign.
-    fn default() -> Self {
-        Self {
-            lasts: 86_400,
-            open_max: 100,
-        }
-    }
+    /// How much one party may have and ask.
+    pub quotas: Quotas,
 }
 
 /// What a refusal tells of the plan: a provider may not want to show how busy it is.
@@ -133,6 +128,7 @@ impl Settings {
             failures: Failures::default(),
             pricing: None,
             negotiation: Negotiating::default(),
+            quotas: Quotas::default(),
         }
     }
 }
@@ -272,6 +268,12 @@ pub enum Error {
     /// The agreement is not in a version that the request was made for.
     #[error("the agreement has changed")]
     Changed,
+    /// The offer cannot be accepted any more.
+    #[error("{}", .0.words())]
+    Lost(Lost),
+    /// The tree of offers does not allow it.
+    #[error("{0}")]
+    Stale(&'static str),
     /// The request's idempotency key came before; this is what it was answered then.
     #[error("the idempotency key has been used")]
     Repeated(Box<Idempotent>),
@@ -325,6 +327,9 @@ enum Command {
         party: Option<String>,
         reply: Reply<NegotiationInstance>,
     },
+    Quote(Box<Ask>, Reply<Quote>),
+    Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
+    Accept(Box<Acceptance>, Reply<Accepted>),
 }
 
 /// The handle to the planner: cheap to clone.
@@ -357,8 +362,9 @@ impl Planner {
             store.bindings(clock.now()).await?,
             clock.now(),
         )?;
-        plan.reopen(store.open_negotiations(clock.now()).await?);
-        plan.recall_nodes(&store.node_states().await?, clock.now());
+        let now = clock.now();
+        plan.reopen(store.open_negotiations(now).await?, now)?;
+        plan.recall_nodes(&store.node_states().await?, now);
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
@@ -510,33 +516,6 @@ impl Planner {
     /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Error> {
         self.ask(|reply| Command::Ended { id, end, reply }).await
-    }
-
-    /// Opens a negotiation; `document` is what asked for it.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where it is about an agreement that is none of its party's or over, [`Error::Refused`] where
-    /// the party has too many going on, [`Error::Unavailable`].
-    pub async fn initiate(
-        &self,
-        negotiation: NegotiationInstance,
-        document: String,
-    ) -> Result<NegotiationInstance, Error> {
-        self.ask(|reply| Command::Initiate(Box::new(negotiation), document, reply))
-            .await
-    }
-
-    /// Ends a negotiation before its time and gives back what is held in it. `party` restricts it to that party's own.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Unavailable`].
-    pub async fn end_negotiation(
-        &self,
-        id: Uuid,
-        party: Option<String>,
-    ) -> Result<NegotiationInstance, Error> {
-        self.ask(|reply| Command::EndNegotiation { id, party, reply })
-            .await
     }
 
     /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.

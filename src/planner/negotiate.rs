@@ -1,13 +1,73 @@
-//! Negotiations: opened, ended and forgotten when their time is over.
+//! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
 
-use scheduler::{Reason, Time};
+use scheduler::Time;
 use uuid::Uuid;
 
 use super::decide::Decider;
-use super::{Error, Refusal};
-use crate::agreement::NegotiationInstance;
+use super::quotas::exceeded;
+use super::{Acceptance, Accepted, Ask, Bargain, Command, Error, Planner, Quote};
+use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::clock::second_of;
 use crate::store::Change;
+
+impl Planner {
+    /// Opens a negotiation; `document` is what asked for it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it is about an agreement that is none of its party's or over, [`Error::Refused`] where
+    /// the party has too many going on, [`Error::Unavailable`].
+    pub async fn initiate(
+        &self,
+        negotiation: NegotiationInstance,
+        document: String,
+    ) -> Result<NegotiationInstance, Error> {
+        self.ask(|reply| Command::Initiate(Box::new(negotiation), document, reply))
+            .await
+    }
+
+    /// Ends a negotiation before its time and gives back what is held in it. `party` restricts it to that party's own.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Unavailable`].
+    pub async fn end_negotiation(
+        &self,
+        id: Uuid,
+        party: Option<String>,
+    ) -> Result<NegotiationInstance, Error> {
+        self.ask(|reply| Command::EndNegotiation { id, party, reply })
+            .await
+    }
+
+    /// What could be offered for a request, at the moment. Nothing is stored or kept.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has
+    /// begun or is over, [`Error::Unavailable`].
+    pub async fn quote(&self, ask: Ask) -> Result<Quote, Error> {
+        self.ask(|reply| Command::Quote(Box::new(ask), reply)).await
+    }
+
+    /// Stores an offer of the requester's and the answers to it, and keeps what of these is Acceptable; answers with
+    /// what the answers have become.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Stale`] where the offer does not fit into its tree,
+    /// [`Error::Refused`] where that is full, [`Error::Unavailable`]; nothing is stored then.
+    pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
+        self.ask(|reply| Command::Bargain(Box::new(bargain), reply)).await
+    }
+
+    /// Makes an agreement of an offer that is held, which takes over its place; where it replaces another agreement,
+    /// that one is complete from then on.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] where it cannot be accepted any more, [`Error::NotFound`] where it is none of the party's,
+    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`].
+    pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted, Error> {
+        self.ask(|reply| Command::Accept(Box::new(acceptance), reply))
+            .await
+    }
+}
 
 impl Decider<'_> {
     /// Opens a negotiation.
@@ -25,7 +85,7 @@ impl Decider<'_> {
         let most = self.settings.negotiation.open_max;
         if self.plan.table.of(&instance.party).count() >= most {
             let binding = format!("a party may have {most} negotiations going on at a time");
-            return Err(quota(binding));
+            return Err(Error::Refused(Box::new(exceeded(binding))));
         }
         self.plan.table.open(instance.clone(), []);
         self.batch.push(Change::CreateNegotiation {
@@ -47,6 +107,7 @@ impl Decider<'_> {
         }
         let mut ended = talks.instance.clone();
         ended.ended = Some(self.now);
+        self.release_all(id, |_| true);
         self.batch.push(Change::EndNegotiation {
             negotiation: id,
             at: self.now,
@@ -62,20 +123,27 @@ impl Decider<'_> {
             let Some(talks) = self.plan.table.get(id) else {
                 continue;
             };
-            if talks.instance.expires <= now {
+            let over = talks.instance.expires <= now;
+            self.release_all(id, |offer| over || offer.is_expired(now));
+            if over {
                 self.plan.table.close(id);
             }
         }
     }
-}
 
-/// The refusal of what a party has too much of already.
-pub(super) fn quota(binding: String) -> Error {
-    Error::Refused(Box::new(Refusal {
-        reason: Reason::QuotaExceeded,
-        binding,
-        alternatives: Vec::new(),
-        relaxations: Vec::new(),
-        lowest_budget: None,
-    }))
+    /// Lets go of those offers of a negotiation that are held.
+    fn release_all(&mut self, id: Uuid, of: impl Fn(&NegotiationOffer) -> bool) {
+        let Some(talks) = self.plan.table.get(id) else {
+            return;
+        };
+        let held = talks.offers.values().filter(|offer| offer.is_held() && of(offer));
+        let held: Vec<NegotiationOffer> = held.cloned().collect();
+        self.release(held);
+    }
+
+    /// Lets go of what is held on the strength of the place of an agreement that has begun, or is over.
+    pub(super) fn release_about(&mut self, agreement: Uuid) {
+        let held: Vec<NegotiationOffer> = self.plan.table.about(agreement).cloned().collect();
+        self.release(held);
+    }
 }

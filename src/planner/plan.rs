@@ -40,6 +40,8 @@ pub struct Plan {
     stopping: BTreeMap<Uuid, Agreement>,
     /// The negotiations that go on.
     pub(super) table: Table,
+    /// The node-seconds that each party has in agreements.
+    node_seconds: HashMap<String, u128>,
 }
 
 impl Plan {
@@ -102,6 +104,7 @@ impl Plan {
             bound,
             stopping: BTreeMap::new(),
             table: Table::default(),
+            node_seconds: HashMap::new(),
         };
         for (agreement, number) in restored {
             plan.insert(agreement, number);
@@ -123,6 +126,7 @@ impl Plan {
         self.agenda.note(None, &agreement);
         self.numbers.insert(agreement.id, number);
         self.by_number.insert(number, agreement.id);
+        *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
         self.live.insert(agreement.id, agreement);
     }
 
@@ -140,6 +144,16 @@ impl Plan {
     /// A live agreement.
     pub(super) fn get(&self, id: Uuid) -> Option<&Agreement> {
         self.live.get(&id)
+    }
+
+    /// The node-seconds that a party has in agreements that are not over.
+    pub(super) fn node_seconds(&self, party: &str) -> u128 {
+        self.node_seconds.get(party).copied().unwrap_or(0)
+    }
+
+    /// The number by which its resource's schedule knows a live agreement.
+    pub(super) fn number(&self, id: Uuid) -> Option<u64> {
+        self.numbers.get(&id).copied()
     }
 
     /// The live agreement that a schedule knows by a number.
@@ -161,6 +175,9 @@ impl Plan {
             return Vec::new();
         }
         self.agenda.drop(next.id);
+        if let Some(of) = self.node_seconds.get_mut(&old.party) {
+            *of = of.saturating_sub(old.node_seconds());
+        }
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
         let Some(number) = self.numbers.remove(&next.id) else {
             return Vec::new();
@@ -219,11 +236,19 @@ impl Plan {
         due.into_iter().chain(lapsing).chain(agenda).chain(look).min()
     }
 
-    /// Takes back the negotiations that go on.
-    pub(super) fn reopen(&mut self, open: Vec<(NegotiationInstance, Vec<NegotiationOffer>)>) {
+    /// Takes back the negotiations that go on, and what is kept in them.
+    ///
+    /// # Errors
+    /// [`StartError::Inconsistent`] when there is no room for that.
+    pub(super) fn reopen(
+        &mut self,
+        open: Vec<(NegotiationInstance, Vec<NegotiationOffer>)>,
+        now: Time,
+    ) -> Result<(), StartError> {
         for (instance, offers) in open {
             self.table.open(instance, offers);
         }
+        self.restore_holds(now).map_err(StartError::Inconsistent)
     }
 
     /// The agreements for which something is due by `now`, in order of that instant.

@@ -246,6 +246,19 @@ impl Resources {
         })?
     }
 
+    /// Takes a request out, whether it waits or runs, with all others left where they are.
+    pub(super) fn vacate(&mut self, at: usize, now: Time, number: u64) {
+        self.change(at, |schedule| {
+            let freed = schedule.vacate(now, number);
+            ((), freed.into_iter().collect())
+        });
+    }
+
+    /// Where a request would start if it were let in by algorithm 1; nobody moves.
+    pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
+        self.change(at, |schedule| (schedule.would_start(now, request), Vec::new()))?
+    }
+
     /// Frees what is left of a request; those who use that move up.
     pub(super) fn end(&mut self, at: usize, now: Time, number: u64) -> Vec<Move> {
         let end = |schedule: &mut Schedule| {

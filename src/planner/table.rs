@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationInstance, NegotiationOffer};
+use super::holds::Held;
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferTerms};
+
+/// Schedules know what is kept by numbers from here on, and agreements by smaller ones.
+const HOLDS: u64 = 1 << 63;
 
 /// A negotiation that goes on, and its offers by id, which is the order in which they came.
 pub(super) struct Talks {
@@ -20,6 +24,12 @@ pub(super) struct Talks {
 pub(super) struct Table {
     open: BTreeMap<Uuid, Talks>,
     due: BTreeSet<(Time, Uuid)>,
+    /// What is kept for the offers that answer one.
+    pub(super) holds: BTreeMap<Uuid, Vec<Held>>,
+    /// How many numbers have been given to what is kept.
+    held: u64,
+    /// The minute in which a party has last asked what it could have, and how often in it.
+    probes: BTreeMap<String, (i64, u32)>,
 }
 
 impl Talks {
@@ -28,6 +38,21 @@ impl Talks {
         let held = self.offers.values().filter(|offer| offer.is_held());
         held.filter_map(|offer| offer.expires)
             .fold(self.instance.expires, Time::min)
+    }
+
+    /// What the offers amount to that answer one and are held.
+    pub(super) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
+        let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
+        self.offers
+            .values()
+            .filter(of)
+            .filter_map(|offer| offer.terms.as_ref())
+    }
+
+    /// The offers that have been answered by something that is held.
+    fn held_answers(&self) -> BTreeSet<Uuid> {
+        let held = self.offers.values().filter(|offer| offer.is_held());
+        held.filter_map(|offer| offer.parent).collect()
     }
 }
 
@@ -106,5 +131,53 @@ impl Table {
             self.due.insert((next, id));
             talks.due = next;
         }
+    }
+
+    /// A number for something that is kept.
+    pub(super) fn next_hold(&mut self) -> u64 {
+        self.held += 1;
+        HOLDS + self.held
+    }
+
+    /// How many answers a party has held.
+    pub(super) fn held_answers(&self, party: &str) -> usize {
+        self.of(party).map(|talks| talks.held_answers().len()).sum()
+    }
+
+    /// The node-seconds that a party has held: of each answer the most that it can take of it.
+    pub(super) fn node_seconds(&self, party: &str) -> u128 {
+        let most = |talks: &Talks, answer: Uuid| {
+            let areas = talks.held(answer).map(OfferTerms::node_seconds);
+            areas.max().unwrap_or(0)
+        };
+        self.of(party)
+            .flat_map(|talks| {
+                talks
+                    .held_answers()
+                    .into_iter()
+                    .map(move |answer| most(talks, answer))
+            })
+            .sum()
+    }
+
+    /// Whether something is held on the strength of the place that an agreement has.
+    pub(super) fn is_counted_on(&self, agreement: Uuid) -> bool {
+        self.about(agreement).next().is_some()
+    }
+
+    /// The offers to replace an agreement that are held.
+    pub(super) fn about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
+        let talks = self
+            .iter()
+            .filter(move |talks| talks.instance.agreement == Some(agreement));
+        talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
+    }
+
+    /// Counts that a party asks in a minute; how often it has done so by now.
+    pub(super) fn count_probe(&mut self, party: &str, minute: i64) -> u32 {
+        self.probes.retain(|_, (last, _)| *last == minute);
+        let (_, count) = self.probes.entry(party.to_owned()).or_insert((minute, 0));
+        *count = count.saturating_add(1);
+        *count
     }
 }

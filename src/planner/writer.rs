@@ -247,8 +247,9 @@ impl Writer {
             self.store.bindings(self.clock.now()).await?,
             self.clock.now(),
         )?;
-        plan.reopen(self.store.open_negotiations(self.clock.now()).await?);
-        plan.recall_nodes(&self.store.node_states().await?, self.clock.now());
+        let now = self.clock.now();
+        plan.reopen(self.store.open_negotiations(now).await?, now)?;
+        plan.recall_nodes(&self.store.node_states().await?, now);
         Ok(plan)
     }
 
@@ -281,6 +282,7 @@ impl Command {
             Self::Place(proposal, _) | Self::Pend(proposal, ..) => {
                 proposal.idempotency.as_ref().map(Idempotency::scope)
             }
+            Self::Accept(acceptance, _) => acceptance.proposal.idempotency.as_ref().map(Idempotency::scope),
             Self::Terminate(order, _) => order.idempotency.as_ref().map(Idempotency::scope),
             _ => None,
         }
@@ -318,6 +320,9 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
         Command::Initiate(negotiation, document, reply) => {
             answer(reply, decider.initiate(*negotiation, document))
         }
+        Command::Quote(ask, reply) => answer(reply, decider.quote(&ask)),
+        Command::Accept(acceptance, reply) => answer(reply, decider.accept(*acceptance)),
+        Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
         Command::EndNegotiation { id, party, reply } => {
             answer(reply, decider.end_negotiation(id, party.as_deref()))
         }

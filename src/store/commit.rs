@@ -121,6 +121,13 @@ pub enum Change {
     /// Stores what has become of an offer: its state, what is held for it, the agreement made from it; a conflict where
     /// one has been made from it before.
     UpdateOffer(Box<NegotiationOffer>),
+    /// Notes that an agreement has taken the place of another; a conflict where one has before.
+    Supersede {
+        /// Which is over.
+        old: Uuid,
+        /// Which is in its place.
+        new: Uuid,
+    },
 }
 
 /// Why an attempt failed.
@@ -304,6 +311,7 @@ async fn apply<D: Dialect>(
         Change::CreateOffer { offer, document } => {
             Ok(negotiations::insert_offer::<D>(connection, offer, document).await?)
         }
+        Change::Supersede { old, new } => Ok(negotiations::supersede::<D>(connection, *old, *new).await?),
         Change::UpdateOffer(offer) => {
             if negotiations::update_offer::<D>(connection, offer).await? {
                 return Ok(());

@@ -65,6 +65,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "trail",
         sql: include_str!("../../migrations/0010_trail.sql"),
     },
+    Migration {
+        version: 11,
+        name: "successions",
+        sql: include_str!("../../migrations/0011_successions.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -43,6 +43,7 @@ pub use history::{Condition, HOURS_KEPT, PastExecution, ResourceHour, SAMPLES_KE
 pub use idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use keys::{KeyRow, SessionRow};
 pub use lease::Lease;
+pub use negotiations::Succession;
 pub use nodes::NodeRow;
 pub use resources::ResourceRow;
 pub use rows::hex;

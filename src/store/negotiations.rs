@@ -51,6 +51,21 @@ impl Store {
         })
     }
 
+    /// The offer with a name in a negotiation, and its words.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offer_named(
+        &self,
+        negotiation: Uuid,
+        name: &str,
+    ) -> Result<Option<(NegotiationOffer, String)>, Error> {
+        on!(self, database => {
+            let values = [negotiation.into(), name.into()];
+            Ok(database.read(statements::OFFER_NAMED, &values, read_with_document).await?.pop())
+        })
+    }
+
     /// Every offer of a negotiation and its words, oldest first.
     ///
     /// # Errors
@@ -58,6 +73,37 @@ impl Store {
     pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
         on!(self, database => {
             database.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document).await
+        })
+    }
+}
+
+/// What agreements an agreement stands between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Succession {
+    /// The one that it has taken the place of.
+    pub supersedes: Option<Uuid>,
+    /// The one that has taken its place.
+    pub superseded_by: Option<Uuid>,
+}
+
+impl Store {
+    /// What an agreement has replaced and been replaced by.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn succession(&self, agreement: Uuid) -> Result<Succession, Error> {
+        let of = [agreement.into()];
+        on!(self, database => {
+            let mut found = Succession::default();
+            let rows = database.read(statements::SUCCESSIONS, &of, |row| Ok((row.id("old")?, row.id("new")?)));
+            for (old, new) in rows.await? {
+                if old == agreement {
+                    found.superseded_by = Some(new);
+                } else {
+                    found.supersedes = Some(old);
+                }
+            }
+            Ok(found)
         })
     }
 }
@@ -183,4 +229,14 @@ pub(super) async fn update_offer<D: Dialect>(
         offer.agreement.into(),
     ];
     Ok(execute::<D>(connection, statements::UPDATE_OFFER, &values).await? == 1)
+}
+
+/// Notes that an agreement has taken the place of another.
+pub(super) async fn supersede<D: Dialect>(
+    connection: &mut D::Connection,
+    old: Uuid,
+    new: Uuid,
+) -> Result<(), sqlx::Error> {
+    execute::<D>(connection, statements::SUPERSEDE, &[old.into(), new.into()]).await?;
+    Ok(())
 }

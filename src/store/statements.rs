@@ -176,6 +176,17 @@ statements! {
     UPDATE_OFFER = "UPDATE offers SET state = $2, refusal = $3, held_us = $4, released_us = $5, agreement = $6 \
         WHERE id = $1 AND agreement IS NULL";
     OFFER = select_offer!("WHERE id = $1");
+    SUPERSEDE = "INSERT INTO successions (old, new) VALUES ($1, $2)";
+    SUCCESSIONS = "SELECT old, new FROM successions WHERE old = $1 OR new = $1";
+    // An agreement that is to be replaced counts while its slot has not begun.
+    OFFERS_HELD_OR_ACCEPTED = "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
+        o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
+        a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
+        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes \
+        FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
+        LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service = 'NotReady' \
+        WHERE o.id > $1 AND (o.held_us IS NOT NULL OR o.agreement IS NOT NULL) ORDER BY o.id LIMIT $2";
+    OFFER_NAMED = select_offer!("WHERE negotiation = $1 AND name = $2");
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
     // The ledger. A posting takes from one account what it adds to another.

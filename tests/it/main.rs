@@ -1,5 +1,6 @@
 //! One test binary, a module a topic.
 
+mod acceptance;
 mod access;
 mod advise;
 mod audit;
@@ -7,6 +8,7 @@ mod chaos;
 mod commands;
 mod conditions;
 mod configuration;
+mod counter_offers;
 mod dispatcher;
 mod examples;
 mod execution;
@@ -29,6 +31,7 @@ mod races;
 mod random_domain;
 mod readme;
 mod reference_schedules;
+mod renegotiation;
 mod replay;
 mod running;
 mod serving;

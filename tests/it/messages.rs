@@ -26,7 +26,7 @@ const POSTED: &[(&str, u16, &str)] = &[
     (
         "m03-create-agreement-input",
         422,
-        "from negotiated offers are not offered",
+        "the address of a negotiation here is expected",
     ),
     ("m04-create-agreement-response", 422, FOR_ANOTHER_ADDRESS),
     ("m05-create-pending-agreement-input", 422, "cannot be evaluated"),
@@ -46,7 +46,7 @@ const POSTED: &[(&str, u16, &str)] = &[
     (
         "m19-create-renegotiated-agreement-input",
         422,
-        "from negotiated offers are not offered",
+        "the address of a negotiation here is expected",
     ),
     ("m20-negotiation-properties", 422, FOR_ANOTHER_ADDRESS),
     (

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::{Method, StatusCode};
 
 use crate::support::client::Client;
+use crate::support::negotiation::{Said, message};
 use crate::support::offers::{Offer, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -33,6 +34,8 @@ const KEYED: &[(Method, &str)] = &[
     (Method::POST, "/agreements/{id}/terminate"),
     (Method::POST, "/negotiations"),
     (Method::GET, "/negotiations/{id}"),
+    (Method::POST, "/negotiations/{id}/offers"),
+    (Method::POST, "/negotiations/{id}/advertisements"),
     (Method::POST, "/negotiations/{id}/terminate"),
 ];
 
@@ -41,6 +44,13 @@ const OPEN: &[&str] = &["/healthz", "/openapi.json", "/readyz"];
 
 /// The whole input of any POST here: an offer, a negotiation, or a reason to terminate.
 fn input(path: &str) -> String {
+    if path.ends_with("/offers") {
+        return moved(&file("tests/messages/m14-negotiate-input.xml"));
+    }
+    if path.ends_with("/advertisements") {
+        let offer = Said::solicited("advertised", Offer::reserve(1, 60));
+        return message("AdvertiseInput", &[offer]);
+    }
     if path.starts_with("/negotiations/") {
         return file("tests/messages/m17-negotiation-terminate-input.xml");
     }

@@ -1,6 +1,8 @@
 //! A whole domain in virtual time: random verbs in random states, with restarts in between, and afterwards the check
 //! of everything that must always hold. The same seed gives the same run.
 
+mod negotiations;
+
 use std::collections::BTreeSet;
 use std::future::Future;
 

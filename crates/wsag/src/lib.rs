@@ -11,6 +11,7 @@
 pub mod accounts;
 pub mod agreements;
 pub mod allocation;
+pub mod compare;
 pub mod constraints;
 mod datatypes;
 mod document;
@@ -24,6 +25,7 @@ mod message;
 pub mod negotiations;
 pub mod ns;
 pub mod placement;
+pub mod quotation;
 mod reader;
 pub mod refusals;
 pub mod rules;

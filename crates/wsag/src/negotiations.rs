@@ -15,7 +15,7 @@ use crate::writer::Xml;
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
 pub use operations::{
     InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, advertise_input,
-    advertise_output, initiate_negotiation_output, negotiate_input, negotiate_output,
+    advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input, negotiate_output,
     terminate_negotiation_input, terminate_negotiation_response,
 };
 pub(crate) use operations::{read_initiate, read_offers, read_properties};

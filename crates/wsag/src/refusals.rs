@@ -197,14 +197,7 @@ impl Fault {
             write_refusal(&mut xml, refusal);
         }
         if !self.violations.is_empty() {
-            xml.start("bsp:Violations");
-            for violation in &self.violations {
-                xml.start("bsp:Violation");
-                xml.element("bsp:Path", &violation.path);
-                xml.element("bsp:Message", &violation.message);
-                xml.end();
-            }
-            xml.end();
+            xml.insert(&violations_fragment(&self.violations));
         }
         xml.insert_all(&self.extensions);
         xml.element("wsrf-bf:Timestamp", &self.timestamp.to_string());
@@ -226,8 +219,33 @@ impl Fault {
     }
 }
 
+/// `bsp:Violations`: what is wrong with a document, for a place that takes foreign elements.
+pub fn violations_fragment(violations: &[FaultViolation]) -> Fragment {
+    let mut xml = Xml::fragment("bsp:Violations", &["bsp"]);
+    for violation in violations {
+        xml.start("bsp:Violation");
+        xml.element("bsp:Path", &violation.path);
+        xml.element("bsp:Message", &violation.message);
+        xml.end();
+    }
+    Fragment::written(xml.finish())
+}
+
+impl Refusal {
+    /// As a fragment, for a place that takes foreign elements.
+    pub fn to_fragment(&self) -> Fragment {
+        let mut xml = Xml::fragment("bsp:Refusal", &["bsp"]);
+        write_content(&mut xml, self);
+        Fragment::written(xml.finish())
+    }
+}
+
 fn write_refusal(xml: &mut Xml, refusal: &Refusal) {
     xml.start("bsp:Refusal");
+    write_content(xml, refusal);
+}
+
+fn write_content(xml: &mut Xml, refusal: &Refusal) {
     xml.element("bsp:Reason", refusal.reason.name());
     xml.optional_element("bsp:BindingConstraint", refusal.binding_constraint.as_deref());
     for alternative in &refusal.alternatives {

@@ -408,3 +408,17 @@ pub fn status(text: &str) -> Fragment {
     xml.text(text);
     Fragment::written(xml.finish())
 }
+
+/// Which agreement has taken this one's place: in the state of one that is complete because of that.
+pub fn superseded_by(agreement_id: &str) -> Fragment {
+    let mut xml = Xml::fragment("bsp:SupersededBy", &["bsp"]);
+    xml.text(agreement_id);
+    Fragment::written(xml.finish())
+}
+
+/// Which agreement this one has taken the place of.
+pub fn supersedes(agreement_id: &str) -> Fragment {
+    let mut xml = Xml::fragment("bsp:Supersedes", &["bsp"]);
+    xml.text(agreement_id);
+    Fragment::written(xml.finish())
+}

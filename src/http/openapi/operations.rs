@@ -121,6 +121,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     get("/negotiations/{id}", "Negotiation", "A negotiation"),
     post(
+        "/negotiations/{id}/offers",
+        None,
+        &[(200, "Offers")],
+        "Answers offers with counter offers; in XML only",
+    ),
+    post(
+        "/negotiations/{id}/advertisements",
+        None,
+        &[(200, "Nothing")],
+        "Takes offers that ask for no answer; in XML only",
+    ),
+    post(
         "/negotiations/{id}/terminate",
         None,
         &[(200, "Negotiation")],

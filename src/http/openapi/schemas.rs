@@ -115,7 +115,7 @@ fn requests() -> Value {
 }
 
 /// What an agreement shows.
-const AGREEMENT: [(&str, &str); 26] = [
+const AGREEMENT: [(&str, &str); 27] = [
     ("id", "uuid"),
     ("name?", "text"),
     ("party", "text"),
@@ -141,6 +141,7 @@ const AGREEMENT: [(&str, &str); 26] = [
     ("guarantees", "[]Guarantee"),
     ("created", "date-time"),
     ("version", "count"),
+    ("supersedes?", "uuid"),
     ("supersededBy?", "uuid"),
 ];
 

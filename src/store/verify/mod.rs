@@ -4,7 +4,9 @@
 //! | | |
 //! |---|---|
 //! | I1 | at every instant the nodes in use are no more than the resource has, and no node has two owners |
-//! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none |
+//! | I4 | an offer is accepted at most once, by its own party, and never after its expiry |
+//! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none; what is held for
+//!        an offer counts until it is accepted, given back or lapses |
 //! | I6 | states have moved along allowed edges only, and what else a row says goes with its state |
 //! | I9 | the ledger balances, and says of each agreement what was agreed and what came about |
 //! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
@@ -14,6 +16,7 @@
 
 mod life;
 mod money;
+mod offers;
 mod sweep;
 mod trail;
 
@@ -45,6 +48,8 @@ pub enum Invariant {
     Readable,
     /// Nodes in use are no more than there are, and each has one owner.
     I1,
+    /// An offer is accepted once at most, in time, and by its own party.
+    I4,
     /// What is promised counts exactly.
     I5,
     /// States move along allowed edges.
@@ -73,7 +78,7 @@ impl fmt::Display for Finding {
 }
 
 impl Store {
-    /// Checks the invariants I1, I5, I6, I9 and I10 over everything that is stored, live or over, and lists what violates them:
+    /// Checks the invariants I1, I4, I5, I6, I9 and I10 over everything that is stored, live or over, and lists what violates them:
     /// nothing when all is well, and at most a thousand. O(n log n).
     ///
     /// # Errors
@@ -98,6 +103,7 @@ async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Erro
             break;
         }
     }
+    offers::check::<D>(connection, &mut check).await?;
     let limit = [FINDINGS_MAX_ROWS.into()];
     let shared = read_on::<D, _>(connection, statements::DOUBLE_BINDINGS, &limit, double_binding).await?;
     check.findings.extend(shared);

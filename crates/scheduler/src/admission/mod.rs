@@ -13,6 +13,7 @@
 
 mod blocks;
 mod capacity;
+mod exchange;
 mod memory;
 mod transfer;
 mod trial;

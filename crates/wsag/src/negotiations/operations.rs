@@ -283,6 +283,15 @@ pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
     )
 }
 
+/// `bsp:FreshOffers`: what can be had now in place of an offer that cannot be accepted any more, for a fault.
+pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
+    let mut xml = Xml::fragment("bsp:FreshOffers", &PREFIXES);
+    for offer in offers {
+        offer.write(&mut xml, "wsag-neg:NegotiationCounterOffer");
+    }
+    Fragment::written(xml.finish())
+}
+
 /// `wsag-neg:AdvertiseInput`: offers that ask for no answer, at least one.
 pub fn advertise_input(offers: &[NegotiationOffer]) -> String {
     with_offers("wsag-neg:AdvertiseInput", "wsag-neg:NegotiationOffer", offers)

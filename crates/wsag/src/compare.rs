@@ -1,0 +1,159 @@
+//! Whether an agreement's offer says what was offered: the same context and terms, however they are written.
+//!
+//! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are
+//! the same text but for space around it, the same instant, or the same number.
+
+use crate::datatypes::Decimal;
+use crate::document::{Document, Node};
+use crate::ns::WSAG;
+use crate::reader::collapse;
+use crate::rules;
+use crate::time::DateTime;
+use crate::violation::{Violation, ViolationKind};
+
+/// The first place where the first offer of `sent` does not say what the first offer of `offered` says in its context
+/// and terms; None where it says all of it. O(n).
+pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violation> {
+    let first = |document| rules::offers(document).into_iter().next();
+    let (Some(sent), Some(offered)) = (first(sent), first(offered)) else {
+        return Some(Violation {
+            path: "/".to_owned(),
+            kind: ViolationKind::Value,
+            message: "an offer is expected".to_owned(),
+        });
+    };
+    ["Context", "Terms"].into_iter().find_map(|local| {
+        let (one, other) = (child(sent, local), child(offered, local));
+        match (one, other) {
+            (Some(one), Some(other)) => differs(one, other),
+            _ => Some(found(
+                sent,
+                &format!("wsag:{local} is expected, as it was offered"),
+            )),
+        }
+    })
+}
+
+fn child<'d>(offer: Node<'d>, local: &str) -> Option<Node<'d>> {
+    offer.children().find(|child| child.is(WSAG, local))
+}
+
+fn differs(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
+    if !sent.is(offered.namespace(), offered.local()) {
+        return Some(found(sent, &format!("{} was offered here", offered.name())));
+    }
+    for (namespace, local, value) in offered.attributes() {
+        let given = sent.attribute(namespace, local);
+        if !given.is_some_and(|given| is_same(given, value)) {
+            return Some(found(sent, &format!("its {local} was offered as {value:?}")));
+        }
+    }
+    if sent.attributes().count() != offered.attributes().count() {
+        return Some(found(sent, "it has an attribute that was not offered"));
+    }
+    if !is_same(&sent.text(), &offered.text()) {
+        let value = collapse(&offered.text()).to_string();
+        return Some(found(sent, &format!("{value:?} was offered here")));
+    }
+    let mut others = offered.children();
+    for child in sent.children() {
+        match others.next() {
+            Some(other) => {
+                if let Some(difference) = differs(child, other) {
+                    return Some(difference);
+                }
+            }
+            None => return Some(found(child, "it was not offered")),
+        }
+    }
+    let missing = others.next()?;
+    Some(found(
+        sent,
+        &format!("{} was offered in it and is missing", missing.name()),
+    ))
+}
+
+fn found(node: Node<'_>, message: &str) -> Violation {
+    Violation {
+        path: node.path(),
+        kind: ViolationKind::Value,
+        message: format!("it differs from what was offered: {message}"),
+    }
+}
+
+/// Whether two texts say the same.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (collapse(one), collapse(other));
+    if one == other {
+        return true;
+    }
+    let instant = |text: &str| text.parse::<DateTime>().ok();
+    if let (Some(one), Some(other)) = (instant(&one), instant(&other)) {
+        return one == other;
+    }
+    matches!((Decimal::parse(&one), Decimal::parse(&other)), (Some(one), Some(other)) if one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFER: &str = r#"<wsag:AgreementOffer xmlns:wsag="http://schemas.ggf.org/graap/2007/03/ws-agreement"><wsag:Context><wsag:ServiceProvider>AgreementResponder</wsag:ServiceProvider></wsag:Context><wsag:Terms><wsag:All><wsag:ServiceDescriptionTerm wsag:Name="T" wsag:ServiceName="S"><arp:AllocationTimeConstraint xmlns:arp="http://www.ogf.org/graap/AR/2009/04/"><arp:StartTime>2026-01-10T08:00:00Z</arp:StartTime><arp:Duration>60</arp:Duration></arp:AllocationTimeConstraint></wsag:ServiceDescriptionTerm></wsag:All></wsag:Terms></wsag:AgreementOffer>"#;
+
+    fn compare(sent: &str) -> Option<Violation> {
+        let sent = Document::parse(sent.as_bytes()).expect("a document");
+        let offered = Document::parse(OFFER.as_bytes()).expect("a document");
+        difference(&sent, &offered)
+    }
+
+    #[test]
+    fn what_is_written_in_another_way_is_the_same() {
+        for (from, to) in [
+            ("", ""),
+            ("<wsag:Terms>", "\n  <!-- as offered --><wsag:Terms>\n"),
+            ("arp:", "a:"),
+            ("2026-01-10T08:00:00Z", "2026-01-10T09:00:00+01:00"),
+            ("60", " 060 "),
+            (
+                r#"wsag:Name="T" wsag:ServiceName="S""#,
+                r#"wsag:ServiceName="S" wsag:Name="T""#,
+            ),
+        ] {
+            let sent = OFFER
+                .replace(from, to)
+                .replace("xmlns:arp", if from == "arp:" { "xmlns:a" } else { "xmlns:arp" });
+            assert_eq!(compare(&sent), None, "{from:?} as {to:?}");
+        }
+    }
+
+    #[test]
+    fn what_says_something_else_is_named_with_its_place() {
+        for (from, to, path) in [
+            ("<arp:Duration>60", "<arp:Duration>61", "/arp:Duration"),
+            (
+                "<arp:Duration>60</arp:Duration>",
+                "",
+                "/arp:AllocationTimeConstraint",
+            ),
+            ("08:00:00Z", "08:00:01Z", "/arp:StartTime"),
+            (
+                r#"wsag:Name="T""#,
+                r#"wsag:Name="U""#,
+                "/wsag:ServiceDescriptionTerm",
+            ),
+            (
+                "AgreementResponder",
+                "AgreementInitiator",
+                "/wsag:ServiceProvider",
+            ),
+            (
+                "</wsag:Context>",
+                "<wsag:TemplateId>1</wsag:TemplateId></wsag:Context>",
+                "/wsag:TemplateId",
+            ),
+        ] {
+            let difference = compare(&OFFER.replace(from, to)).unwrap_or_else(|| panic!("{from} is {to}"));
+            assert!(difference.path.ends_with(path), "{difference:?}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a counter offer amounts to: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
+
+use crate::document::Fragment;
+use crate::scheduling::{Budget, write_amount};
+use crate::time::DateTime;
+use crate::writer::Xml;
+
+/// `bsp:Quotation`: where and when, for how much, and for how long it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quotation {
+    /// In which way it differs from what was asked: `Exact`, `Earlier`, `Later`, `Fewer`, `More` or `Shorter`.
+    pub kind: &'static str,
+    /// Planned start.
+    pub start: DateTime,
+    /// Planned end.
+    pub end: DateTime,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// φ: how far it lies from what was asked, in durations or sizes of the request.
+    pub deviation: f64,
+    /// Probability that it completes in time, where it is known.
+    pub confidence: Option<f64>,
+    /// What it costs, where it costs something.
+    pub price: Option<Budget>,
+    /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
+    pub difference: Option<Budget>,
+    /// What is charged besides for the change of an agreement.
+    pub fee: Option<Budget>,
+    /// Until when its nodes are kept; absent where they are not.
+    pub held_until: Option<DateTime>,
+}
+
+impl Quotation {
+    /// As a fragment, for [`crate::negotiations::NegotiationOfferContext::extensions`].
+    pub fn to_fragment(&self) -> Fragment {
+        let mut xml = Xml::fragment("bsp:Quotation", &["bsp"]);
+        xml.element("bsp:Kind", self.kind);
+        xml.element("bsp:PlannedStart", &self.start.to_string());
+        xml.element("bsp:PlannedEnd", &self.end.to_string());
+        xml.element("bsp:Nodes", &self.nodes.to_string());
+        xml.element("bsp:Deviation", &crate::job::write_double(self.deviation));
+        xml.optional_element(
+            "bsp:Confidence",
+            self.confidence.map(crate::job::write_double).as_deref(),
+        );
+        money(&mut xml, "bsp:Price", self.price.as_ref());
+        money(&mut xml, "bsp:PriceDifference", self.difference.as_ref());
+        money(&mut xml, "bsp:Fee", self.fee.as_ref());
+        xml.optional_element(
+            "bsp:HeldUntil",
+            self.held_until.map(|at| at.to_string()).as_deref(),
+        );
+        Fragment::written(xml.finish())
+    }
+}
+
+fn money(xml: &mut Xml, name: &'static str, sum: Option<&Budget>) {
+    let Some(sum) = sum else { return };
+    xml.start(name);
+    xml.element("bsp:Amount", &write_amount(sum.amount_micros));
+    xml.element("bsp:Currency", &sum.currency);
+    xml.end();
+}

@@ -1,0 +1,116 @@
+//! What is kept for offers that are alternatives to each other: the pointwise maximum, since one of them at most is
+//! accepted.
+
+use std::collections::BTreeSet;
+
+use scheduler::{Interval, Time};
+
+/// Nodes of one resource for a time.
+pub type Stretch = (Interval, u32);
+
+/// The stretches that have to be kept so that any one of `offers` can be had: at each instant the most nodes that any
+/// of them needs, less what its party has there already in `base`. In order of time, neighbours of the same size in
+/// one. O(n²) for n offers, of which an answer has a handful.
+pub fn kept(offers: &[Stretch], base: Option<Stretch>) -> Vec<Stretch> {
+    let all = offers.iter().chain(base.as_ref());
+    let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
+    let borders: Vec<Time> = borders.into_iter().collect();
+    let mut kept: Vec<Stretch> = Vec::new();
+    for pair in borders.windows(2) {
+        let piece = Interval::new(pair[0], pair[1]);
+        let at = |(interval, nodes): &Stretch| if interval.contains(piece) { *nodes } else { 0 };
+        let most = offers.iter().map(at).max().unwrap_or(0);
+        let nodes = most.saturating_sub(base.as_ref().map_or(0, at));
+        match kept.last_mut() {
+            _ if nodes == 0 => {}
+            Some((last, same)) if last.end == piece.start && *same == nodes => last.end = piece.end,
+            _ => kept.push((piece, nodes)),
+        }
+    }
+    kept
+}
+
+/// What `more` keeps beyond `less`, in order of time. Both as [`kept`] makes them.
+pub fn beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
+    let borders: BTreeSet<Time> = more
+        .iter()
+        .chain(less)
+        .flat_map(|(of, _)| [of.start, of.end])
+        .collect();
+    let borders: Vec<Time> = borders.into_iter().collect();
+    let mut found: Vec<Stretch> = Vec::new();
+    for pair in borders.windows(2) {
+        let piece = Interval::new(pair[0], pair[1]);
+        let at = |all: &[Stretch]| {
+            all.iter()
+                .find(|(interval, _)| interval.contains(piece))
+                .map_or(0, |(_, nodes)| *nodes)
+        };
+        let nodes = at(more).saturating_sub(at(less));
+        match found.last_mut() {
+            _ if nodes == 0 => {}
+            Some((last, same)) if last.end == piece.start && *same == nodes => last.end = piece.end,
+            _ => found.push((piece, nodes)),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stretch(start: i64, end: i64, nodes: u32) -> Stretch {
+        (Interval::new(Time(start), Time(end)), nodes)
+    }
+
+    fn at(all: &[Stretch], second: i64) -> u32 {
+        let now = Interval::of(Time(second), 1);
+        all.iter()
+            .filter(|(of, _)| of.contains(now))
+            .map(|(_, nodes)| *nodes)
+            .sum()
+    }
+
+    #[test]
+    fn alternatives_keep_what_the_greatest_of_them_needs() {
+        let offers = [stretch(0, 10, 2), stretch(5, 20, 3), stretch(30, 40, 1)];
+        assert_eq!(
+            kept(&offers, None),
+            [stretch(0, 5, 2), stretch(5, 20, 3), stretch(30, 40, 1)]
+        );
+        let base = Some(stretch(8, 35, 2));
+        let less = [
+            stretch(0, 5, 2),
+            stretch(5, 8, 3),
+            stretch(8, 20, 1),
+            stretch(35, 40, 1),
+        ];
+        assert_eq!(kept(&offers, base), less);
+        assert_eq!(kept(&[], base), []);
+    }
+
+    proptest! {
+        #[test]
+        fn every_second_keeps_the_most_that_an_offer_needs_there(
+            offers in prop::collection::vec((0i64..30, 1i64..15, 1u32..5), 0..7),
+            fewer in 0usize..7,
+            base in prop::option::of((0i64..30, 1i64..15, 1u32..5)),
+        ) {
+            let make = |(from, length, nodes): (i64, i64, u32)| stretch(from, from + length, nodes);
+            let offers: Vec<_> = offers.into_iter().map(make).collect();
+            let base = base.map(make);
+            let all = kept(&offers, base);
+            let less = kept(&offers[..fewer.min(offers.len())], base);
+            let rest = beyond(&all, &less);
+            for second in 0..50 {
+                let most = offers.iter().map(|of| at(&[*of], second)).max().unwrap_or(0);
+                let own = base.map_or(0, |base| at(&[base], second));
+                prop_assert_eq!(at(&all, second), most.saturating_sub(own));
+                prop_assert_eq!(at(&rest, second), at(&all, second) - at(&less, second));
+            }
+        }
+    }
+}

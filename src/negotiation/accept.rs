@@ -1,0 +1,255 @@
+//! createAgreement from a counter offer: it says what was offered, and takes over what is held for it.
+
+use uuid::Uuid;
+use wsag::agreements::{AgreementOffer, CreateInput};
+use wsag::compare::difference;
+use wsag::endpoint::EndpointReference;
+use wsag::{Document, Violation, ViolationKind, Violations, ns};
+
+use super::idempotency::{kept, repeated};
+use super::negotiations::id_in;
+use super::offer::Draft;
+use super::offer_views::{Negotiated, Said};
+use super::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator};
+use crate::planner::{self, Acceptance, Accepted, Lost};
+
+/// An offer that cannot be accepted any more, and what can be had now instead.
+pub struct LostOffer {
+    /// Why.
+    pub lost: Lost,
+    /// The counter offers that it was answered with anew: none where its negotiation is over.
+    pub fresh: Negotiated,
+}
+
+impl std::fmt::Debug for LostOffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LostOffer")
+            .field("lost", &self.lost)
+            .field("fresh", &self.fresh.views().len())
+            .finish()
+    }
+}
+
+impl LostOffer {
+    /// Whether its time is over, rather than that something else has become of it.
+    pub fn has_expired(&self) -> bool {
+        self.lost == Lost::Expired
+    }
+
+    /// What can be had now, as flat values.
+    pub fn offers(&self) -> Vec<OfferView> {
+        self.fresh.views()
+    }
+}
+
+/// What an offer is accepted with.
+pub(super) struct Accepting {
+    /// The `OfferId` of the counter offer.
+    pub(super) offer: Uuid,
+    /// The negotiation, where it is named.
+    pub(super) negotiation: Option<Uuid>,
+    /// The agreement that is to be replaced, where it is named.
+    pub(super) replaced: Option<Uuid>,
+    /// The offer in its own document; none where it is accepted as it stands.
+    pub(super) words: Option<String>,
+}
+
+impl Negotiation {
+    /// Accepts a counter offer as it stands, by its id. The same request under the same key gets the same answer.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Lost`] where it cannot be accepted any more, [`Error::KeyReused`],
+    /// [`Error::Unavailable`].
+    pub async fn accept_offer(
+        &self,
+        party: &str,
+        offer: Uuid,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        if let Some(answer) = self.answered(key.as_ref()).await? {
+            return Ok(answer);
+        }
+        let accepting = Accepting {
+            offer,
+            negotiation: None,
+            replaced: None,
+            words: None,
+        };
+        self.accept(party, accepting, key).await
+    }
+
+    /// Makes an agreement of a counter offer.
+    pub(super) async fn accept(
+        &self,
+        party: &str,
+        accepting: Accepting,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        let (row, document) = self.store.offer(accepting.offer).await?.ok_or(Error::NotFound)?;
+        let scope = Scope::Party(party.to_owned());
+        let instance = self.instance(&scope, row.negotiation).await?;
+        names(&accepting, &instance)?;
+        if let Some(lost) = self.lost(&row, &instance) {
+            return Err(self.lost_offer(lost, &row, &instance).await);
+        }
+        let said = Said::read(row.clone(), &document)?;
+        let of = party.to_owned();
+        let Draft { mut proposal, .. } = self
+            .reading(move |this| this.draft_accepted(&said, accepting.words.as_deref(), &of))
+            .await??;
+        let hash = key.as_ref().map(RequestKey::hash);
+        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+        let acceptance = Acceptance {
+            negotiation: instance.id,
+            offer: row.id,
+            proposal,
+        };
+        match self.planner.accept(acceptance).await {
+            Ok(accepted) => Ok(AcceptedView::of(&accepted)),
+            Err(planner::Error::Lost(lost)) => {
+                let instance = self.instance(&scope, instance.id).await?;
+                Err(self.lost_offer(lost, &row, &instance).await)
+            }
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// The request of a counter offer, from the words that accept it, or else its own.
+    fn draft_accepted(&self, said: &Said, words: Option<&str>, party: &str) -> Result<Draft, Error> {
+        let offered = AgreementOffer {
+            name: said.words.name.clone(),
+            agreement_id: None,
+            context: said.words.context.clone(),
+            terms: said.words.terms.clone(),
+        }
+        .to_xml();
+        let text = words.unwrap_or(&offered);
+        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
+        if words.is_some() {
+            let offered = Document::parse(offered.as_bytes()).map_err(Error::Malformed)?;
+            if let Some(difference) = difference(&document, &offered) {
+                return Err(Error::Invalid(Violations(vec![difference])));
+            }
+        }
+        match wsag::read(&document).map_err(Error::Invalid)? {
+            // Counter offers leave no choice.
+            wsag::Message::AgreementOffer(offer) => only(self.drafts(&document, &offer, party)?),
+            _ => Err(Error::Internal("an offer is no offer".to_owned())),
+        }
+    }
+
+    /// Why an offer cannot be accepted, as far as the store tells.
+    fn lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
+        let now = self.clock.now();
+        if row.agreement.is_some() {
+            Some(Lost::Accepted)
+        } else if row.creator == OfferCreator::Initiator {
+            Some(Lost::NotHeld)
+        } else if row.is_expired(now) || instance.state(now) == NegotiationState::Expired {
+            Some(Lost::Expired)
+        } else if !row.is_held() {
+            Some(Lost::NotHeld)
+        } else {
+            None
+        }
+    }
+
+    /// The failure to accept an offer, with what can be had now.
+    async fn lost_offer(&self, lost: Lost, row: &NegotiationOffer, instance: &NegotiationInstance) -> Error {
+        let mut fresh = Negotiated { said: Vec::new() };
+        if instance.state(self.clock.now()) == NegotiationState::Open
+            && lost != Lost::Replaced
+            && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
+        {
+            match self.answer_again(instance, parent).await {
+                Ok(answers) => fresh = answers,
+                // The loss is what is to be told, and goes without.
+                Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),
+            }
+        }
+        Error::Lost(Box::new(LostOffer { lost, fresh }))
+    }
+}
+
+/// The one way to read an offer that leaves no choice.
+pub(super) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
+    let first = drafts.into_iter().next();
+    first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
+}
+
+/// What names the negotiation and the agreement names the right ones.
+fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Error> {
+    let wrong = |local: &str, message: &str| {
+        Err(Error::Invalid(Violations(vec![Violation {
+            path: format!("/wsag:CreateAgreementInput//wsag-neg:{local}"),
+            kind: ViolationKind::Value,
+            message: message.to_owned(),
+        }])))
+    };
+    if accepting.negotiation.is_some_and(|id| id != instance.id) {
+        return wrong(
+            "ResponderNegotiationEPR",
+            "the offer was made in another negotiation",
+        );
+    }
+    if accepting.words.is_some() && accepting.replaced != instance.agreement {
+        return match instance.agreement {
+            Some(_) => wrong(
+                "ResponderAgreementEPR",
+                "a RenegotiationExtension with the agreement that the offer would replace is expected",
+            ),
+            None => wrong(
+                "RenegotiationExtension",
+                "NegotiationExtension is expected: the offer replaces no agreement",
+            ),
+        };
+    }
+    Ok(())
+}
+
+/// What an input says of the counter offer that it accepts; none where it accepts none.
+pub(super) fn accepting(document: &Document<'_>, input: &CreateInput) -> Result<Option<Accepting>, Error> {
+    let at = |local: &str, message: &str| {
+        Error::Invalid(Violations(vec![Violation {
+            path: document.path_to(ns::WSAG_NEG, local, 0),
+            kind: ViolationKind::Value,
+            message: message.to_owned(),
+        }]))
+    };
+    let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
+            return Err(at("RenegotiationExtension", message));
+        }
+        (Some(of), None) => (&of.context, &of.negotiation, None),
+        (None, Some(of)) => (&of.context, &of.negotiation, Some(&of.responder_agreement)),
+    };
+    let id = |endpoint: &EndpointReference, local: &str, what: &str| {
+        id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
+    };
+    let negotiation = negotiation
+        .as_ref()
+        .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))
+        .transpose()?;
+    let replaced = replaced
+        .map(|of| id(of, "ResponderAgreementEPR", "an agreement"))
+        .transpose()?;
+    let Ok(offer) = context.counter_offer_to.parse() else {
+        return Err(at(
+            "CounterOfferTo",
+            "the OfferId of a counter offer of this service is expected",
+        ));
+    };
+    let words = document
+        .offer_xml()
+        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
+    Ok(Some(Accepting {
+        offer,
+        negotiation,
+        replaced,
+        words: Some(words),
+    }))
+}

@@ -1,0 +1,168 @@
+//! From an offer and what the planner could give to a counter offer: the same words with other numbers.
+
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledConstraints;
+use wsag::job::RangeValue;
+use wsag::negotiations::{NegotiationOffer, Requirement};
+use wsag::scheduling::Scheduling;
+use wsag::templates::Template;
+use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
+use wsag::time::DateTime;
+use wsag::{Document, Violation};
+
+use super::templates::Offered;
+use crate::agreement::{OfferKind, OfferTerms};
+use crate::planner::Weights;
+
+/// A counter offer that keeps to the template and to what the offer demands of its answer.
+pub(super) struct Counter {
+    /// What it says.
+    pub(super) offer: AgreementOffer,
+    /// The importance of the optional constraints that it does not meet, together.
+    pub(super) unmet: i64,
+}
+
+/// What counts for a requester in ranking counter offers.
+pub(super) fn weights(offer: &AgreementOffer) -> Weights {
+    let preference = scheduling(offer).and_then(|scheduling| scheduling.preference);
+    let preference = preference.unwrap_or_default();
+    let weight = |weight: Option<f64>| weight.unwrap_or(0.0);
+    Weights {
+        start: weight(preference.start),
+        size: weight(preference.size),
+        duration: weight(preference.duration),
+        price: weight(preference.price),
+    }
+}
+
+/// The ways to read what an offer asks for, each leaving no choice any more, in its requester's order; none where there
+/// are too many.
+pub(super) fn readings(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
+    let read = |terms: Terms| AgreementOffer {
+        name: offer.name.clone(),
+        agreement_id: None,
+        context: offer.context.clone(),
+        terms,
+    };
+    if offer.terms.is_conjunctive() {
+        return vec![read(offer.terms.clone())];
+    }
+    let alternatives = offer.terms.alternatives().into_iter().flatten();
+    alternatives
+        .map(|alternative| {
+            let terms = alternative.terms.into_iter().cloned();
+            let all = terms.map(|term| TermTree::Term(Box::new(term))).collect();
+            read(Terms { all: Some(all) })
+        })
+        .collect()
+}
+
+fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
+    offer
+        .terms
+        .descriptions()
+        .find_map(|description| match &description.content {
+            ServiceDescription::Scheduling(scheduling) => Some(&**scheduling),
+            _ => None,
+        })
+}
+
+/// The counter offer that says what a candidate amounts to, or what it breaks.
+pub(super) fn counter(
+    asked: &AgreementOffer,
+    offered: &Offered,
+    demands: &CompiledConstraints,
+    candidate: &OfferTerms,
+) -> Result<Counter, Vec<Violation>> {
+    let offer = worded(asked, &offered.template, candidate);
+    let text = offer.to_xml();
+    let Ok(document) = Document::parse(text.as_bytes()) else {
+        // What was read can be written; but words of the requester's may have grown in being escaped.
+        return Err(Vec::new());
+    };
+    let mut broken = wsag::rules::check(&document);
+    broken.extend(offered.compiled.check(&document));
+    let mut unmet: i64 = 0;
+    for outcome in demands.check(&document) {
+        if outcome.violations.is_empty() {
+            continue;
+        }
+        match outcome.requirement {
+            Requirement::Required => broken.extend(outcome.violations),
+            // One that does not say how much it weighs weighs something.
+            Requirement::Optional => unmet = unmet.saturating_add(outcome.importance.unwrap_or(1)),
+        }
+    }
+    if broken.is_empty() {
+        Ok(Counter { offer, unmet })
+    } else {
+        Err(broken)
+    }
+}
+
+/// The offer with a candidate's numbers in place of its own, where they differ.
+fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -> AgreementOffer {
+    let mut offer = asked.clone();
+    offer.agreement_id = None;
+    let all = offer.terms.all.get_or_insert_default();
+    let (mut time, mut size) = (false, false);
+    for tree in all.iter_mut() {
+        let found = reword(tree, candidate);
+        (time, size) = (time || found.0, size || found.1);
+    }
+    // What the offer had left to the template and is no longer as it stands there.
+    for description in template.terms.descriptions() {
+        let missing = match &description.content {
+            ServiceDescription::AllocationTime(_) => !time && candidate.kind != OfferKind::Exact,
+            ServiceDescription::JobDefinition(_) => !size,
+            ServiceDescription::Scheduling(_) => false,
+        };
+        if missing {
+            let mut tree = term(description);
+            reword(&mut tree, candidate);
+            all.push(tree);
+        }
+    }
+    offer
+}
+
+fn term(description: &ServiceDescriptionTerm) -> TermTree {
+    TermTree::Term(Box::new(Term::ServiceDescription(description.clone())))
+}
+
+/// Whether a tree of terms says when, and on how many nodes; with a candidate's numbers from now on.
+fn reword(tree: &mut TermTree, candidate: &OfferTerms) -> (bool, bool) {
+    match tree {
+        TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
+            let found = trees.iter_mut().map(|tree| reword(tree, candidate));
+            found.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1))
+        }
+        TermTree::Term(term) => {
+            let Term::ServiceDescription(description) = &mut **term else {
+                return (false, false);
+            };
+            match &mut description.content {
+                ServiceDescription::AllocationTime(time) => {
+                    let slot = candidate.slot();
+                    if matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later) {
+                        time.start = Some(DateTime::from_seconds(slot.start.seconds()));
+                        time.end = Some(DateTime::from_seconds(slot.end.seconds()));
+                    }
+                    if candidate.kind != OfferKind::Exact {
+                        time.duration = i32::try_from(candidate.duration).ok();
+                    }
+                    (true, false)
+                }
+                ServiceDescription::JobDefinition(job) => {
+                    let nodes = candidate.nodes;
+                    let says = |range: &RangeValue| range.whole_numbers() == Ok((nodes, Some(nodes)));
+                    if !job.resources.nodes.as_ref().is_some_and(says) {
+                        job.resources.nodes = Some(RangeValue::exactly(f64::from(nodes)));
+                    }
+                    (false, true)
+                }
+                ServiceDescription::Scheduling(_) => (false, false),
+            }
+        }
+    }
+}

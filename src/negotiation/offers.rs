@@ -1,0 +1,561 @@
+//! Offers: taken one by one, and answered with counter offers, each on its own.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledConstraints;
+use wsag::negotiations::{
+    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
+    NegotiationRole, advertise_output, negotiate_input, negotiate_output,
+};
+use wsag::{Document, Message, Violation, ViolationKind, Violations};
+
+use super::accept::only;
+use super::counter::{Counter, counter, readings, weights};
+use super::negotiations::over;
+use super::offer_views::{Negotiated, Said};
+use super::rejection::Rejection;
+use super::{Error, Negotiation, RefusalView, Scope};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::planner::{self, Ask, Bargain, Candidate, Spoken as Put};
+
+/// Offers in one message: the tree has its own bound, and each costs a search of the plan.
+const OFFERS_MAX: usize = 32;
+
+/// An offer of the requester's, found to be what an offer must be.
+struct Understood {
+    parent: Option<Uuid>,
+    state: OfferState,
+    demands: Arc<CompiledConstraints>,
+}
+
+impl Negotiation {
+    /// Answers the offers of a NegotiateInput, each on its own: one that fails comes back Rejected with the reason.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] and [`Error::Invalid`] for what is no such message, [`Error::NotFound`],
+    /// [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::Unavailable`].
+    pub async fn negotiate(&self, scope: &Scope, id: Uuid, body: Vec<u8>) -> Result<Negotiated, Error> {
+        let instance = self.instance(scope, id).await?;
+        let offers = self
+            .reading(move |_| read_offers(&body, Asked::Negotiate))
+            .await??;
+        let mut answers = Negotiated { said: Vec::new() };
+        let count = offers.len();
+        for (index, offer) in offers.into_iter().enumerate() {
+            let place = place("NegotiateInput", index, count);
+            answers.said.extend(self.answer(&instance, offer, place).await?);
+        }
+        Ok(answers)
+    }
+
+    /// Takes the offers of an AdvertiseInput, all of them or none; nothing is answered.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
+    pub async fn advertise(&self, scope: &Scope, id: Uuid, body: Vec<u8>) -> Result<(), Error> {
+        let instance = self.instance(scope, id).await?;
+        let offers = self
+            .reading(move |_| read_offers(&body, Asked::Advertise))
+            .await??;
+        let count = offers.len();
+        let mut taken = Vec::with_capacity(count);
+        for (index, offer) in offers.into_iter().enumerate() {
+            let place = place("AdvertiseInput", index, count);
+            let understood = self.understand(&instance, &offer, &place).await?;
+            taken.push((understood.map_err(invalid)?, offer, place));
+        }
+        for (understood, offer, place) in taken {
+            let bargain = Bargain {
+                negotiation: instance.id,
+                incoming: Some(self.put(&instance, &understood, &offer)),
+                answers: Vec::new(),
+                otherwise: OfferState::Rejected,
+            };
+            match self.planner.bargain(bargain).await {
+                Ok(_) => {}
+                Err(planner::Error::NotFound) => return Err(self.is_over(scope, id).await),
+                Err(planner::Error::Stale(why)) => {
+                    return Err(invalid(vec![violation(&place, "", why)]));
+                }
+                Err(why) => return Err(why.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers one offer.
+    pub(super) async fn answer(
+        &self,
+        instance: &NegotiationInstance,
+        offer: Spoken,
+        place: String,
+    ) -> Result<Vec<Said>, Error> {
+        let understood = match self.understand(instance, &offer, &place).await? {
+            Ok(understood) => understood,
+            // What has no place in the tree is not kept in it, and nor is the answer.
+            Err(violations) => {
+                let said = self.rejected(instance.id, None, &offer, &Rejection::Violations(violations));
+                return Ok(vec![Said::read(said.offer, &said.document)?]);
+            }
+        };
+        let incoming = self.put(instance, &understood, &offer);
+        if understood.state == OfferState::Rejected {
+            return self
+                .bargain(instance, &offer, Some(incoming), Vec::new(), &place)
+                .await;
+        }
+        let parent = incoming.offer.id;
+        let answers = self
+            .counter_offers(instance, parent, understood, offer.clone(), &place)
+            .await?;
+        self.bargain(instance, &offer, Some(incoming), answers, &place)
+            .await
+    }
+
+    /// Answers an offer that has been answered before, since what was offered then cannot be had any more.
+    pub(super) async fn answer_again(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+    ) -> Result<Negotiated, Error> {
+        let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
+        let state = row.state;
+        let Said { words, .. } = Said::read(row, &document)?;
+        let understood = Understood {
+            parent: None,
+            state,
+            demands: Arc::new(CompiledConstraints::compile(&words.constraints)),
+        };
+        let answers = self
+            .counter_offers(instance, parent, understood, words.clone(), "")
+            .await?;
+        let said = self.bargain(instance, &words, None, answers, "").await?;
+        Ok(Negotiated { said })
+    }
+
+    /// The answers to an offer, not stored yet: what could be had, or one that rejects it.
+    async fn counter_offers(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+        understood: Understood,
+        offer: Spoken,
+        place: &str,
+    ) -> Result<Vec<Put>, Error> {
+        let mut rejected = None;
+        for asked in readings(&offer) {
+            let tried = self
+                .try_reading(instance, parent, &understood, &offer, asked, place)
+                .await?;
+            match tried {
+                Ok(answers) => return Ok(answers),
+                // What the requester would like best is what the answer is about.
+                Err(rejection) => drop(rejected.get_or_insert(rejection)),
+            }
+        }
+        let rejection = rejected.unwrap_or_else(|| {
+            let message = "choices between terms that can be read in fewer ways are expected";
+            Rejection::Violations(vec![violation(place, "/wsag:Terms", message)])
+        });
+        Ok(vec![self.rejected(instance.id, Some(parent), &offer, &rejection)])
+    }
+
+    /// The answers to one way to read an offer.
+    async fn try_reading(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+        understood: &Understood,
+        offer: &Spoken,
+        asked: AgreementOffer,
+        place: &str,
+    ) -> Result<Result<Vec<Put>, Rejection>, Error> {
+        let (party, to) = (instance.party.clone(), place.to_owned());
+        let (asked, drafted) = self
+            .reading(move |this| {
+                let drafted = this.draft_of(&asked, &party, &to);
+                (asked, drafted)
+            })
+            .await?;
+        let draft = match drafted {
+            Ok(draft) => draft,
+            Err(Error::Invalid(violations) | Error::NotOffered(violations)) => {
+                return Ok(Err(Rejection::Violations(violations.0)));
+            }
+            Err(why) => return Err(why),
+        };
+        let ask = Ask {
+            negotiation: instance.id,
+            proposal: draft.proposal,
+            weights: weights(&asked),
+        };
+        let quote = match self.planner.quote(ask).await {
+            Ok(quote) => quote,
+            Err(planner::Error::NotFound) => {
+                return Err(self
+                    .is_over(&Scope::Party(instance.party.clone()), instance.id)
+                    .await);
+            }
+            Err(why) => return Err(why.into()),
+        };
+        let window = draft.window;
+        let state = match understood.state {
+            OfferState::Advisory => OfferState::Advisory,
+            _ => OfferState::Acceptable,
+        };
+        let (id, offer, demands) = (instance.id, offer.clone(), Arc::clone(&understood.demands));
+        self.reading(move |this| {
+            let mut counters = Vec::new();
+            let mut broken = Vec::new();
+            for candidate in quote.candidates {
+                let template = asked.context.template_id.as_deref().unwrap_or_default();
+                let Some(offered) = this.templates.get(template) else {
+                    continue;
+                };
+                match counter(&asked, offered, &demands, &candidate.terms) {
+                    Ok(counter) => counters.push((counter, candidate)),
+                    Err(violations) => broken.extend(violations),
+                }
+            }
+            if counters.is_empty() {
+                return Err(match quote.refusal {
+                    Some(refusal) => Rejection::Refusal(Box::new(RefusalView::of(&refusal, window))),
+                    None => Rejection::Violations(broken),
+                });
+            }
+            // In the planner's order where they meet the same.
+            counters.sort_by_key(|(counter, _)| counter.unmet);
+            let put =
+                |(counter, candidate)| this.counter_offer(id, parent, &offer, counter, candidate, state);
+            Ok(counters.into_iter().map(put).collect())
+        })
+        .await
+    }
+
+    /// Stores an offer and its answers; what cannot be stored because the tree has changed meanwhile is rejected.
+    async fn bargain(
+        &self,
+        instance: &NegotiationInstance,
+        offer: &Spoken,
+        incoming: Option<Put>,
+        answers: Vec<Put>,
+        place: &str,
+    ) -> Result<Vec<Said>, Error> {
+        let documents: Vec<String> = answers.iter().map(|answer| answer.document.clone()).collect();
+        let state = offer.offer_context.state;
+        let bargain = Bargain {
+            negotiation: instance.id,
+            incoming,
+            answers,
+            otherwise: match state {
+                NegotiationOfferState::Solicited => OfferState::Rejected,
+                _ => OfferState::Advisory,
+            },
+        };
+        let rejection = match self.planner.bargain(bargain).await {
+            Ok(answered) => {
+                let said = answered.into_iter().zip(documents);
+                return said.map(|(row, document)| Said::read(row, &document)).collect();
+            }
+            Err(planner::Error::NotFound) => {
+                return Err(self
+                    .is_over(&Scope::Party(instance.party.clone()), instance.id)
+                    .await);
+            }
+            Err(planner::Error::Stale(why)) => {
+                let local = if why.contains("has this OfferId") && why.starts_with("another") {
+                    "/@wsag-neg:OfferId"
+                } else {
+                    "/wsag-neg:NegotiationOfferContext/wsag-neg:CounterOfferTo"
+                };
+                Rejection::Violations(vec![violation(place, local, why)])
+            }
+            Err(planner::Error::Refused(refusal)) => {
+                let any = scheduler::Interval::new(scheduler::Time::MIN, scheduler::Time::MAX);
+                Rejection::Refusal(Box::new(RefusalView::of(&refusal, any)))
+            }
+            Err(why) => return Err(why.into()),
+        };
+        let said = self.rejected(instance.id, None, offer, &rejection);
+        Ok(vec![Said::read(said.offer, &said.document)?])
+    }
+
+    /// Holds an offer against the rules of the tree.
+    async fn understand(
+        &self,
+        instance: &NegotiationInstance,
+        offer: &Spoken,
+        place: &str,
+    ) -> Result<Result<Understood, Vec<Violation>>, Error> {
+        let context = &offer.offer_context;
+        let mut found = Vec::new();
+        let mut wrong = |local: &str, message: String| {
+            let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
+            found.push(violation(place, &below, message));
+        };
+        if context.creator != NegotiationRole::NegotiationInitiator {
+            let message = "NegotiationInitiator is expected: counter offers are the service's to make";
+            wrong("Creator", message.to_owned());
+        }
+        if let Some(at) = context.expiration_time
+            && at.floor() <= self.clock.now().seconds()
+        {
+            wrong(
+                "ExpirationTime",
+                "an instant in the future is expected".to_owned(),
+            );
+        }
+        let to = context.counter_offer_to.as_str();
+        let parent = match self.store.offer_named(instance.id, to).await? {
+            Some((parent, document)) => {
+                let id = parent.id;
+                let words = Said::read(parent, &document)?.words;
+                if words.context.template_id != offer.context.template_id {
+                    let message = "the offer that it answers was made from another template";
+                    wrong("CounterOfferTo", message.to_owned());
+                }
+                Some(id)
+            }
+            None if names_template(offer, to) => None,
+            None => {
+                let message = format!(
+                    "{to:?} is neither an offer of this negotiation nor the template of this offer, which is named by \
+                     its TemplateId, its TemplateName or TemplateId-TemplateName"
+                );
+                wrong("CounterOfferTo", message);
+                None
+            }
+        };
+        let demands = CompiledConstraints::compile(&offer.constraints);
+        for problem in demands.problems() {
+            found.push(Violation {
+                path: format!("{place}{}", problem.path),
+                ..problem.clone()
+            });
+        }
+        if !found.is_empty() {
+            return Ok(Err(found));
+        }
+        Ok(Ok(Understood {
+            parent,
+            state: match context.state {
+                NegotiationOfferState::Advisory => OfferState::Advisory,
+                NegotiationOfferState::Solicited => OfferState::Solicited,
+                NegotiationOfferState::Acceptable => OfferState::Acceptable,
+                NegotiationOfferState::Rejected => OfferState::Rejected,
+            },
+            demands: Arc::new(demands),
+        }))
+    }
+
+    /// The request that an offer makes; violations have paths in the message that it came in.
+    pub(super) fn draft_of(
+        &self,
+        offer: &AgreementOffer,
+        party: &str,
+        place: &str,
+    ) -> Result<super::offer::Draft, Error> {
+        let text = offer.to_xml();
+        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
+        let there = |mut violations: Violations| {
+            for violation in &mut violations.0 {
+                if let Some(below) = violation.path.strip_prefix("/wsag:AgreementOffer")
+                    && !place.is_empty()
+                {
+                    violation.path = format!("{place}{below}");
+                }
+            }
+            violations
+        };
+        let drafts = self.drafts(&document, offer, party).and_then(only);
+        drafts.map_err(|why| match why {
+            Error::Invalid(violations) => Error::Invalid(there(violations)),
+            Error::NotOffered(violations) => Error::NotOffered(there(violations)),
+            other => other,
+        })
+    }
+
+    /// An offer of the requester's, to be put on the table.
+    fn put(&self, instance: &NegotiationInstance, understood: &Understood, offer: &Spoken) -> Put {
+        let expires = offer.offer_context.expiration_time;
+        Put {
+            offer: NegotiationOffer {
+                id: Uuid::now_v7(),
+                negotiation: instance.id,
+                name: offer.offer_id.clone(),
+                parent: understood.parent,
+                creator: OfferCreator::Initiator,
+                state: understood.state,
+                created: self.clock.micros(),
+                expires: expires.map(|at| scheduler::Time(at.floor())),
+                terms: None,
+                refusal: None,
+                held: None,
+                released: None,
+                agreement: None,
+            },
+            document: negotiate_input(std::slice::from_ref(offer)),
+        }
+    }
+
+    /// A counter offer, to be put on the table.
+    fn counter_offer(
+        &self,
+        negotiation: Uuid,
+        parent: Uuid,
+        asked: &Spoken,
+        counter: Counter,
+        candidate: Candidate,
+        state: OfferState,
+    ) -> Put {
+        let id = Uuid::now_v7();
+        let spoken = Spoken {
+            offer_id: id.to_string(),
+            name: counter.offer.name,
+            context: counter.offer.context,
+            terms: counter.offer.terms,
+            offer_context: NegotiationOfferContext {
+                counter_offer_to: asked.offer_id.clone(),
+                expiration_time: None,
+                creator: NegotiationRole::NegotiationResponder,
+                state: match state {
+                    OfferState::Advisory => NegotiationOfferState::Advisory,
+                    _ => NegotiationOfferState::Acceptable,
+                },
+                state_extensions: Vec::new(),
+                extensions: Vec::new(),
+            },
+            constraints: NegotiationConstraints::default(),
+        };
+        Put {
+            offer: NegotiationOffer {
+                id,
+                negotiation,
+                name: id.to_string(),
+                parent: Some(parent),
+                creator: OfferCreator::Responder,
+                state,
+                created: self.clock.micros(),
+                expires: Some(candidate.expires),
+                terms: Some(candidate.terms),
+                refusal: None,
+                held: None,
+                released: None,
+                agreement: None,
+            },
+            document: negotiate_output(std::slice::from_ref(&spoken)),
+        }
+    }
+
+    /// The answer that rejects an offer, in its own words.
+    fn rejected(
+        &self,
+        negotiation: Uuid,
+        parent: Option<Uuid>,
+        asked: &Spoken,
+        rejection: &Rejection,
+    ) -> Put {
+        let id = Uuid::now_v7();
+        let mut spoken = asked.clone();
+        spoken.offer_id = id.to_string();
+        spoken.constraints = NegotiationConstraints::default();
+        spoken.offer_context = NegotiationOfferContext {
+            counter_offer_to: asked.offer_id.clone(),
+            expiration_time: None,
+            creator: NegotiationRole::NegotiationResponder,
+            state: NegotiationOfferState::Rejected,
+            state_extensions: vec![rejection.fragment()],
+            extensions: Vec::new(),
+        };
+        Put {
+            offer: NegotiationOffer {
+                id,
+                negotiation,
+                name: id.to_string(),
+                parent,
+                creator: OfferCreator::Responder,
+                state: OfferState::Rejected,
+                created: self.clock.micros(),
+                expires: None,
+                terms: None,
+                refusal: Some(rejection.json()),
+                held: None,
+                released: None,
+                agreement: None,
+            },
+            document: negotiate_output(std::slice::from_ref(&spoken)),
+        }
+    }
+
+    /// Why a negotiation is no longer on the planner's table.
+    pub(super) async fn is_over(&self, scope: &Scope, id: Uuid) -> Error {
+        match self.instance(scope, id).await {
+            Ok(instance) => over(&instance),
+            Err(why) => why,
+        }
+    }
+}
+
+/// What a message with offers may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Negotiate,
+    Advertise,
+}
+
+fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Spoken>, Error> {
+    let document = Document::parse(body).map_err(Error::Malformed)?;
+    let offers = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
+        (Message::NegotiateInput(offers), Asked::Negotiate)
+        | (Message::AdvertiseInput(offers), Asked::Advertise) => offers,
+        (_, Asked::Negotiate) => {
+            let what = "wsag-neg:NegotiateInput is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        }
+        (_, Asked::Advertise) => {
+            let what = "wsag-neg:AdvertiseInput is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        }
+    };
+    if offers.len() > OFFERS_MAX {
+        let what = format!("at most {OFFERS_MAX} offers are taken at a time");
+        return Err(Error::not_offered(&document, "", &what));
+    }
+    Ok(offers)
+}
+
+/// The path of an offer in its message.
+fn place(message: &str, index: usize, count: usize) -> String {
+    let path = format!("/wsag-neg:{message}/wsag-neg:NegotiationOffer");
+    if count == 1 {
+        path
+    } else {
+        format!("{path}[{}]", index + 1)
+    }
+}
+
+/// Whether a first offer names its own template as what it answers, in one of the three forms.
+fn names_template(offer: &Spoken, to: &str) -> bool {
+    let id = offer.context.template_id.as_deref().unwrap_or_default();
+    let name = offer.context.template_name.as_deref().unwrap_or_default();
+    !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))
+}
+
+fn violation(place: &str, below: &str, message: impl Into<String>) -> Violation {
+    Violation {
+        path: format!("{place}{below}"),
+        kind: ViolationKind::Value,
+        message: message.into(),
+    }
+}
+
+fn invalid(violations: Vec<Violation>) -> Error {
+    Error::Invalid(Violations::of(violations))
+}
+
+/// The AdvertiseOutput.
+pub fn advertised() -> String {
+    advertise_output()
+}

@@ -1,0 +1,189 @@
+//! An offer that was held becomes an agreement, which takes over its place; and where it replaces another agreement,
+//! that one ends in the same breath.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use super::admit::Admitted;
+use super::decide::Decider;
+use super::plan::request_of;
+use super::replace::Lifted;
+use super::{Accepted, Error, Proposal};
+use crate::agreement::{AgreementState, EventKind, Money, NegotiationOffer, OfferState, PostingKind};
+use crate::clock::second_of;
+use crate::store::Change;
+
+/// Why an offer cannot be accepted any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Its time, or that of its negotiation, is over.
+    Expired,
+    /// An agreement has been made from it.
+    Accepted,
+    /// It is not held: it has been given back, or never was.
+    NotHeld,
+    /// It has been rejected.
+    Rejected,
+    /// The agreement that it is to replace is over or has begun.
+    Replaced,
+}
+
+impl Lost {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Expired => "the offer has expired",
+            Self::Accepted => "the offer has been accepted already",
+            Self::NotHeld => "the offer is not held, or no longer; only what is Acceptable can be accepted",
+            Self::Rejected => "the offer has been rejected",
+            Self::Replaced => "the agreement that it is to replace is over or has begun",
+        }
+    }
+}
+
+/// The acceptance of an offer.
+#[derive(Debug, Clone)]
+pub struct Acceptance {
+    /// The negotiation.
+    pub negotiation: Uuid,
+    /// The offer.
+    pub offer: Uuid,
+    /// What it was offered for, read again from the words that accept it: what to run, its guarantees, its document.
+    /// Size, window and place are those of the offer.
+    pub proposal: Proposal,
+}
+
+impl Decider<'_> {
+    /// Makes an agreement of an offer that is held for its party.
+    pub(super) fn accept(&mut self, acceptance: Acceptance) -> Result<Accepted, Error> {
+        let Acceptance {
+            negotiation,
+            offer: id,
+            proposal,
+        } = acceptance;
+        self.is_new(proposal.idempotency.as_ref())?;
+        let now = second_of(self.now);
+        let talks = self
+            .plan
+            .table
+            .get(negotiation)
+            .ok_or(Error::Lost(Lost::Expired))?;
+        if talks.instance.party != proposal.party {
+            return Err(Error::NotFound);
+        }
+        let replaced = talks.instance.agreement;
+        let offer = talks.offers.get(&id).ok_or(Error::NotFound)?.clone();
+        let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
+            return Err(Error::Lost(Lost::NotHeld));
+        };
+        if let Some(why) = lost(&offer, now) {
+            return Err(Error::Lost(why));
+        }
+        let Ok(lifted) = replaced.map(|id| self.lift(id)).transpose() else {
+            return Err(Error::Lost(Lost::Replaced));
+        };
+        self.give_way(answer);
+        let number = self.plan.next_number();
+        let resource = self.plan.resources.place(&terms.resource);
+        let admitted = Admitted {
+            resource: resource.unwrap_or(usize::MAX),
+            nodes: terms.nodes,
+            // As offered, or from now on where that has begun.
+            slot: Interval::of(terms.start.max(now), terms.duration),
+            moved: Vec::new(),
+            transferred: Vec::new(),
+            price: terms.price,
+        };
+        let agreement = self.agreement_of(&proposal, terms.window(), &admitted);
+        let request = request_of(&agreement, number);
+        let start = agreement.placement.start;
+        let taken = resource.is_some_and(|at| self.plan.resources.put(at, now, &request, start));
+        if !taken {
+            // Its place was held, so this is a fault of ours; what was there is put back, and nobody is told yes.
+            tracing::error!(offer = %id, "an offer that was held has no room");
+            if let Some(lifted) = lifted {
+                self.put_back(&lifted);
+            }
+            let mut held = self.siblings(&offer);
+            held.push(offer);
+            self.release(held);
+            return Err(Error::Lost(Lost::NotHeld));
+        }
+        self.plan.insert(agreement.clone(), number);
+        let mut events = vec![self.event(
+            EventKind::Accepted,
+            format!("placed on {} as it was offered", agreement.resource),
+        )];
+        if let Some(lifted) = &lifted {
+            let detail = format!("in place of {}", lifted.agreement.id);
+            events.push(self.event(EventKind::Superseded, detail));
+        }
+        self.batch.push(Change::CreateAgreement {
+            agreement: Box::new(agreement.clone()),
+            document: proposal.document,
+            events,
+        });
+        // Before its siblings, so that none of them counts on a place that is no longer there.
+        self.take(&offer, agreement.id);
+        if let Some(lifted) = lifted {
+            self.supersede(lifted, agreement.id, terms.fee)?;
+        }
+        let siblings = self.siblings(&offer);
+        self.release(siblings);
+        let accepted = Accepted {
+            agreement,
+            moved: Vec::new(),
+            choices: Vec::new(),
+        };
+        self.remember(proposal.idempotency, &accepted);
+        Ok(accepted)
+    }
+
+    /// Notes that an offer has been accepted.
+    fn take(&mut self, offer: &NegotiationOffer, agreement: Uuid) {
+        let taken = NegotiationOffer {
+            agreement: Some(agreement),
+            released: Some(self.now),
+            ..offer.clone()
+        };
+        self.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
+        self.plan.table.put(taken);
+    }
+
+    fn siblings(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
+        let talks = self.plan.table.get(offer.negotiation);
+        let offers = talks.into_iter().flat_map(|talks| talks.offers.values());
+        offers
+            .filter(|other| other.id != offer.id && other.parent == offer.parent && other.is_held())
+            .cloned()
+            .collect()
+    }
+
+    /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
+    fn supersede(&mut self, lifted: Lifted, by: Uuid, fee: Option<Money>) -> Result<(), Error> {
+        let mut old = lifted.agreement;
+        let mut events = vec![self.event(EventKind::Superseded, format!("by {by}"))];
+        if let Some(fee) = fee {
+            events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
+        }
+        events.extend(self.close(&mut old, AgreementState::Complete, self.now)?);
+        self.batch.push(Change::Supersede { old: old.id, new: by });
+        self.update(old, events);
+        Ok(())
+    }
+}
+
+/// Why an offer cannot be accepted, if so.
+fn lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
+    if offer.agreement.is_some() {
+        Some(Lost::Accepted)
+    } else if offer.state == OfferState::Rejected {
+        Some(Lost::Rejected)
+    } else if offer.is_expired(now) {
+        Some(Lost::Expired)
+    } else if offer.is_held() {
+        None
+    } else {
+        Some(Lost::NotHeld)
+    }
+}

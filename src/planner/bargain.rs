@@ -1,0 +1,169 @@
+//! Offers are put on the table: the requester's, and the service's answers, which are kept as far as they can be.
+
+use scheduler::Reason;
+use uuid::Uuid;
+
+use super::decide::Decider;
+use super::quotas::exceeded;
+use super::table::Talks;
+use super::{Error, Refusal};
+use crate::agreement::{NegotiationOffer, OfferState};
+use crate::clock::second_of;
+use crate::store::Change;
+
+/// An offer with its words.
+#[derive(Debug, Clone)]
+pub struct Spoken {
+    /// The offer.
+    pub offer: NegotiationOffer,
+    /// The document that says it.
+    pub document: String,
+}
+
+/// What is put on the table at once: an offer of the requester's, and what the service answers.
+#[derive(Debug, Clone)]
+pub struct Bargain {
+    /// The negotiation.
+    pub negotiation: Uuid,
+    /// The requester's offer; none where one that is on the table is answered anew.
+    pub incoming: Option<Spoken>,
+    /// The answers, the best first.
+    pub answers: Vec<Spoken>,
+    /// What becomes of an answer that was to be Acceptable and cannot be kept.
+    pub otherwise: OfferState,
+}
+
+impl Decider<'_> {
+    /// Stores an offer and its answers; keeps those that are Acceptable, and says of each what it has become.
+    pub(super) fn bargain(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
+        let now = second_of(self.now);
+        let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
+        let party = talks.instance.party.clone();
+        let more = bargain.answers.len() + usize::from(bargain.incoming.is_some());
+        let most = self.settings.negotiation.offers_max;
+        if talks.offers.len() + more > most {
+            let binding = format!("a negotiation may have {most} offers");
+            return Err(Error::Refused(Box::new(exceeded(binding))));
+        }
+        if let Some(Spoken { offer, .. }) = &bargain.incoming {
+            if talks.offers.values().any(|other| other.name == offer.name) {
+                return Err(Error::Stale("another offer of this negotiation has this OfferId"));
+            }
+            if let Some(parent) = offer.parent {
+                may_be_answered(talks, parent, now)?;
+            }
+        } else if let Some(Spoken { offer, .. }) = bargain.answers.first()
+            && let Some(parent) = offer.parent
+        {
+            may_be_answered(talks, parent, now)?;
+        }
+        if let Some(Spoken { offer, .. }) = &bargain.incoming
+            && offer.state == OfferState::Rejected
+        {
+            self.reject(bargain.negotiation, offer.parent);
+        }
+        // In the order in which they came, which is that of their ids and of their references to each other.
+        let begun = self.batch.len();
+        let mut answered = Vec::with_capacity(bargain.answers.len());
+        for Spoken { mut offer, document } in bargain.answers {
+            if offer.state == OfferState::Acceptable {
+                self.keep_or_demote(&party, &mut offer, bargain.otherwise);
+            }
+            self.plan.table.put(offer.clone());
+            self.batch.push(Change::CreateOffer {
+                offer: Box::new(offer.clone()),
+                document,
+            });
+            answered.push(offer);
+        }
+        if let Some(Spoken { mut offer, document }) = bargain.incoming {
+            let refused = !answered.is_empty() && answered.iter().all(|of| of.state == OfferState::Rejected);
+            if refused {
+                offer.state = OfferState::Rejected;
+            }
+            self.plan.table.put(offer.clone());
+            let change = Change::CreateOffer {
+                offer: Box::new(offer),
+                document,
+            };
+            self.batch.insert(begun, change);
+        }
+        Ok(answered)
+    }
+
+    /// Keeps an offer, or makes of it what it is to be otherwise.
+    fn keep_or_demote(&mut self, party: &str, offer: &mut NegotiationOffer, otherwise: OfferState) {
+        let first = offer
+            .parent
+            .is_some_and(|answer| !self.plan.table.holds.contains_key(&answer));
+        let allowed = if first { self.hold_left(party) } else { Ok(()) };
+        let refusal = match allowed {
+            Err(refusal) => refusal,
+            Ok(()) if self.hold(offer) => {
+                offer.held = Some(self.now);
+                return;
+            }
+            Ok(()) => Refusal {
+                reason: Reason::NoCapacityInWindow,
+                binding: "its slot has been taken meanwhile".to_owned(),
+                alternatives: Vec::new(),
+                relaxations: Vec::new(),
+                lowest_budget: None,
+            },
+        };
+        offer.state = otherwise;
+        offer.refusal = Some(short(&refusal));
+    }
+
+    /// The requester lets go of an offer: what is kept for it and for what answers it is given back.
+    fn reject(&mut self, negotiation: Uuid, rejected: Option<Uuid>) {
+        let Some((talks, id)) = self.plan.table.get(negotiation).zip(rejected) else {
+            return;
+        };
+        let mut gone: Vec<NegotiationOffer> = Vec::new();
+        for offer in talks.offers.values() {
+            let below = offer
+                .parent
+                .is_some_and(|parent| gone.iter().any(|of| of.id == parent));
+            if (offer.id == id || below) && offer.agreement.is_none() {
+                gone.push(NegotiationOffer {
+                    state: OfferState::Rejected,
+                    ..offer.clone()
+                });
+            }
+        }
+        self.release(gone);
+    }
+}
+
+/// Whether an offer may still be answered: neither it nor what it answers has been rejected, and its time is not over.
+fn may_be_answered(talks: &Talks, id: Uuid, now: scheduler::Time) -> Result<(), Error> {
+    let Some(offer) = talks.offers.get(&id) else {
+        return Err(Error::Stale("no offer of this negotiation has this OfferId"));
+    };
+    if offer.is_expired(now) {
+        return Err(Error::Stale("the offer that it answers has expired"));
+    }
+    if offer.agreement.is_some() {
+        return Err(Error::Stale("the offer that it answers has been accepted"));
+    }
+    let mut at = Some(offer);
+    while let Some(of) = at {
+        if of.state == OfferState::Rejected {
+            return Err(Error::Stale("the offer that it answers has been rejected"));
+        }
+        at = of.parent.and_then(|parent| talks.offers.get(&parent));
+    }
+    Ok(())
+}
+
+/// A refusal without alternatives as it is stored.
+fn short(refusal: &Refusal) -> String {
+    serde_json::json!({
+        "reason": refusal.reason.word(),
+        "bindingConstraint": refusal.binding,
+        "alternatives": [],
+        "relaxations": [],
+    })
+    .to_string()
+}

@@ -1,0 +1,278 @@
+//! What is kept for offers that can still be accepted. The offers of one answer are alternatives, so together they keep
+//! the pointwise maximum; in the schedule of their resource that stands as requests for fixed slots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::{Request, Time};
+use uuid::Uuid;
+
+use super::decide::Decider;
+use crate::agreement::{NegotiationOffer, Stretch, beyond, kept};
+use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
+use crate::store::Change;
+
+/// A stretch that is kept, and the number by which the schedule of its resource knows it.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    resource: String,
+    number: u64,
+    stretch: Stretch,
+}
+
+impl Held {
+    /// As the schedule of its resource sees it.
+    fn request(&self, submitted: Time) -> Request {
+        let (interval, nodes) = self.stretch;
+        Request {
+            id: self.number,
+            submitted,
+            ready: interval.start,
+            deadline: interval.end,
+            duration: interval.duration(),
+            nodes,
+            revenue: 0,
+        }
+    }
+}
+
+impl Decider<'_> {
+    /// Keeps the nodes of an offer beside those of the others of its answer; whether that was possible. Agreements that
+    /// may move make room for it, as for an agreement.
+    pub(super) fn hold(&mut self, offer: &NegotiationOffer) -> bool {
+        let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
+            return false;
+        };
+        let now = second_of(self.now);
+        let base = self.base(offer.negotiation, &terms.resource);
+        if base.is_some() {
+            self.pin(offer.negotiation);
+        }
+        let mut offers = self.held_of(offer.negotiation, answer, &terms.resource);
+        let less = kept(&offers, base);
+        offers.push((terms.kept(), terms.nodes));
+        let (mut added, mut moves, mut fits) = (Vec::new(), Vec::new(), true);
+        for stretch in beyond(&kept(&offers, base), &less) {
+            let held = Held {
+                resource: terms.resource.clone(),
+                number: self.plan.table.next_hold(),
+                stretch,
+            };
+            let at = self.plan.resources.place(&held.resource);
+            let submitted = at.and_then(|at| self.plan.resources.submit(at, now, &held.request(now)));
+            let Some((_, moved)) = submitted else {
+                fits = false;
+                break;
+            };
+            moves.extend(moved);
+            added.push(held);
+        }
+        if fits {
+            self.plan
+                .table
+                .holds
+                .entry(answer)
+                .or_default()
+                .append(&mut added);
+        }
+        for held in added {
+            self.plan.vacate(&held, now);
+        }
+        self.moved(&moves, "to keep an offer open");
+        fits
+    }
+
+    /// Lets go of what is kept for offers, as of an instant, and says so in the store. Others move up into what nobody
+    /// keeps any more.
+    pub(super) fn release(&mut self, offers: Vec<NegotiationOffer>) {
+        let mut answers = BTreeSet::new();
+        for mut offer in offers {
+            if offer.is_held() {
+                let lapsed = offer
+                    .expires
+                    .map_or(self.now, |at| at.seconds() * MICROS_PER_SECOND);
+                offer.released = Some(lapsed.clamp(offer.held.unwrap_or(lapsed), self.now));
+                answers.extend(offer.parent.map(|answer| (offer.negotiation, answer)));
+            }
+            self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
+            self.plan.table.put(offer);
+        }
+        for (negotiation, answer) in answers {
+            self.shrink(negotiation, answer);
+        }
+    }
+
+    /// Keeps for an answer no more than what its offers that are still held need.
+    fn shrink(&mut self, negotiation: Uuid, answer: Uuid) {
+        let now = second_of(self.now);
+        let kept_so_far = self.plan.table.holds.remove(&answer).unwrap_or_default();
+        let needed = self.needed(negotiation, answer);
+        if needed.is_empty() {
+            let mut moves = Vec::new();
+            let end = second_after(self.now);
+            for held in kept_so_far {
+                if let Some(at) = self.plan.resources.place(&held.resource) {
+                    moves.extend(self.plan.resources.end(at, end, held.number));
+                }
+            }
+            self.moved(&moves, "into time that became free");
+            self.unpin(negotiation);
+            return;
+        }
+        for held in kept_so_far {
+            self.plan.vacate(&held, now);
+        }
+        self.keep(answer, needed);
+    }
+
+    /// Takes what is kept for an answer out of the plan, for the agreement that takes it over.
+    pub(super) fn give_way(&mut self, answer: Uuid) {
+        let now = second_of(self.now);
+        for held in self.plan.table.holds.remove(&answer).unwrap_or_default() {
+            self.plan.vacate(&held, now);
+        }
+    }
+
+    /// Keeps stretches that are known to be free.
+    fn keep(&mut self, answer: Uuid, needed: BTreeMap<String, Vec<Stretch>>) {
+        let now = second_of(self.now);
+        if let Err(why) = self.plan.hold_again(answer, needed, now) {
+            debug_assert!(false, "there is the room that was given back: {why}");
+        }
+    }
+
+    /// What an answer has to keep, by resource.
+    fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        self.plan.needed(negotiation, answer)
+    }
+
+    fn held_of(&self, negotiation: Uuid, answer: Uuid, resource: &str) -> Vec<Stretch> {
+        let talks = self.plan.table.get(negotiation);
+        let offers = talks.into_iter().flat_map(|talks| talks.held(answer));
+        offers
+            .filter(|terms| terms.resource == resource)
+            .map(|terms| (terms.kept(), terms.nodes))
+            .collect()
+    }
+
+    /// What a party has already of what it negotiates about: the place of the agreement that is to be replaced.
+    fn base(&self, negotiation: Uuid, resource: &str) -> Option<Stretch> {
+        self.plan.base(negotiation, resource)
+    }
+
+    /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
+    fn pin(&mut self, negotiation: Uuid) {
+        if let Some(agreement) = self.plan.renegotiated(negotiation).cloned() {
+            self.plan.fix(&agreement);
+        }
+    }
+
+    /// Lets it move again.
+    fn unpin(&mut self, negotiation: Uuid) {
+        let Some(agreement) = self.plan.renegotiated(negotiation) else {
+            return;
+        };
+        let id = agreement.id;
+        if agreement.is_waiting()
+            && !agreement.fixed
+            && !self.plan.table.is_counted_on(id)
+            && let Ok(lifted) = self.lift(id)
+        {
+            self.put_back(&lifted);
+        }
+    }
+}
+
+impl super::Plan {
+    /// The agreement that a negotiation is to replace, while it is in force.
+    fn renegotiated(&self, negotiation: Uuid) -> Option<&crate::agreement::Agreement> {
+        self.get(self.table.get(negotiation)?.instance.agreement?)
+    }
+
+    /// Takes something that is kept out of the plan; everybody else stays where he is.
+    fn vacate(&mut self, held: &Held, now: Time) {
+        if let Some(at) = self.resources.place(&held.resource) {
+            self.resources.vacate(at, now, held.number);
+        }
+    }
+
+    fn base(&self, negotiation: Uuid, resource: &str) -> Option<Stretch> {
+        let agreement = self.renegotiated(negotiation)?;
+        (agreement.resource == resource && agreement.is_waiting())
+            .then_some((agreement.placement, agreement.nodes))
+    }
+
+    /// What an answer has to keep, by resource.
+    fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        let Some(talks) = self.table.get(negotiation) else {
+            return BTreeMap::new();
+        };
+        let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
+        for terms in talks.held(answer) {
+            let of = offers.entry(terms.resource.clone()).or_default();
+            of.push((terms.kept(), terms.nodes));
+        }
+        offers
+            .into_iter()
+            .map(|(resource, offers)| {
+                let base = self.base(negotiation, &resource);
+                (resource, kept(&offers, base))
+            })
+            .collect()
+    }
+
+    /// Keeps stretches that are free.
+    ///
+    /// # Errors
+    /// In words, where one of them is not; it is not kept then.
+    fn hold_again(
+        &mut self,
+        answer: Uuid,
+        needed: BTreeMap<String, Vec<Stretch>>,
+        now: Time,
+    ) -> Result<(), String> {
+        for (resource, stretches) in needed {
+            for stretch in stretches.into_iter().filter(|(of, _)| of.end > now) {
+                let held = Held {
+                    resource: resource.clone(),
+                    number: self.table.next_hold(),
+                    stretch,
+                };
+                let at = self
+                    .resources
+                    .place(&resource)
+                    .ok_or_else(|| format!("the resource \"{resource}\" is not configured"))?;
+                let (interval, nodes) = stretch;
+                if !self.resources.put(at, now, &held.request(now), interval.start) {
+                    return Err(format!(
+                        "{nodes} nodes of \"{resource}\" in {interval} are not free"
+                    ));
+                }
+                self.table.holds.entry(answer).or_default().push(held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what is kept in the negotiations that go on; what has lapsed by `now` is not, and is let go of with the
+    /// next decision.
+    ///
+    /// # Errors
+    /// In words, where that is not free.
+    pub(super) fn restore_holds(&mut self, now: Time) -> Result<(), String> {
+        let mut answers = BTreeSet::new();
+        for talks in self.table.iter() {
+            let held = talks.offers.values().filter(|offer| offer.is_held());
+            let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
+            answers.extend(lasting.filter_map(|offer| Some((talks.instance.id, offer.parent?))));
+        }
+        for (negotiation, answer) in answers {
+            if let Some(agreement) = self.renegotiated(negotiation).cloned() {
+                self.fix(&agreement);
+            }
+            let needed = self.needed(negotiation, answer);
+            self.hold_again(answer, needed, now)
+                .map_err(|why| format!("offer {answer}: {why}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! How much one party may have, ask and keep.
+
+use scheduler::{Reason, Seconds, Time};
+
+use super::decide::Decider;
+use super::replace::Lifted;
+use super::{Proposal, Refusal};
+use crate::clock::MICROS_PER_SECOND;
+
+/// How much one party may have and ask; what is `None` is not bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quotas {
+    /// Node-hours in agreements that are not over and in offers that are held.
+    pub node_hours: Option<u64>,
+    /// How far ahead it may plan, in seconds.
+    pub horizon: Option<Seconds>,
+    /// How often in a minute it may ask what it could have.
+    pub probes_per_minute: Option<u32>,
+}
+
+/// What bounds negotiations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negotiating {
+    /// Seconds that a negotiation lasts where its initiator does not say, and at most.
+    pub lasts: Seconds,
+    /// Negotiations that one party may have going on at a time.
+    pub open_max: usize,
+    /// Offers of one negotiation, the service's answers among them.
+    pub offers_max: usize,
+    /// Seconds for which a counter offer stands and its nodes are held, at most.
+    pub hold: Seconds,
+    /// Answers whose offers one party may have held at a time.
+    pub holds_max: usize,
+}
+
+impl Default for Negotiating {
+    /// A day; enough at a time for a program that plans a campaign; and five minutes to think for a person.
+    fn default() -> Self {
+        Self {
+            lasts: 86_400,
+            open_max: 100,
+            offers_max: 1_000,
+            hold: 300,
+            holds_max: 5,
+        }
+    }
+}
+
+/// Seconds of an hour.
+const HOUR: u128 = 3_600;
+
+impl Decider<'_> {
+    /// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
+    /// it may have those are left that they allow. `replaced` would be given up for it.
+    pub(super) fn within_quota(
+        &self,
+        proposal: &mut Proposal,
+        now: Time,
+        replaced: Option<&Lifted>,
+    ) -> Result<(), Refusal> {
+        let quotas = self.settings.quotas;
+        if let Some(horizon) = quotas.horizon {
+            let end = now + horizon;
+            let deadline = *proposal
+                .deadline
+                .get_or_insert(end.min(now + self.settings.horizon));
+            if deadline > end {
+                return Err(exceeded(format!(
+                    "a party may plan {} hours ahead",
+                    horizon / 3_600
+                )));
+            }
+        }
+        let Some(node_hours) = quotas.node_hours else {
+            return Ok(());
+        };
+        let party = &proposal.party;
+        let replaced = replaced.map_or(0, |lifted| lifted.agreement.node_seconds());
+        let used =
+            (self.plan.node_seconds(party) + self.plan.table.node_seconds(party)).saturating_sub(replaced);
+        let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
+        proposal
+            .shapes
+            .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
+        if proposal.shapes.is_empty() {
+            return Err(exceeded(format!(
+                "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
+                used.div_ceil(HOUR)
+            )));
+        }
+        Ok(())
+    }
+
+    /// Counts that a party asks what it could have, which tells something of what others have.
+    pub(super) fn probe(&mut self, party: &str) -> Result<(), Refusal> {
+        let Some(most) = self.settings.quotas.probes_per_minute else {
+            return Ok(());
+        };
+        let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
+        if self.plan.table.count_probe(party, minute) > most {
+            return Err(exceeded(format!("a party may ask {most} times a minute")));
+        }
+        Ok(())
+    }
+
+    /// Whether a party may have one more answer kept.
+    pub(super) fn hold_left(&self, party: &str) -> Result<(), Refusal> {
+        let most = self.settings.negotiation.holds_max;
+        if self.plan.table.held_answers(party) >= most {
+            return Err(exceeded(format!(
+                "a party may have the offers of {most} answers held at a time"
+            )));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn exceeded(binding: String) -> Refusal {
+    Refusal {
+        reason: Reason::QuotaExceeded,
+        binding,
+        alternatives: Vec::new(),
+        relaxations: Vec::new(),
+        lowest_budget: None,
+    }
+}

@@ -1,0 +1,177 @@
+//! Counter offers become agreements: as they were offered, once, in time, by their own party.
+
+use reqwest::StatusCode;
+use tokio::task::JoinSet;
+
+use crate::support::client::Answer;
+use crate::support::negotiation::{Said, counters, message, negotiate, open};
+use crate::support::offers::{Offer, hours_ahead};
+use crate::support::server::Server;
+use crate::support::size;
+use crate::support::stores::on_both_engines;
+
+/// Clients that accept the last slot; `BESPEAK_TEST_RACERS` asks for more.
+const CLIENTS: usize = 100;
+const HOUR: i64 = 3_600;
+
+on_both_engines!(
+    an_offer_becomes_an_agreement_that_takes_over_its_hold,
+    the_offers_of_the_last_slot_go_to_one_of_a_hundred,
+);
+
+async fn an_offer_becomes_an_agreement_that_takes_over_its_hold(url: String) {
+    let mut server = Server::start(&url);
+    let physics = server.key_for("physics", "consumer");
+    let biology = server.key_for("biology", "consumer");
+    let client = server.client_with(&physics);
+    let start = hours_ahead(3);
+    // Three alternatives, of which the last one is taken: what the others kept is free again.
+    client
+        .post(
+            "/agreements",
+            Offer::reserve(1, HOUR).within(start, start + HOUR).xml(),
+        )
+        .await
+        .created();
+    let id = open(&client).await;
+    let ask = Said::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
+    let answers = negotiate(&client, id, &[ask]).await;
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
+    assert_eq!(kinds, ["Earlier", "Later"]);
+    let (earlier, later) = (&answers[0], &answers[1]);
+    let before = Offer::reserve(4, HOUR).within(start - HOUR, start).xml();
+    let refused = client.post("/agreements", before.clone()).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "it is held: {refused:?}");
+
+    // Not by another party, and not with other words.
+    let stranger = server
+        .client_with(&biology)
+        .post("/agreements", later.acceptance())
+        .await;
+    assert_eq!(stranger.status, StatusCode::NOT_FOUND, "{stranger:?}");
+    let changed = later.acceptance().replace("<jsdl:Exact>4<", "<jsdl:Exact>3<");
+    let other = client.post("/agreements", changed).await;
+    assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
+    assert!(other.text("Path").ends_with("/jsdl:Exact"), "{other:?}");
+
+    server.kill9();
+    server.restart();
+    let client = server.client_with(&physics);
+    let request = |key: &str| {
+        client
+            .request(reqwest::Method::POST, "/agreements")
+            .header("content-type", "application/xml")
+            .header("idempotency-key", key)
+            .body(later.acceptance())
+    };
+    let agreement = client.send(request("k")).await.created();
+    assert_eq!(
+        client.send(request("k")).await.created(),
+        agreement,
+        "the same again"
+    );
+    let shown = client.get_json(&format!("/agreements/{agreement}")).await;
+    assert_eq!(
+        shown["plannedStart"].as_str(),
+        Some(later.text("PlannedStart")),
+        "{shown}"
+    );
+    let again = client.post("/agreements", later.acceptance()).await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+    assert!(!counters(&again).is_empty(), "there is something else: {again:?}");
+    let sibling = client.post("/agreements", earlier.acceptance()).await;
+    assert_eq!(
+        sibling.status,
+        StatusCode::CONFLICT,
+        "it was let go of: {sibling:?}"
+    );
+    server.assert_verified();
+    client.post(&format!("/negotiations/{id}/terminate"), "").await;
+    client.post("/agreements", before).await.created();
+    server.assert_verified();
+}
+
+async fn the_offers_of_the_last_slot_go_to_one_of_a_hundred(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let clients = size("BESPEAK_TEST_RACERS", CLIENTS);
+    let start = hours_ahead(1);
+    let id = open(&client).await;
+    let ask = Said::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
+    let offer = negotiate(&client, id, &[ask]).await.remove(0);
+    let racers: JoinSet<_> = (0..clients)
+        .map(|_| {
+            let (client, input) = (client.clone(), offer.acceptance());
+            async move {
+                let request = client.request(reqwest::Method::POST, "/agreements");
+                let request = request.header("content-type", "application/xml").body(input);
+                client.try_send(request).await.expect("every racer is answered")
+            }
+        })
+        .collect();
+    let answers = racers.join_all().await;
+    let (winners, others): (Vec<&Answer>, Vec<&Answer>) = answers
+        .iter()
+        .partition(|answer| answer.status == StatusCode::CREATED);
+    assert_eq!(winners.len(), 1, "an offer is accepted once");
+    let mut fresh = 0;
+    for answer in others {
+        assert!(
+            matches!(answer.status, StatusCode::CONFLICT | StatusCode::GONE),
+            "{answer:?}"
+        );
+        fresh += usize::from(!counters(answer).is_empty());
+    }
+    assert_eq!(fresh, clients - 1, "everybody else is offered something");
+    server.assert_verified();
+}
+
+#[test]
+fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
+    crate::support::run(async {
+        let four =
+            "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n[negotiation]\nhold_seconds = 2\n";
+        let server = Server::configured(None, four);
+        let client = server.client();
+        let start = hours_ahead(1);
+        let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
+        let id = open(&client).await;
+        let offer = negotiate(&client, id, &[Said::solicited("c-1", all.clone())])
+            .await
+            .remove(0);
+        assert_eq!(offer.state, "Acceptable");
+        let mut answer = client.post("/agreements", all.xml()).await;
+        assert_eq!(answer.status, StatusCode::CONFLICT, "{answer:?}");
+        for _ in 0..200 {
+            answer = client
+                .post("/agreements", offer.acceptance().replace("Exact>4", "Exact>3"))
+                .await;
+            if answer.status == StatusCode::GONE {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
+        let fresh = counters(&answer);
+        assert_eq!(fresh[0].state, "Acceptable", "it can be had again: {answer:?}");
+        assert_eq!(fresh[0].text("Kind"), "Exact");
+        client.post("/agreements", fresh[0].acceptance()).await.created();
+        let path = format!("/negotiations/{id}/offers");
+        let late = client.post(
+            &path,
+            message(
+                "NegotiateInput",
+                &[Said {
+                    to: offer.id.clone(),
+                    ..Said::solicited("c-2", all)
+                }],
+            ),
+        );
+        assert_eq!(
+            counters(&late.await)[0].state,
+            "Rejected",
+            "what has expired is not countered"
+        );
+        server.assert_verified();
+    });
+}

@@ -1,0 +1,281 @@
+//! Offers and what they are answered with: what fits is held, what does not is countered with the nearest, and each
+//! offer of a message stands on its own.
+
+use reqwest::StatusCode;
+
+use crate::support::negotiation::{Said, message, negotiate, open};
+use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    what_fits_is_offered_as_it_was_asked_and_held,
+    what_does_not_fit_is_countered_with_the_nearest,
+    a_hold_outlives_a_crash_and_ends_with_its_negotiation,
+);
+
+const HOUR: i64 = 3_600;
+
+async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let id = open(&client).await;
+    let start = hours_ahead(2);
+    let ask = Said::solicited("c-1", Offer::reserve(3, HOUR).within(start, start + HOUR));
+    let answers = negotiate(&client, id, std::slice::from_ref(&ask)).await;
+    let [answer] = answers.as_slice() else {
+        panic!("one answer is enough: {answers:?}")
+    };
+    assert_eq!(
+        (answer.state.as_str(), answer.text("Kind")),
+        ("Acceptable", "Exact")
+    );
+    assert_eq!(answer.text("CounterOfferTo"), "c-1");
+    assert_eq!(answer.text("PlannedStart"), date_time(start));
+    assert_eq!(answer.text("HeldUntil"), answer.texts("ExpirationTime")[0]);
+    // What is held is nobody else's.
+    let other = Offer::reserve(2, HOUR).within(start, start + HOUR).xml();
+    let refused = client.post("/agreements", other).await;
+    assert_eq!(refused.text("ErrorCode"), "NO_CAPACITY_IN_WINDOW", "{refused:?}");
+    // Two alternatives keep no more than the greater of them; and what asks for advice keeps nothing.
+    let more = Said {
+        id: "c-2".to_owned(),
+        state: "Advisory",
+        ..Said::solicited("", Offer::reserve(1, HOUR).within(start, start + HOUR))
+    };
+    let advice = negotiate(&client, id, &[more]).await;
+    assert_eq!(advice[0].state, "Advisory");
+    assert!(advice[0].texts("HeldUntil").is_empty());
+    client
+        .post(
+            "/agreements",
+            Offer::reserve(1, HOUR).within(start, start + HOUR).xml(),
+        )
+        .await
+        .created();
+    let view = client.get_json(&format!("/negotiations/{id}")).await;
+    let states: Vec<_> = view["offers"].as_array().into_iter().flatten().collect();
+    assert_eq!(states.len(), 4, "{view}");
+    assert_eq!(states[1]["heldUntil"], states[1]["expires"], "{view}");
+    assert_eq!(states[1]["counterOfferTo"], "c-1");
+    let shown = client.get(&format!("/negotiations/{id}")).await;
+    assert_eq!(
+        shown.body.matches("<wsag-neg:NegotiationOffer ").count(),
+        4,
+        "{shown:?}"
+    );
+    server.assert_verified();
+}
+
+async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let start = hours_ahead(5);
+    let block = Offer::reserve(3, HOUR / 2).within(start, start + HOUR / 2);
+    client.post("/agreements", block.xml()).await.created();
+    let id = open(&client).await;
+    let rigid = Offer::reserve(4, HOUR).within(start - HOUR / 3, start + HOUR * 2 / 3);
+    let ask = Said::solicited("c-1", rigid.clone());
+    let answers = negotiate(&client, id, std::slice::from_ref(&ask)).await;
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
+    assert_eq!(kinds, ["Earlier", "Shorter", "Later"], "by distance: {answers:?}");
+    let earlier = &answers[0];
+    assert_eq!(earlier.text("StartTime"), date_time(start - HOUR));
+    assert_eq!(earlier.text("EndTime"), date_time(start));
+    assert!(earlier.text("Deviation").starts_with("0.66"), "{earlier:?}");
+    assert_eq!(answers[1].text("Duration"), (HOUR / 3).to_string());
+    for answer in &answers {
+        assert_eq!(answer.state, "Acceptable", "{answer:?}");
+    }
+    // The requester's own bounds and preferences count. In another negotiation, so that nothing is held any more.
+    client.post(&format!("/negotiations/{id}/terminate"), "").await;
+    let id = open(&client).await;
+    let near = ask.clone().wishing("<bsp:MaxDeviation>0.2</bsp:MaxDeviation>");
+    let refused = negotiate(
+        &client,
+        id,
+        &[Said {
+            id: "c-2".into(),
+            ..near
+        }],
+    )
+    .await;
+    assert_eq!(refused[0].state, "Rejected");
+    assert_eq!(refused[0].text("Reason"), "NO_CAPACITY_IN_WINDOW");
+    let size = "<bsp:Preference><bsp:Duration>2</bsp:Duration></bsp:Preference>";
+    let short = Said {
+        id: "c-3".into(),
+        state: "Advisory",
+        ..ask.clone().wishing(size)
+    };
+    assert_eq!(negotiate(&client, id, &[short]).await[0].text("Kind"), "Shorter");
+    // What it demands of the answer holds in it, and what it would rather have weighs.
+    let latest = |kind: &str| {
+        format!(
+            "<wsag-neg:Item wsag:Name=\"latest\" wsag-neg:Type=\"{kind}\" wsag-neg:Importance=\"3\"><wsag:Location>\
+             //arp:AllocationTimeConstraint/arp:StartTime</wsag:Location><wsag:ItemConstraint>\
+             <xs:minInclusive value=\"{}\"/></wsag:ItemConstraint></wsag-neg:Item>",
+            date_time(start)
+        )
+    };
+    let required = Said {
+        id: "c-4".into(),
+        state: "Advisory",
+        demands: latest("Required"),
+        ..ask.clone()
+    };
+    let answers = negotiate(&client, id, &[required]).await;
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
+    assert_eq!(kinds, ["Later"], "{answers:?}");
+    let optional = Said {
+        id: "c-5".into(),
+        state: "Advisory",
+        demands: latest("Optional"),
+        ..ask
+    };
+    let answers = negotiate(&client, id, &[optional]).await;
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
+    assert_eq!(kinds, ["Later", "Earlier", "Shorter"], "{answers:?}");
+    server.assert_verified();
+}
+
+async fn a_hold_outlives_a_crash_and_ends_with_its_negotiation(url: String) {
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let id = open(&client).await;
+    let start = hours_ahead(2);
+    let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
+    let answers = negotiate(&client, id, &[Said::solicited("c-1", all.clone())]).await;
+    assert_eq!(answers[0].state, "Acceptable");
+    let path = format!("/negotiations/{id}");
+    let before = client.get_json(&path).await;
+    server.kill9();
+    server.restart();
+    let client = server.client();
+    assert_eq!(client.get_json(&path).await, before, "a restart changes nothing");
+    let refused = client.post("/agreements", all.xml()).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+    server.assert_verified();
+    client.post(&format!("{path}/terminate"), "").await;
+    client.post("/agreements", all.xml()).await.created();
+    server.assert_verified();
+}
+
+#[test]
+fn each_offer_stands_on_its_own_and_a_dead_branch_stays_dead() {
+    crate::support::run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let start = hours_ahead(2);
+        let good = Offer::reserve(1, HOUR).within(start, start + HOUR);
+        let first = |name: &str, to: &str, offer: &Offer| Said {
+            to: to.to_owned(),
+            ..Said::solicited(name, offer.clone())
+        };
+        let answers = negotiate(
+            &client,
+            id,
+            &[
+                first("a", "advance-reservation", &good),
+                first("b", "advance-reservation-advance-reservation", &good),
+                first("c", "nowhere", &good),
+                first(
+                    "d",
+                    "advance-reservation",
+                    &Offer::reserve(9, HOUR).within(start, start + HOUR),
+                ),
+                first("a", "advance-reservation", &good),
+                first(
+                    "e",
+                    "advance-reservation",
+                    &Offer {
+                        run: Some(("rm", vec![])),
+                        ..good.clone()
+                    },
+                ),
+            ],
+        )
+        .await;
+        let states: Vec<_> = answers.iter().map(|answer| answer.state.as_str()).collect();
+        assert_eq!(
+            states,
+            [
+                "Acceptable",
+                "Acceptable",
+                "Rejected",
+                "Rejected",
+                "Rejected",
+                "Rejected"
+            ]
+        );
+        assert!(
+            answers[2]
+                .text("Path")
+                .ends_with("NegotiationOffer[3]/wsag-neg:NegotiationOfferContext/wsag-neg:CounterOfferTo")
+        );
+        assert!(answers[3].text("Path").contains("NegotiationOffer[4]/wsag:Terms"));
+        assert!(
+            answers[4]
+                .text("Path")
+                .ends_with("NegotiationOffer[5]/@wsag-neg:OfferId")
+        );
+        assert!(answers[5].text("Path").contains("NegotiationOffer[6]/wsag:Terms"));
+        // A counter offer is countered; what is rejected, and what came after it, is not.
+        let again = negotiate(&client, id, &[first("f", &answers[0].id, &good)]).await;
+        assert_eq!(again[0].state, "Acceptable");
+        let no = Said {
+            state: "Rejected",
+            ..first("g", &answers[0].id, &good)
+        };
+        assert!(negotiate(&client, id, &[no]).await.is_empty());
+        for (name, to) in [
+            ("h", answers[0].id.as_str()),
+            ("i", "f"),
+            ("j", again[0].id.as_str()),
+            ("k", "d"),
+        ] {
+            let dead = negotiate(&client, id, &[first(name, to, &good)]).await;
+            assert_eq!(dead[0].state, "Rejected", "{name}: {dead:?}");
+            assert!(dead[0].text("Message").contains("rejected"), "{name}: {dead:?}");
+        }
+        let back = negotiate(&client, id, &[first("l", "b", &good)]).await;
+        assert_eq!(back[0].state, "Acceptable", "an earlier offer is gone back to");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn advertisements_are_kept_and_not_answered() {
+    crate::support::run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let start = hours_ahead(2);
+        let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
+        let said = Said {
+            state: "Advisory",
+            ..Said::solicited("ad", offer.clone())
+        };
+        let path = format!("/negotiations/{id}/advertisements");
+        let answer = client
+            .post(&path, message("AdvertiseInput", std::slice::from_ref(&said)))
+            .await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        assert!(answer.body.contains("AdvertiseOutput"));
+        let lost = Said {
+            id: "x".into(),
+            to: "nowhere".into(),
+            ..said
+        };
+        let answer = client.post(&path, message("AdvertiseInput", &[lost])).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
+        let taken = Said {
+            to: "ad".into(),
+            ..Said::solicited("c", offer)
+        };
+        assert_eq!(negotiate(&client, id, &[taken]).await[0].state, "Acceptable");
+        let view = client.get_json(&format!("/negotiations/{id}")).await;
+        assert_eq!(view["offers"].as_array().map(Vec::len), Some(3), "{view}");
+    });
+}

@@ -1,0 +1,349 @@
+//! Negotiations in such a domain: offers, counter offers, acceptances and renegotiations in random states. What is held
+//! can always be accepted, once and in time, and nothing else can.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
+use bespeak::planner::{Acceptance, Ask, Bargain, Error, Lost, Spoken, Termination, Weights};
+use uuid::Uuid;
+
+use super::{Domain, NOW, end_something, pass, proposal, seeds, verify};
+use crate::support::random::Random;
+use crate::support::run;
+use crate::support::stores::TestDatabase;
+
+/// Verbs of one run.
+const VERBS: usize = 120;
+
+#[test]
+fn random_negotiations_break_no_invariant_on_sqlite() {
+    for seed in 1..=seeds() {
+        let database = TestDatabase::sqlite();
+        run(live(database.url(), seed));
+    }
+}
+
+#[test]
+fn random_negotiations_break_no_invariant_on_postgres() {
+    for seed in 1..=seeds().div_ceil(5) {
+        let database = TestDatabase::postgres();
+        run(live(database.url(), seed));
+    }
+}
+
+/// What clients were told.
+#[derive(Default)]
+struct Told {
+    negotiations: Vec<NegotiationInstance>,
+    offers: Vec<NegotiationOffer>,
+    /// The offers that must be there to be accepted until they expire.
+    standing: BTreeSet<Uuid>,
+    /// What was made of offers.
+    accepted: BTreeMap<Uuid, Uuid>,
+    agreements: Vec<Agreement>,
+}
+
+async fn live(url: &str, seed: u64) {
+    let mut random = Random::new(seed);
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let mut domain = Domain::start(url, &clock).await;
+    let mut told = Told::default();
+    for verb in 0..VERBS {
+        match random.below(20) {
+            0..=1 => initiate(&domain, &clock, &mut told, &mut random).await,
+            2..=7 => bargain(&domain, &clock, &mut told, &mut random).await,
+            8..=11 => accept(&domain, &clock, &mut told, &mut random, seed).await,
+            12 => reject(&domain, &clock, &mut told, &mut random).await,
+            13 => end_negotiation(&domain, &mut told, &mut random).await,
+            14 => {
+                let asked = proposal(&mut random, clock.now());
+                if let Ok(accepted) = domain.planner.place(asked).await {
+                    told.agreements.push(accepted.agreement);
+                }
+            }
+            15 => terminate(&domain, &told, &mut random).await,
+            16..=17 => pass(&domain.planner, &clock, &mut random).await,
+            18 => end_something(&domain.planner, &clock, &mut random).await,
+            _ => {
+                domain.stop().await;
+                clock.set(clock.micros() + random.seconds(3) * 40 * MICROS_PER_SECOND);
+                domain = Domain::start(url, &clock).await;
+            }
+        }
+        let findings = verify(&domain.store).await;
+        assert!(
+            findings.is_empty(),
+            "seed {seed}, after verb {verb}:\n{findings:#?}"
+        );
+    }
+    for (offer, agreement) in &told.accepted {
+        let (stored, _) = domain
+            .store
+            .offer(*offer)
+            .await
+            .expect("it can be read")
+            .expect("it is there");
+        assert_eq!(stored.agreement, Some(*agreement), "seed {seed}");
+        assert!(
+            domain
+                .store
+                .agreement(*agreement)
+                .await
+                .expect("it can be read")
+                .is_some()
+        );
+    }
+    assert!(
+        domain.planner.is_ready(),
+        "seed {seed}: the planner is out of step"
+    );
+    domain.stop().await;
+}
+
+async fn initiate(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Random) {
+    let replaced = random
+        .choose(&told.agreements)
+        .filter(|_| clock.micros() % 2 == 0);
+    let instance = NegotiationInstance {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        agreement: replaced.map(|of| of.id),
+        created: clock.micros(),
+        expires: clock.now() + 1 + random.seconds(400),
+        ended: None,
+    };
+    match domain.planner.initiate(instance, "<opening/>".into()).await {
+        Ok(opened) => told.negotiations.push(opened),
+        Err(Error::NotFound | Error::Refused(_)) => {}
+        Err(why) => panic!("{why}"),
+    }
+}
+
+async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Random) {
+    let Some(negotiation) = random.choose(&told.negotiations).cloned() else {
+        return;
+    };
+    let ask = Ask {
+        negotiation: negotiation.id,
+        proposal: proposal(random, clock.now()),
+        weights: Weights::default(),
+    };
+    let quote = match domain.planner.quote(ask).await {
+        Ok(quote) => quote,
+        Err(Error::NotFound | Error::Lost(Lost::Replaced)) => return,
+        Err(why) => panic!("{why}"),
+    };
+    assert_eq!(quote.candidates.is_empty(), quote.refusal.is_some());
+    let mine: Vec<_> = told
+        .offers
+        .iter()
+        .filter(|of| of.negotiation == negotiation.id)
+        .collect();
+    let parent = random
+        .choose(&mine)
+        .filter(|_| clock.micros() % 3 == 0)
+        .map(|of| of.id);
+    let offer = |parent, creator, state| {
+        let id = Uuid::now_v7();
+        NegotiationOffer {
+            id,
+            negotiation: negotiation.id,
+            name: id.to_string(),
+            parent,
+            creator,
+            state,
+            created: clock.micros(),
+            expires: None,
+            terms: None,
+            refusal: None,
+            held: None,
+            released: None,
+            agreement: None,
+        }
+    };
+    let incoming = offer(parent, OfferCreator::Initiator, OfferState::Solicited);
+    let answers = quote.candidates.into_iter().map(|candidate| Spoken {
+        offer: NegotiationOffer {
+            expires: Some(candidate.expires),
+            terms: Some(candidate.terms),
+            ..offer(Some(incoming.id), OfferCreator::Responder, OfferState::Acceptable)
+        },
+        document: "<offer/>".into(),
+    });
+    let bargain = Bargain {
+        negotiation: negotiation.id,
+        answers: answers.collect(),
+        incoming: Some(Spoken {
+            offer: incoming,
+            document: "<offer/>".into(),
+        }),
+        otherwise: OfferState::Rejected,
+    };
+    match domain.planner.bargain(bargain).await {
+        Ok(answered) => {
+            for one in answered {
+                assert_eq!(one.is_held(), one.state == OfferState::Acceptable, "{one:?}");
+                if one.is_held() {
+                    told.standing.insert(one.id);
+                }
+                told.offers.push(one);
+            }
+        }
+        Err(Error::NotFound | Error::Stale(_) | Error::Refused(_)) => {}
+        Err(why) => panic!("{why}"),
+    }
+}
+
+async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Random, seed: u64) {
+    let Some(offer) = random.choose(&told.offers).cloned() else {
+        return;
+    };
+    let negotiation = told.negotiations.iter().find(|of| of.id == offer.negotiation);
+    let negotiation = negotiation.expect("it was opened").clone();
+    let acceptance = Acceptance {
+        negotiation: offer.negotiation,
+        offer: offer.id,
+        proposal: proposal(random, clock.now()),
+    };
+    let now = clock.now();
+    let in_time = offer.expires.is_some_and(|at| now < at) && now < negotiation.expires;
+    let stood = told.standing.contains(&offer.id);
+    match domain.planner.accept(acceptance).await {
+        Ok(accepted) => {
+            assert!(stood && in_time, "seed {seed}: it did not stand any more");
+            let (agreement, terms) = (accepted.agreement, offer.terms.expect("it could be had"));
+            assert_eq!(
+                (agreement.nodes, agreement.duration, agreement.window()),
+                (terms.nodes, terms.duration, terms.window()),
+                "seed {seed}: it is what was offered"
+            );
+            assert_eq!(agreement.placement.start, terms.start.max(now), "seed {seed}");
+            told.accepted.insert(offer.id, agreement.id);
+            // Its siblings are let go of, and what was offered to replace the same agreement.
+            let same = |other: &NegotiationOffer| {
+                other.parent == offer.parent
+                    || negotiation.agreement.is_some()
+                        && told
+                            .negotiations
+                            .iter()
+                            .any(|of| of.id == other.negotiation && of.agreement == negotiation.agreement)
+            };
+            for other in told.offers.iter().filter(|other| same(other)) {
+                told.standing.remove(&other.id);
+            }
+            told.agreements.push(agreement);
+        }
+        Err(Error::Lost(why)) => {
+            let replaces = negotiation.agreement.is_some();
+            // The agreement that it was to replace may have begun, or be over.
+            assert!(
+                !stood || !in_time || replaces,
+                "seed {seed}: it stood, and {why:?}"
+            );
+            assert_eq!(
+                told.accepted.contains_key(&offer.id) && now < negotiation.expires,
+                why == Lost::Accepted,
+                "seed {seed}: {why:?}"
+            );
+        }
+        Err(why) => panic!("seed {seed}: {why}"),
+    }
+}
+
+async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Random) {
+    let Some(offer) = random.choose(&told.offers).cloned() else {
+        return;
+    };
+    let id = Uuid::now_v7();
+    let no = NegotiationOffer {
+        id,
+        name: id.to_string(),
+        parent: Some(offer.id),
+        creator: OfferCreator::Initiator,
+        state: OfferState::Rejected,
+        created: clock.micros(),
+        expires: None,
+        terms: None,
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
+        negotiation: offer.negotiation,
+    };
+    let bargain = Bargain {
+        negotiation: offer.negotiation,
+        incoming: Some(Spoken {
+            offer: no,
+            document: "<no/>".into(),
+        }),
+        answers: Vec::new(),
+        otherwise: OfferState::Rejected,
+    };
+    match domain.planner.bargain(bargain).await {
+        Ok(answered) => {
+            assert!(answered.is_empty());
+            // With what came after it.
+            let mut gone = BTreeSet::from([offer.id]);
+            loop {
+                let stored = domain
+                    .store
+                    .offers(offer.negotiation)
+                    .await
+                    .expect("they can be read");
+                let below = stored
+                    .iter()
+                    .filter(|(of, _)| of.parent.is_some_and(|of| gone.contains(&of)));
+                let more: BTreeSet<Uuid> = below.map(|(of, _)| of.id).chain(gone.iter().copied()).collect();
+                if more.len() == gone.len() {
+                    break;
+                }
+                gone = more;
+            }
+            told.standing.retain(|of| !gone.contains(of));
+        }
+        Err(Error::NotFound | Error::Stale(_) | Error::Refused(_)) => {}
+        Err(why) => panic!("{why}"),
+    }
+}
+
+async fn end_negotiation(domain: &Domain, told: &mut Told, random: &mut Random) {
+    let Some(negotiation) = random.choose(&told.negotiations).map(|of| of.id) else {
+        return;
+    };
+    let foreign = domain
+        .planner
+        .end_negotiation(negotiation, Some("chemistry".into()))
+        .await;
+    assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
+    match domain
+        .planner
+        .end_negotiation(negotiation, Some("physics".into()))
+        .await
+    {
+        Ok(_) => {
+            let of = |offer: &&NegotiationOffer| offer.negotiation == negotiation;
+            for offer in told.offers.iter().filter(of) {
+                told.standing.remove(&offer.id);
+            }
+            told.offers.retain(|offer| offer.negotiation != negotiation);
+        }
+        Err(Error::NotFound) => {}
+        Err(why) => panic!("{why}"),
+    }
+}
+
+async fn terminate(domain: &Domain, told: &Told, random: &mut Random) {
+    if let Some(one) = random.choose(&told.agreements) {
+        let order = Termination {
+            id: one.id,
+            party: Some("physics".into()),
+            versions: None,
+            idempotency: None,
+        };
+        match domain.planner.terminate(order).await {
+            Ok(_) | Err(Error::NotFound | Error::Conflict(_)) => {}
+            Err(why) => panic!("{why}"),
+        }
+    }
+}
