@@ -14,6 +14,7 @@ mod config;
 mod files;
 mod key;
 mod ledger;
+mod negotiate;
 mod offer;
 mod output;
 mod predict;
@@ -64,6 +65,12 @@ enum Command {
     Serve(serve::Options),
     /// List the templates that offers are made from.
     Templates(templates::Options),
+    /// Negotiate: ask what can be had, and see it in a table.
+    Negotiate(negotiate::NegotiateOptions),
+    /// Accept an offer that `negotiate` has printed.
+    Accept(negotiate::AcceptOptions),
+    /// Change: ask what another size or window of an agreement would cost, and with `--yes` take it.
+    Change(negotiate::ChangeOptions),
     /// Offer: send an AgreementOffer document, and see what was agreed.
     Offer(offer::Options),
     /// List your agreements, newest first.
@@ -212,6 +219,9 @@ pub fn run() -> ExitCode {
         match command {
             Command::Serve(options) => serve::run(options).await,
             Command::Templates(options) => templates::run(options).await,
+            Command::Negotiate(options) => negotiate::negotiate(options).await,
+            Command::Accept(options) => negotiate::accept(options).await,
+            Command::Change(options) => negotiate::change(options).await,
             Command::Offer(options) => offer::run(options).await,
             Command::Agreements(options) => agreements::run(options).await,
             Command::Show(options) => show::run(options).await,

@@ -11,7 +11,7 @@ use super::format::Format;
 use super::path::Path;
 use super::{Api, Error, base_address, body, scope};
 use crate::access::Caller;
-use crate::negotiation;
+use crate::negotiation::{self, Input};
 
 /// POST /negotiations: InitiateNegotiationInput.
 pub(super) async fn initiate(
@@ -21,7 +21,15 @@ pub(super) async fn initiate(
     request: Request,
 ) -> Result<Response, Error> {
     let base = base_address(&api, request.headers());
-    let input = body::xml(&api, request).await?;
+    let input = match body::input(&api, request).await? {
+        Input::Xml(input) => input,
+        Input::Json(body) => {
+            let view = api.negotiation.request(&caller.party, body).await?;
+            let path = view.negotiation.path();
+            let answer = format.answer(&view, || view.negotiation.created_document(&base));
+            return Ok((StatusCode::CREATED, [(header::LOCATION, path)], answer).into_response());
+        }
+    };
     let view = api.negotiation.initiate(&caller.party, input).await?;
     let body = format.answer(&view, || view.created_document(&base));
     Ok((StatusCode::CREATED, [(header::LOCATION, view.path())], body).into_response())
@@ -47,7 +55,16 @@ pub(super) async fn offer(
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = body::xml(&api, request).await?;
+    let input = match body::input(&api, request).await? {
+        Input::Xml(input) => input,
+        Input::Json(body) => {
+            if format == Format::Xml {
+                return Err(Error::NotAcceptable);
+            }
+            let answers = api.negotiation.request_in(&scope(&caller), id, body).await?;
+            return Ok(axum::Json(&answers).into_response());
+        }
+    };
     let answers = api.negotiation.negotiate(&scope(&caller), id, input).await?;
     Ok(format.answer(&json!({ "offers": answers.views() }), || answers.document()))
 }

@@ -1,11 +1,12 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
+use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
 use super::accept::{Accepting, accepting};
 use super::idempotency::{kept, repeated};
-use super::json::Json;
+use super::json::{At, Check, Json};
 use super::offer::Draft;
 use super::pending::Decision;
 use super::request::in_request;
@@ -105,6 +106,14 @@ impl Negotiation {
 
     /// The requests of a flat request: it becomes an offer, which is read and checked as one that came as a document.
     fn read_flat(&self, request: &Json, party: &str) -> Result<Asked, Error> {
+        if let Some(offer) = accepted_offer(request)? {
+            return Ok(Asked::Offered(Accepting {
+                offer,
+                negotiation: None,
+                replaced: None,
+                words: None,
+            }));
+        }
         let (wish, offered, decision) = self.read_request(request)?;
         let text = wish.offer(&offered.template).to_xml();
         let read = || {
@@ -118,6 +127,31 @@ impl Negotiation {
         };
         Ok(Asked::New(read().map_err(in_request)?, decision))
     }
+}
+
+/// The counter offer that a request accepts, if it says nothing else.
+fn accepted_offer(request: &Json) -> Result<Option<Uuid>, Error> {
+    let Json::Object(members) = request else {
+        return Ok(None);
+    };
+    if !members.iter().any(|(name, _)| name == "offer") {
+        return Ok(None);
+    }
+    let mut check = Check::default();
+    let root = At {
+        value: request,
+        pointer: String::new(),
+    };
+    let object = check.object(&root, &["offer"]);
+    let id = object.and_then(|object| {
+        let at = object.required(&mut check, "offer")?;
+        let id = check.text(&at)?.parse().ok();
+        if id.is_none() {
+            check.add(&at.pointer, "the id of an offer is expected");
+        }
+        id
+    });
+    check.finish(id).map(Some)
 }
 
 /// What an agreement is to be made from.

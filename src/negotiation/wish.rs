@@ -71,6 +71,40 @@ impl Wish {
         }
     }
 
+    /// An offer with this in place of what it says; what is not said here stays.
+    pub fn change(&self, offer: &AgreementOffer) -> AgreementOffer {
+        let mut wish = self.clone();
+        for term in offer.terms.descriptions() {
+            match &term.content {
+                ServiceDescription::JobDefinition(job) => {
+                    let run = job.application.as_ref().map(|of| Run {
+                        name: of.name.clone(),
+                        version: of.version.clone(),
+                        arguments: of
+                            .posix
+                            .as_ref()
+                            .map_or_else(Vec::new, |posix| posix.arguments.clone()),
+                    });
+                    wish.run = wish.run.or(run);
+                }
+                ServiceDescription::AllocationTime(time) => {
+                    wish.start = wish.start.or(time.start);
+                    wish.end = wish.end.or(time.end);
+                }
+                ServiceDescription::Scheduling(_) => {}
+            }
+        }
+        let members = offer.terms.all.iter().flatten().map(|tree| wish.filled(tree));
+        AgreementOffer {
+            name: wish.name.clone().or_else(|| offer.name.clone()),
+            agreement_id: None,
+            context: offer.context.clone(),
+            terms: Terms {
+                all: Some(members.collect()),
+            },
+        }
+    }
+
     fn filled(&self, tree: &TermTree) -> TermTree {
         let all = |members: &[TermTree]| members.iter().map(|tree| self.filled(tree)).collect();
         match tree {

@@ -13,6 +13,7 @@ mod dispatcher;
 mod examples;
 mod execution;
 mod files;
+mod four_calls;
 mod hostile;
 mod json;
 mod lasting;

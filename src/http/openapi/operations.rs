@@ -115,22 +115,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     post(
         "/negotiations",
-        None,
-        &[(201, "Negotiation")],
-        "Opens a negotiation; in XML only",
+        Some("NegotiationRequest"),
+        &[(201, "Negotiated")],
+        "Opens a negotiation with a request for capacity, which is answered with offers at once",
     ),
     get("/negotiations/{id}", "Negotiation", "A negotiation"),
     post(
         "/negotiations/{id}/offers",
-        None,
+        Some("Offer"),
         &[(200, "Offers")],
-        "Answers offers with counter offers; in XML only",
+        "Another request for capacity in a negotiation, answered with offers",
     ),
     post(
         "/negotiations/{id}/advertisements",
         None,
         &[(200, "Nothing")],
-        "Takes offers that ask for no answer; in XML only",
+        "Offers that are taken and not answered; in XML only",
     ),
     post(
         "/negotiations/{id}/terminate",

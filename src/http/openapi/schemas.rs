@@ -239,8 +239,8 @@ fn negotiations() -> Value {
     let with_offers = [NEGOTIATION.as_slice(), &[("offers?", "CounterOffers")]].concat();
     json!({
         "Negotiation": object(&with_offers),
-        "Negotiated": object(&with_offers),
-        "Offers": object(&[("offers", "[]CounterOffer")]),
+        "Negotiated": object(&[with_offers.as_slice(), &[("refusal?", "Anything")]].concat()),
+        "Offers": object(&[("offers", "[]CounterOffer"), ("refusal?", "Anything")]),
         "CounterOffers": { "type": "array", "items": reference("CounterOffer") },
         "CounterOffer": object(&[
             ("id", "text"), ("counterOfferTo", "text"), ("creator", "text"), ("state", "OfferState"),

@@ -1,0 +1,281 @@
+//! `bespeak negotiate`, `bespeak accept OFFER` and `bespeak change ID`.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::Failure;
+use super::client::{Server, print_agreement, print_json, read};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak negotiate --nodes 2 --for 2h --before 2026-12-01T18:00:00Z
+  bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
+  bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2";
+
+/// What is wanted; what is not said is the template's, or stays as it is.
+#[derive(Debug, Args)]
+struct Wanted {
+    /// Nodes, or the least and the greatest number: 8..16.
+    #[arg(long, value_name = "N|MIN..MAX", value_parser = nodes)]
+    nodes: Option<Value>,
+    /// For how long: 90s, 30m, 2h, 1d, or several of these together.
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    duration: Option<u64>,
+    /// Not before this instant.
+    #[arg(long, value_name = "DATETIME")]
+    after: Option<String>,
+    /// Over by this instant.
+    #[arg(long, value_name = "DATETIME")]
+    before: Option<String>,
+    /// At most this: '12.50 EUR'.
+    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = budget)]
+    budget: Option<Value>,
+}
+
+impl Wanted {
+    fn request(&self) -> Map<String, Value> {
+        let mut request = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                request.insert(name.to_owned(), value);
+            }
+        };
+        put("nodes", self.nodes.clone());
+        put("durationSeconds", self.duration.map(Value::from));
+        put("budget", self.budget.clone());
+        let window = [("start", &self.after), ("end", &self.before)];
+        let window: Map<String, Value> = window
+            .into_iter()
+            .filter_map(|(name, at)| Some((name.to_owned(), at.clone()?.into())))
+            .collect();
+        put("window", (!window.is_empty()).then(|| window.into()));
+        request
+    }
+}
+
+/// Options of `negotiate`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct NegotiateOptions {
+    /// The template; the provider's first where it is not named.
+    #[arg(long)]
+    template: Option<String>,
+    /// Name of the agreement that it is to become.
+    #[arg(long)]
+    name: Option<String>,
+    /// Application of the provider's catalogue; without one, nodes are reserved and nothing runs.
+    #[arg(long = "app")]
+    application: Option<String>,
+    /// Arguments of the application.
+    #[arg(last = true, requires = "application")]
+    arguments: Vec<String>,
+    #[command(flatten)]
+    wanted: Wanted,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Options of `accept`.
+#[derive(Debug, Args)]
+pub(super) struct AcceptOptions {
+    /// The offer, as `negotiate` has printed it.
+    offer: Uuid,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Options of `change`.
+#[derive(Debug, Args)]
+pub(super) struct ChangeOptions {
+    /// The agreement.
+    id: Uuid,
+    #[command(flatten)]
+    wanted: Wanted,
+    /// Take the first quote at once.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Asks for offers.
+pub(super) async fn negotiate(options: NegotiateOptions) -> Result<(), Failure> {
+    let mut request = options.wanted.request();
+    for (name, value) in [
+        ("template", options.template),
+        ("name", options.name),
+        ("application", options.application),
+    ] {
+        request.extend(value.map(|value| (name.to_owned(), value.into())));
+    }
+    if !options.arguments.is_empty() {
+        request.insert("arguments".to_owned(), options.arguments.into());
+    }
+    let answer = options.server.post_json("/negotiations", &request.into()).await?;
+    show(&options.server, &answer, "bespeak accept")
+}
+
+/// Accepts an offer.
+pub(super) async fn accept(options: AcceptOptions) -> Result<(), Failure> {
+    let body = json!({ "offer": options.offer });
+    let answer = options.server.post_json("/agreements", &body).await?;
+    accepted(&options.server, answer)
+}
+
+/// Asks what a change would cost and, where that was wanted, takes it.
+pub(super) async fn change(options: ChangeOptions) -> Result<(), Failure> {
+    let mut request = options.wanted.request();
+    request.insert("agreement".to_owned(), options.id.to_string().into());
+    let answer = options.server.post_json("/negotiations", &request.into()).await?;
+    let first = answer["offers"][0]["id"].as_str();
+    match first.filter(|_| options.yes) {
+        Some(offer) => {
+            let body = json!({ "offer": offer });
+            let answer = options.server.post_json("/agreements", &body).await?;
+            accepted(&options.server, answer)
+        }
+        None => show(&options.server, &answer, "bespeak accept"),
+    }
+}
+
+fn accepted(server: &Server, answer: Value) -> Result<(), Failure> {
+    if server.json {
+        print_json(&answer);
+        return Ok(());
+    }
+    print_agreement(&read(answer)?);
+    Ok(())
+}
+
+/// Prints offers as a table, and how to accept; where there are none it fails with the reason.
+fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
+    if server.json {
+        print_json(answer);
+    }
+    let offers = answer["offers"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(first) = offers.first() else {
+        let refusal = &answer["refusal"];
+        let word = refusal["reason"].as_str().unwrap_or("nothing can be had");
+        let why = refusal["bindingConstraint"].as_str().unwrap_or_default();
+        return Err(Failure::Refused(format!("{word}: {why}")));
+    };
+    if server.json {
+        return Ok(());
+    }
+    say!(
+        "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5}  {:<20}  price",
+        "offer",
+        "start",
+        "end",
+        "nodes",
+        "kind",
+        "phi",
+        "held until"
+    );
+    for offer in offers {
+        let text = |name: &str| offer[name].as_str().unwrap_or("-").to_owned();
+        let price = |name: &str| {
+            let money = &offer[name];
+            money["amount"]
+                .as_str()
+                .map(|amount| format!("{amount} {}", money["currency"].as_str().unwrap_or_default()))
+        };
+        let mut costs = price("price").unwrap_or_else(|| "-".to_owned());
+        if let Some(difference) = price("priceDifference") {
+            costs += &format!(" ({difference} more)");
+        }
+        if let Some(fee) = price("fee") {
+            costs += &format!(", fee {fee}");
+        }
+        say!(
+            "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5.2}  {:<20}  {costs}",
+            text("id"),
+            text("start"),
+            text("end"),
+            offer["nodes"].as_u64().unwrap_or_default(),
+            text("kind"),
+            offer["deviation"].as_f64().unwrap_or_default(),
+            text("heldUntil"),
+        );
+    }
+    say!(
+        "\nTo take one: {how} {}",
+        first["id"].as_str().unwrap_or_default()
+    );
+    Ok(())
+}
+
+fn nodes(text: &str) -> Result<Value, String> {
+    let count = |text: &str| {
+        let read = text.parse::<u32>().ok().filter(|count| *count > 0);
+        read.ok_or_else(|| "a number from 1 on, or two with .. between, is expected".to_owned())
+    };
+    match text.split_once("..") {
+        None => count(text).map(Value::from),
+        Some((min, max)) => Ok(json!({ "min": count(min)?, "max": count(max)? })),
+    }
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
+    let mut seconds = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+        let amount: u64 = rest[..end].parse().map_err(|_| expected())?;
+        let unit = match rest[end..].chars().next() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3_600,
+            Some('d') => 86_400,
+            _ => return Err(expected()),
+        };
+        seconds = amount
+            .checked_mul(unit)
+            .and_then(|part| seconds.checked_add(part))
+            .ok_or_else(expected)?;
+        rest = &rest[end + 1..];
+    }
+    if seconds == 0 {
+        return Err(expected());
+    }
+    Ok(seconds)
+}
+
+fn budget(text: &str) -> Result<Value, String> {
+    match text.split_once(' ') {
+        Some((amount, currency)) => Ok(json!({ "amount": amount, "currency": currency.trim() })),
+        None => Err("an amount and a currency are expected, such as '12.50 EUR'".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_are_read_as_people_write_them() {
+        assert_eq!(duration("90s"), Ok(90));
+        assert_eq!(duration("1d2h30m"), Ok(95_400));
+        for wrong in [
+            "",
+            "0s",
+            "2",
+            "h",
+            "2 h",
+            "-1h",
+            "99999999999999999999d",
+            "999999999999999999d",
+            "1ü",
+        ] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(nodes("8"), Ok(json!(8)));
+        assert_eq!(nodes("8..16"), Ok(json!({ "min": 8, "max": 16 })));
+        for wrong in ["", "0", "8..", "..", "a"] {
+            assert!(nodes(wrong).is_err(), "{wrong}");
+        }
+        assert!(budget("12.50 EUR").is_ok() && budget("12").is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! A negotiation in four JSON calls, and at the command line.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, Client};
+use crate::support::offers::{date_time, hours_ahead};
+use crate::support::run;
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(a_loop_of_four_calls_asks_accepts_changes_and_ends);
+
+async fn post(client: &Client, path: &str, body: &Value) -> Answer {
+    let request = client
+        .request(Method::POST, path)
+        .header("content-type", "application/json")
+        .header("accept", "application/json");
+    client.send(request.body(body.to_string())).await
+}
+
+async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let later = hours_ahead(3);
+    let window = json!({"start": date_time(later), "end": date_time(later + 3_600)});
+    let asked = json!({"nodes": 3, "durationSeconds": 3_600, "window": window});
+    let negotiated = post(&client, "/negotiations", &asked).await;
+    assert_eq!(negotiated.status, StatusCode::CREATED, "{negotiated:?}");
+    let first = negotiated.json()["offers"][0].clone();
+    assert_eq!(
+        (&first["nodes"], &first["start"]),
+        (&3.into(), &window["start"]),
+        "{first}"
+    );
+    assert!(first["heldUntil"].is_string(), "{first}");
+    // What is held is kept from others, who are offered something else.
+    let other = post(&client, "/negotiations", &asked).await.json();
+    assert_ne!(other["offers"][0]["start"], window["start"], "{other}");
+    let accepted = post(&client, "/agreements", &json!({"offer": first["id"]})).await;
+    let id = accepted.created();
+    let twice = post(&client, "/agreements", &json!({"offer": first["id"]})).await;
+    assert_eq!(twice.status, StatusCode::CONFLICT, "{twice:?}");
+    // Another request in place of the agreement: fewer nodes, everything else as it is.
+    let change = json!({"agreement": id, "nodes": 2});
+    let quoted = post(&client, "/negotiations", &change).await;
+    assert_eq!(quoted.status, StatusCode::CREATED, "{quoted:?}");
+    let quote = quoted.json()["offers"][0].clone();
+    assert_eq!(
+        (&quote["nodes"], &quote["start"]),
+        (&2.into(), &window["start"]),
+        "{quote}"
+    );
+    let changed = post(&client, "/agreements", &json!({"offer": quote["id"]})).await;
+    let new = changed.created();
+    assert_ne!(new, id);
+    assert_eq!(
+        client.get_json(&format!("/agreements/{id}")).await["state"],
+        "Complete"
+    );
+    let ended = post(&client, &format!("/agreements/{new}/terminate"), &json!({})).await;
+    assert_eq!(ended.json()["state"], "Terminated", "{ended:?}");
+    // What is wrong is told by its pointer, and no negotiation is opened for it.
+    for (wrong, pointer) in [
+        (json!({"nodes": 40}), "/nodes"),
+        (json!({"agreement": "x"}), "/agreement"),
+        (json!({"pending": true}), "/pending"),
+        (json!({"window": {"begin": 1}}), "/window/begin"),
+    ] {
+        let refused = post(&client, "/negotiations", &wrong).await;
+        assert_eq!(
+            refused.status,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "{wrong}: {refused:?}"
+        );
+        assert_eq!(refused.json()["violations"][0]["path"], pointer, "{refused:?}");
+    }
+    let nobody = post(&client, "/agreements", &json!({"offer": id})).await;
+    assert_eq!(nobody.status, StatusCode::NOT_FOUND, "{nobody:?}");
+    server.assert_verified();
+}
+
+#[test]
+fn offers_are_printed_as_a_table_and_accepted_by_their_id() {
+    run(async {
+        let server = Server::local();
+        let later = hours_ahead(3);
+        let (start, end) = (date_time(later), date_time(later + 7_200));
+        let print = |arguments: &[&str]| {
+            let made = server.run(arguments);
+            let text = String::from_utf8_lossy(&made.stdout).into_owned();
+            assert!(
+                made.status.success(),
+                "{arguments:?}: {text}{}",
+                String::from_utf8_lossy(&made.stderr)
+            );
+            text
+        };
+        let table = print(&[
+            "negotiate",
+            "--nodes",
+            "2",
+            "--for",
+            "1h",
+            "--after",
+            &start,
+            "--before",
+            &end,
+            "--app",
+            "sleep",
+            "--",
+            "2",
+        ]);
+        assert!(table.contains("held until") && table.contains(&start), "{table}");
+        let how = table.lines().last().expect("it says how to accept");
+        let offer = how.rsplit(' ').next().unwrap_or_default();
+        let accepted = print(&["accept", offer]);
+        assert!(accepted.contains("runs       sleep 2"), "{accepted}");
+        let id = accepted
+            .lines()
+            .find_map(|line| line.strip_prefix("agreement  "))
+            .expect("it has an id");
+        let changed = print(&["change", id, "--for", "30m", "--yes"]);
+        assert!(changed.contains("runs       sleep 2"), "{changed}");
+        let none = server.run(&["negotiate", "--nodes", "5000", "--for", "1h"]);
+        assert!(!none.status.success());
+    });
+}
