@@ -117,7 +117,7 @@ fn what_cannot_be_served_is_told_by_its_status() {
             ),
             (
                 "not offered",
-                client.request(Method::GET, "/availability"),
+                client.request(Method::GET, "/metrics"),
                 StatusCode::NOT_FOUND,
             ),
             (
