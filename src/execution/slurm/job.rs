@@ -63,7 +63,7 @@ impl SlurmExecutor {
             return Ok(JobStatus::NotStarted);
         };
         let work = self.work_of(&job)?;
-        if let Some(ended) = work.ended()? {
+        if let Some(ended) = work.ended() {
             return conclude(
                 &folder,
                 &job,
@@ -74,7 +74,12 @@ impl SlurmExecutor {
         }
         let listed = self.listed_jobs()?;
         let name = name_of(agreement);
-        let ours: Vec<&JobRow> = listed.iter().filter(|row| row.name == name).collect();
+        // Anybody may give a job this name.
+        let user = self.owner_of(&job.party)?.user;
+        let ours: Vec<&JobRow> = listed
+            .iter()
+            .filter(|row| row.name == name && row.user == user)
+            .collect();
         let now = Clock::system().micros();
         let alive: Vec<&JobRow> = ours.iter().filter(|row| !row.state.is_final()).copied().collect();
         if !alive.is_empty() {
@@ -221,17 +226,22 @@ impl SlurmExecutor {
         stop_asked: bool,
     ) -> Result<Option<Outcome>, ExecutionError> {
         let cut = row.end.is_some_and(|end| end >= second_of(job.slot_end));
+        let claimed = self.work_of(job)?.is_claimed()?;
         Ok(match row.state {
+            // Its user has given the name to something else: what our script starts it claims first.
+            JobState::Completed | JobState::TimedOut if !claimed => None,
             JobState::Waiting | JobState::Running | JobState::Completing => None,
             JobState::Completed => Some(Outcome::Completed),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
             JobState::Cancelled if cut => Some(Outcome::Killed),
+            // By its user, or by an administrator: nothing that the nodes failed in.
+            JobState::Cancelled if claimed => Some(Outcome::Terminated),
             JobState::Cancelled | JobState::Lost => Some(Outcome::Lost),
             JobState::Failed => match self.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
-                _ if !self.work_of(job)?.is_claimed()? => None,
+                _ if !claimed => None,
                 exit => Some(Outcome::Failed { exit }),
             },
         })

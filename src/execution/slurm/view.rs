@@ -19,6 +19,8 @@ pub(super) struct JobRow {
     pub(super) start: Option<Time>,
     /// When it ended, or will at the latest; `None` where that is open.
     pub(super) end: Option<Time>,
+    /// Whose it is.
+    pub(super) user: u32,
     /// The name that it was given.
     pub(super) name: String,
 }
@@ -94,7 +96,7 @@ impl Slurm {
     /// Every job that the controller has not forgotten.
     pub(super) fn jobs(&self) -> Result<Vec<JobRow>, Error> {
         // The name last: it alone may have the separator in it.
-        let format = "%i|%T|%v|%N|%S|%e|%j";
+        let format = "%i|%T|%v|%N|%S|%e|%U|%j";
         let listed = self.call("squeue", ["-a", "-h", "-t", "all", "-o", format])?;
         each_line("squeue", &listed, job_of)
     }
@@ -150,7 +152,7 @@ fn fields<const N: usize>(line: &str) -> Option<[&str; N]> {
 }
 
 fn job_of(line: &str) -> Option<JobRow> {
-    let [id, state, reservation, nodes, start, end, name] = fields(line)?;
+    let [id, state, reservation, nodes, start, end, user, name] = fields(line)?;
     Some(JobRow {
         id: id.to_owned(),
         state: JobState::of(state),
@@ -159,6 +161,7 @@ fn job_of(line: &str) -> Option<JobRow> {
         nodes: nodes_of(nodes)?,
         start: instant(start)?,
         end: instant(end)?,
+        user: user.parse().ok()?,
         name: name.to_owned(),
     })
 }
@@ -224,15 +227,18 @@ mod tests {
 
     #[test]
     fn jobs_are_read_with_whatever_is_in_their_names() {
-        let job = job_of("3|RUNNING|b3|n[1,3]|1795262362|1795262482|a|b c").unwrap();
-        assert_eq!((job.id.as_str(), job.name.as_str()), ("3", "a|b c"));
+        let job = job_of("3|RUNNING|b3|n[1,3]|1795262362|1795262482|65534|a|b c").unwrap();
+        assert_eq!(
+            (job.id.as_str(), job.user, job.name.as_str()),
+            ("3", 65_534, "a|b c")
+        );
         assert_eq!(job.nodes, ["n1", "n3"]);
         assert_eq!(
             (job.start, job.end),
             (Some(Time(1_795_262_362)), Some(Time(1_795_262_482)))
         );
         assert_eq!(job.reservation.as_deref(), Some("b3"));
-        let waiting = job_of("12_[1-5]|PENDING|(null)||N/A|N/A|sweep").unwrap();
+        let waiting = job_of("12_[1-5]|PENDING|(null)||N/A|N/A|0|sweep").unwrap();
         assert_eq!(
             (waiting.state, waiting.end, waiting.reservation),
             (JobState::Waiting, None, None)
@@ -240,9 +246,10 @@ mod tests {
         assert!(waiting.nodes.is_empty());
         for wrong in [
             "",
-            "3|RUNNING|b3|n1|5|6",
-            "3|RUNNING|b3|n[|5|6|a",
-            "3|RUNNING|b3|n1|tomorrow|6|a",
+            "3|RUNNING|b3|n1|5|6|0",
+            "3|RUNNING|b3|n[|5|6|0|a",
+            "3|RUNNING|b3|n1|tomorrow|6|0|a",
+            "3|RUNNING|b3|n1|5|6|nobody|a",
         ] {
             assert_eq!(job_of(wrong), None, "{wrong}");
         }

@@ -116,23 +116,15 @@ impl Work {
     }
 
     /// How its program ended; `None` while it has not.
-    pub(super) fn ended(&self) -> Result<Option<Ended>, ExecutionError> {
-        let failed = |error| ExecutionError::system("read", self.path.join("ended"))(error);
-        let Some(text) = self.record("ended").map_err(failed)? else {
-            return Ok(None);
-        };
-        let read = || {
-            let (status, at) = text.split_once(' ')?;
-            Some(Ended {
-                status: status.parse().ok()?,
-                at: at.parse().ok()?,
-            })
-        };
-        let damaged = || ExecutionError::Damaged {
-            path: self.path.join("ended"),
-            reason: format!("expected a status and a time, found {text:?}"),
-        };
-        read().map(Some).ok_or_else(damaged)
+    ///
+    /// The job's user may write anything there: what cannot be read is no record, and then Slurm says how it ended.
+    pub(super) fn ended(&self) -> Option<Ended> {
+        let text = self.record("ended").ok()??;
+        let (status, at) = text.split_once(' ')?;
+        Some(Ended {
+            status: status.parse().ok()?,
+            at: at.parse().ok()?,
+        })
     }
 
     fn record(&self, name: &str) -> io::Result<Option<String>> {
