@@ -250,7 +250,7 @@ fn select(shown: &Shown, part: Part) -> impl Serialize + '_ {
 }
 
 /// An id from a path; what is no id names nothing.
-fn id_of(text: &str) -> Result<Uuid, Error> {
+pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
     text.parse()
         .map_err(|_| crate::negotiation::Error::NotFound.into())
 }

@@ -5,8 +5,8 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use uuid::Uuid;
 
+use super::agreements::id_of;
 use super::format::Format;
 use super::path::Path;
 use super::{Api, Error, base_address, body, scope};
@@ -98,9 +98,4 @@ pub(super) async fn terminate(
         .end_negotiation(&scope(&caller), id, input)
         .await?;
     Ok(format.answer(&view, negotiation::negotiation_ended))
-}
-
-/// An id from a path; what is no id names nothing.
-fn id_of(text: &str) -> Result<Uuid, Error> {
-    text.parse().map_err(|_| negotiation::Error::NotFound.into())
 }

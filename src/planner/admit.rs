@@ -5,12 +5,12 @@
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use super::Scaling;
 use super::budget::Payer;
 use super::decide::Decider;
 use super::plan::revenue;
 use super::pricing::Priced;
 use super::resources::Wish;
+use super::{Proposal, Scaling};
 use crate::agreement::{Agreement, EventKind, Filter, Money, Shape};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
@@ -32,6 +32,25 @@ pub(super) struct Wanted<'a> {
     pub(super) filters: &'a [Filter],
     /// How far outside the window alternatives may lie, where the requester says.
     pub(super) deviation_max: Option<Fraction>,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a proposal asks for in a window, submitted now.
+    pub(super) fn of(proposal: &'a Proposal, number: u64, window: Interval, now: Time) -> Self {
+        Self {
+            number,
+            payer: Payer {
+                party: &proposal.party,
+                budget: proposal.budget,
+            },
+            submitted: now,
+            window,
+            shapes: &proposal.shapes,
+            scaling: proposal.scaling,
+            filters: &proposal.filters,
+            deviation_max: proposal.deviation_max,
+        }
+    }
 }
 
 /// Something that was let in.

@@ -7,7 +7,6 @@ use scheduler::{Interval, Move, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
-use super::budget::Payer;
 use super::quotas::Quotas;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
@@ -68,19 +67,7 @@ impl Decider<'_> {
         let window = self.window(proposal, now)?;
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
-        let wanted = Wanted {
-            number,
-            payer: Payer {
-                party: &proposal.party,
-                budget: proposal.budget,
-            },
-            submitted: now,
-            window,
-            shapes: &proposal.shapes,
-            scaling: proposal.scaling,
-            filters: &proposal.filters,
-            deviation_max: proposal.deviation_max,
-        };
+        let wanted = Wanted::of(proposal, number, window, now);
         let admitted = self
             .admit(&wanted, now)
             .map_err(|reason| self.refused(&wanted, reason, now))?;

@@ -9,7 +9,6 @@ use scheduler::{Interval, Reason, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::Wanted;
-use super::budget::Payer;
 use super::decide::Decider;
 use super::pricing::Priced;
 use super::replace::Lifted;
@@ -135,19 +134,7 @@ impl Decider<'_> {
         let most = proposal.deviation_max.map_or(provider, |own| own.min(provider));
         let search = Search {
             ask,
-            wanted: Wanted {
-                number: self.plan.next_number(),
-                payer: Payer {
-                    party: &proposal.party,
-                    budget: proposal.budget,
-                },
-                submitted: now,
-                window,
-                shapes: &proposal.shapes,
-                scaling: proposal.scaling,
-                filters: &proposal.filters,
-                deviation_max: proposal.deviation_max,
-            },
+            wanted: Wanted::of(&proposal, self.plan.next_number(), window, now),
             now,
             until: (now + self.settings.negotiation.hold).min(expires),
             phi_max: f64::from(most.numerator) / f64::from(most.denominator),
