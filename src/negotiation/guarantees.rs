@@ -1,11 +1,13 @@
-//! What the guarantee terms of a template are worth, read into amounts. Nobody but the provider sets it, so that what
-//! cannot be read is the provider's to mend.
+//! The guarantees of an offer, and what those of a template are worth, read into amounts. Nobody but the provider sets
+//! that, so that what cannot be read is the provider's to mend.
 
 use scheduler::Seconds;
 use wsag::guarantees::{self, AssessmentInterval, GuaranteeTerm};
-use wsag::{expression, scheduling};
+use wsag::terms::{Term, TermTree};
+use wsag::{Violation, ViolationKind, expression, ns, scheduling};
 
-use crate::agreement::{Compensation, Currency, Money, Obligated, Values, Worth};
+use super::offer::Check;
+use crate::agreement::{Compensation, Currency, Guarantee, GuaranteeState, Money, Obligated, Values, Worth};
 
 /// Assessed again after less than this, a violation would fill the ledger with small change.
 const INTERVAL_MIN: Seconds = 60;
@@ -76,4 +78,93 @@ fn compensation(of: &guarantees::Compensation, priced: Option<Currency>) -> Resu
         every,
         paid: 0,
     })
+}
+
+impl Check<'_> {
+    /// The guarantees: those of the template, as they stand there.
+    pub(super) fn guarantees(&mut self) -> Vec<Guarantee> {
+        let offer = self.offer;
+        let mut guarantees = Vec::new();
+        let mut place = 0;
+        for term in offer.terms.flatten() {
+            let Term::Guarantee(guarantee) = term else {
+                continue;
+            };
+            let nth = place;
+            place += 1;
+            if !self.is_chosen(term) {
+                continue;
+            }
+            let term = guarantee;
+            if guarantees.iter().any(|one: &Guarantee| one.name == term.name) {
+                let message = format!("the guarantee {:?} is given once", term.name);
+                self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                continue;
+            }
+            match self
+                .offered
+                .template
+                .terms
+                .guarantees()
+                .find(|known| known.name == term.name)
+            {
+                None => {
+                    let message = format!("the template has no guarantee named {:?}", term.name);
+                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                }
+                Some(known) if known != term => {
+                    let message = format!(
+                        "the guarantee {:?} is offered as it stands in the template only",
+                        term.name
+                    );
+                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                }
+                Some(_) => match values(term, self.negotiation.templates.currency()) {
+                    Err(why) => {
+                        let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
+                        self.found.push(Violation {
+                            path,
+                            kind: ViolationKind::NotEvaluable,
+                            message: format!("what it is worth cannot be evaluated: {why}"),
+                        });
+                    }
+                    Ok(values) => guarantees.push(Guarantee {
+                        name: term.name.clone(),
+                        objective: term.objective.level.text.trim().to_owned(),
+                        qualifying_condition: term
+                            .qualifying_condition
+                            .as_ref()
+                            .map(|of| of.text.trim().to_owned()),
+                        state: GuaranteeState::NotDetermined,
+                        evidence: None,
+                        values,
+                    }),
+                },
+            }
+        }
+        self.obligations(&guarantees);
+        guarantees
+    }
+
+    /// Whether the requester has taken over what the template obliges it to. What the provider owes may be waived by leaving
+    /// it out; what the requester owes may not. A guarantee inside a choice of the template is one that may be left out.
+    fn obligations(&mut self, taken: &[Guarantee]) {
+        let owed = self.offered.template.terms.all.iter().flatten();
+        let owed = owed.filter_map(|member| match member {
+            TermTree::Term(term) => match &**term {
+                Term::Guarantee(term) if term.obligated == guarantees::Obligated::ServiceConsumer => {
+                    Some(term)
+                }
+                _ => None,
+            },
+            _ => None,
+        });
+        for term in owed.filter(|term| taken.iter().all(|one| one.name != term.name)) {
+            let message = format!(
+                "the guarantee {:?} is expected: it is the requester's, and part of every offer from this template",
+                term.name
+            );
+            self.violation(ns::WSAG, "Terms", 0, message);
+        }
+    }
 }

@@ -10,10 +10,9 @@ use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
-use super::guarantees::values;
 use super::templates::Offered;
 use super::{Error, Negotiation, filters, shapes};
-use crate::agreement::{Currency, Guarantee, GuaranteeState, Job, Money, Shape};
+use crate::agreement::{Currency, Job, Money, Shape};
 use crate::planner::{Choice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
@@ -26,16 +25,16 @@ pub(super) struct Draft {
 }
 
 /// What an offer is checked with.
-struct Check<'a> {
-    negotiation: &'a Negotiation,
-    document: &'a Document<'a>,
+pub(super) struct Check<'a> {
+    pub(super) negotiation: &'a Negotiation,
+    pub(super) document: &'a Document<'a>,
     party: &'a str,
-    offer: &'a AgreementOffer,
-    offered: &'a Offered,
+    pub(super) offer: &'a AgreementOffer,
+    pub(super) offered: &'a Offered,
     /// The terms that hold: one way to read an offer that leaves a choice.
     chosen: &'a [&'a Term],
     now: Time,
-    found: Vec<Violation>,
+    pub(super) found: Vec<Violation>,
 }
 
 /// The terms of an offer that say what and when.
@@ -198,7 +197,7 @@ impl<'a> Check<'a> {
     }
 
     /// Notes a violation at the `nth` element of this name, or at the root where there is none.
-    fn violation(&mut self, namespace: &str, local: &str, nth: usize, message: impl Into<String>) {
+    pub(super) fn violation(&mut self, namespace: &str, local: &str, nth: usize, message: impl Into<String>) {
         let path = self.document.path_to(namespace, local, nth);
         self.found.push(Violation {
             path,
@@ -328,7 +327,7 @@ impl<'a> Check<'a> {
     }
 
     /// Whether a term of the offer is among those that hold.
-    fn is_chosen(&self, term: &Term) -> bool {
+    pub(super) fn is_chosen(&self, term: &Term) -> bool {
         self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
@@ -519,70 +518,6 @@ impl<'a> Check<'a> {
             self.violation(ns::BSP, "Currency", 0, message);
         }
         Some(Money::new(budget.amount_micros, currency))
-    }
-
-    /// The guarantees: those of the template, as they stand there.
-    fn guarantees(&mut self) -> Vec<Guarantee> {
-        let offer = self.offer;
-        let mut guarantees = Vec::new();
-        let mut place = 0;
-        for term in offer.terms.flatten() {
-            let Term::Guarantee(guarantee) = term else {
-                continue;
-            };
-            let nth = place;
-            place += 1;
-            if !self.is_chosen(term) {
-                continue;
-            }
-            let term = guarantee;
-            if guarantees.iter().any(|one: &Guarantee| one.name == term.name) {
-                let message = format!("the guarantee {:?} is given once", term.name);
-                self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
-                continue;
-            }
-            match self
-                .offered
-                .template
-                .terms
-                .guarantees()
-                .find(|known| known.name == term.name)
-            {
-                None => {
-                    let message = format!("the template has no guarantee named {:?}", term.name);
-                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
-                }
-                Some(known) if known != term => {
-                    let message = format!(
-                        "the guarantee {:?} is offered as it stands in the template only",
-                        term.name
-                    );
-                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
-                }
-                Some(_) => match values(term, self.negotiation.templates.currency()) {
-                    Err(why) => {
-                        let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
-                        self.found.push(Violation {
-                            path,
-                            kind: ViolationKind::NotEvaluable,
-                            message: format!("what it is worth cannot be evaluated: {why}"),
-                        });
-                    }
-                    Ok(values) => guarantees.push(Guarantee {
-                        name: term.name.clone(),
-                        objective: term.objective.level.text.trim().to_owned(),
-                        qualifying_condition: term
-                            .qualifying_condition
-                            .as_ref()
-                            .map(|of| of.text.trim().to_owned()),
-                        state: GuaranteeState::NotDetermined,
-                        evidence: None,
-                        values,
-                    }),
-                },
-            }
-        }
-        guarantees
     }
 }
 

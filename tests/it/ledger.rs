@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::tamper;
-use crate::support::offers::{Offer, now};
+use crate::support::offers::{Offer, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, poll_until};
@@ -26,6 +26,7 @@ on_both_engines!(
     a_forged_ledger_is_found,
     accounts_show_what_was_posted_to_those_whose_it_is,
     a_guarantee_is_given_once_however_often_an_offer_lists_it,
+    what_the_requester_owes_cannot_be_left_out,
 );
 
 const NOW: i64 = 1_800_000_000;
@@ -431,5 +432,62 @@ async fn a_guarantee_is_given_once_however_often_an_offer_lists_it(url: String) 
     } else {
         assert_eq!(answer.status.as_u16(), 422, "{}", answer.body);
         assert!(answer.body.contains("is given once"), "{}", answer.body);
+    }
+}
+
+/// An offer's document without one of its guarantees.
+fn without(offer: &str, name: &str) -> String {
+    let term = format!("<wsag:GuaranteeTerm wsag:Name=\"{name}\"");
+    let end = "</wsag:GuaranteeTerm>";
+    let from = offer.find(&term).expect("the offer has it");
+    let until = from + offer[from..].find(end).expect("it ends") + end.len();
+    format!("{}{}", &offer[..from], &offer[until..])
+}
+
+async fn what_the_requester_owes_cannot_be_left_out(url: String) {
+    let owed = |text: &str| {
+        text.replace(
+            "wsag:Name=\"START\" wsag:Obligated=\"ServiceProvider\"",
+            "wsag:Name=\"START\" wsag:Obligated=\"ServiceConsumer\"",
+        )
+    };
+    let template = owed(&file("templates/agreements/guaranteed-reservation.xml")).replace(
+        "<xs:enumeration value=\"ServiceProvider\"/>",
+        "<xs:enumeration value=\"ServiceProvider\"/><xs:enumeration value=\"ServiceConsumer\"/>",
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("template.xml");
+    std::fs::write(&path, template).expect("a file can be written");
+    let configuration = format!("{PRICED}\n[[template]]\nfile = \"{}\"\n", path.display());
+    let server = Server::configured(Some(&url), &configuration);
+    let client = server.client();
+    let offer = owed(&Offer::reserve(1, 60).guaranteed_xml());
+    let whole = client.post("/agreements", offer.clone()).await;
+    assert_eq!(whole.status.as_u16(), 201, "{}", whole.body);
+    let waived = client.post("/agreements", without(&offer, "COMPLETION")).await;
+    assert_eq!(waived.status.as_u16(), 201, "{}", waived.body);
+    let shirked = client.post("/agreements", without(&offer, "START")).await;
+    assert_eq!(shirked.status.as_u16(), 422, "{}", shirked.body);
+    for said in ["/wsag:AgreementOffer/wsag:Terms", "START", "is expected"] {
+        assert!(shirked.body.contains(said), "{said}: {}", shirked.body);
+    }
+    let choice = offer.replace(
+        "<wsag:GuaranteeTerm wsag:Name=\"START\"",
+        "<wsag:ExactlyOne><wsag:GuaranteeTerm wsag:Name=\"START\"",
+    );
+    let choice = choice.replacen(
+        "</wsag:GuaranteeTerm>",
+        "</wsag:GuaranteeTerm><wsag:All/></wsag:ExactlyOne>",
+        1,
+    );
+    let avoided = client.post("/agreements", choice).await;
+    if avoided.status.is_success() {
+        let view = client
+            .get_json(&format!("/agreements/{}", avoided.created()))
+            .await;
+        let mut names = view["guarantees"].as_array().into_iter().flatten();
+        assert!(names.any(|of| of["name"] == "START"), "{view}");
+    } else {
+        assert_eq!(avoided.status.as_u16(), 422, "{}", avoided.body);
     }
 }
