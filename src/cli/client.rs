@@ -172,11 +172,14 @@ fn describe(status: StatusCode, problem: &Value) -> String {
             );
         }
     }
-    for alternative in problem["refusal"]["alternatives"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
+    text += &possibilities(&problem["refusal"]);
+    text
+}
+
+/// What a refusal says is possible instead, a line each, indented.
+pub(super) fn possibilities(refusal: &Value) -> String {
+    let mut text = String::new();
+    for alternative in refusal["alternatives"].as_array().into_iter().flatten() {
         text += &format!(
             "\n  possible {}: {} to {}",
             alternative["direction"].as_str().unwrap_or_default(),
@@ -184,7 +187,7 @@ fn describe(status: StatusCode, problem: &Value) -> String {
             alternative["end"].as_str().unwrap_or_default()
         );
     }
-    for relaxation in problem["refusal"]["relaxations"].as_array().into_iter().flatten() {
+    for relaxation in refusal["relaxations"].as_array().into_iter().flatten() {
         let parts = [
             ("ready", "a window from "),
             ("deadline", "a deadline of "),
@@ -210,6 +213,23 @@ fn describe(status: StatusCode, problem: &Value) -> String {
         );
     }
     text
+}
+
+/// Why nothing can be had: a refusal's reason and what would change it, or the rules that are broken.
+pub(super) fn refusal(told: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if let Some(violations) = told["violations"].as_array() {
+        let each = violations.iter();
+        let each = each.map(|of| format!("\n  {}\n    {}", text(&of["path"]), text(&of["message"])));
+        return format!(
+            "the offer breaks {} rule(s):{}",
+            violations.len(),
+            each.collect::<String>()
+        );
+    }
+    let reason = told["reason"].as_str().unwrap_or("nothing can be had");
+    let binding = text(&told["bindingConstraint"]);
+    format!("{reason}: {binding}{}", possibilities(told))
 }
 
 /// An answer of the service as the value that it is.

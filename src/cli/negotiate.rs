@@ -5,13 +5,22 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::Failure;
-use super::client::{Server, print_agreement, print_json, read};
+use super::client::{Server, print_agreement, print_json, read, refusal};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak negotiate --nodes 2 --for 2h --before 2026-12-01T18:00:00Z
   bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
-  bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2";
+  bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
+  bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2
+
+An offer is held until the instant that it says. phi tells how far it lies from what was asked, in durations or in
+sizes, and sure how probable it is that the job ends by itself before its slot does, where that is known.";
+
+const CHANGES: &str = "\
+Examples:
+  bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --for 3h
+  bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --nodes 4 --prefer price=1 --yes";
 
 /// What is wanted; what is not said is the template's, or stays as it is.
 #[derive(Debug, Args)]
@@ -22,6 +31,9 @@ struct Wanted {
     /// For how long: 90s, 30m, 2h, 1d, or several of these together.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     duration: Option<u64>,
+    /// How long one node would take, where the duration follows from the number of nodes: on 8 of them an eighth of it.
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "duration")]
+    work: Option<u64>,
     /// Not before this instant.
     #[arg(long, value_name = "DATETIME")]
     after: Option<String>,
@@ -31,6 +43,12 @@ struct Wanted {
     /// At most this: '12.50 EUR'.
     #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = budget)]
     budget: Option<Value>,
+    /// What counts in ranking the offers, each from 0 on: start=2,size=1,duration=1,price=3.
+    #[arg(long, value_name = "WHAT=WEIGHT,…", value_parser = weights)]
+    prefer: Option<Value>,
+    /// How far from what is asked an offer may lie: 1 for a duration earlier or later, or for half or twice the nodes.
+    #[arg(long, value_name = "PHI", value_parser = deviation)]
+    max_deviation: Option<f64>,
 }
 
 impl Wanted {
@@ -43,7 +61,13 @@ impl Wanted {
         };
         put("nodes", self.nodes.clone());
         put("durationSeconds", self.duration.map(Value::from));
+        put(
+            "moldability",
+            self.work.map(|work| json!({ "constantWork": work })),
+        );
         put("budget", self.budget.clone());
+        put("weights", self.prefer.clone());
+        put("maxDeviation", self.max_deviation.map(Value::from));
         let window = [("start", &self.after), ("end", &self.before)];
         let window: Map<String, Value> = window
             .into_iter()
@@ -87,6 +111,7 @@ pub(super) struct AcceptOptions {
 
 /// Options of `change`.
 #[derive(Debug, Args)]
+#[command(after_help = CHANGES)]
 pub(super) struct ChangeOptions {
     /// The agreement.
     id: Uuid,
@@ -155,22 +180,20 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
     }
     let offers = answer["offers"].as_array().map_or(&[][..], Vec::as_slice);
     let Some(first) = offers.first() else {
-        let refusal = &answer["refusal"];
-        let word = refusal["reason"].as_str().unwrap_or("nothing can be had");
-        let why = refusal["bindingConstraint"].as_str().unwrap_or_default();
-        return Err(Failure::Refused(format!("{word}: {why}")));
+        return Err(Failure::Refused(refusal(&answer["refusal"])));
     };
     if server.json {
         return Ok(());
     }
     say!(
-        "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5}  {:<20}  price",
+        "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5}  {:>6}  {:<20}  price",
         "offer",
         "start",
         "end",
         "nodes",
         "kind",
         "phi",
+        "sure",
         "held until"
     );
     for offer in offers {
@@ -188,8 +211,10 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
         if let Some(fee) = price("fee") {
             costs += &format!(", fee {fee}");
         }
+        let sure = offer["confidence"].as_f64();
+        let sure = sure.map_or_else(|| "-".to_owned(), |sure| format!("{:.1}%", 100.0 * sure));
         say!(
-            "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5.2}  {:<20}  {costs}",
+            "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5.2}  {sure:>6}  {:<20}  {costs}",
             text("id"),
             text("start"),
             text("end"),
@@ -243,6 +268,30 @@ fn duration(text: &str) -> Result<u64, String> {
     Ok(seconds)
 }
 
+fn weights(text: &str) -> Result<Value, String> {
+    let known = ["start", "size", "duration", "price"];
+    let mut weights = Map::new();
+    for part in text.split(',') {
+        let (name, weight) = part.split_once('=').unwrap_or((part, ""));
+        if !known.contains(&name) {
+            return Err(format!("{name:?} has no weight; {} have", known.join(", ")));
+        }
+        if weights
+            .insert(name.to_owned(), deviation(weight)?.into())
+            .is_some()
+        {
+            return Err(format!("{name} has one weight"));
+        }
+    }
+    Ok(weights.into())
+}
+
+fn deviation(text: &str) -> Result<f64, String> {
+    let read = text.parse::<f64>().ok();
+    let read = read.filter(|value| value.is_finite() && *value >= 0.0);
+    read.ok_or_else(|| "a number from 0 on is expected".to_owned())
+}
+
 fn budget(text: &str) -> Result<Value, String> {
     match text.split_once(' ') {
         Some((amount, currency)) => Ok(json!({ "amount": amount, "currency": currency.trim() })),
@@ -277,5 +326,20 @@ mod tests {
             assert!(nodes(wrong).is_err(), "{wrong}");
         }
         assert!(budget("12.50 EUR").is_ok() && budget("12").is_err());
+        assert_eq!(
+            weights("start=2,price=0.5"),
+            Ok(json!({ "start": 2.0, "price": 0.5 }))
+        );
+        for wrong in [
+            "",
+            "start",
+            "start=",
+            "start=-1",
+            "start=1,start=2",
+            "end=1",
+            "size=inf",
+        ] {
+            assert!(weights(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -59,7 +59,7 @@ pub use views::{
 };
 pub use wish::{Run, Wish};
 
-use crate::agreement::{Agreement, Job};
+use crate::agreement::{Agreement, Job, OfferTerms};
 use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -262,7 +262,22 @@ impl Negotiation {
     fn confidence(&self, agreement: &Agreement) -> Option<f64> {
         let known = self.predictions.as_ref()?.now();
         let confidence = known.confidence(agreement, self.clock.micros())?;
-        Some((confidence * 1_000.0).floor() / 1_000.0)
+        Some(three_digits(confidence))
+    }
+
+    /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
+    /// digits, where that is known: as the agreement would state it before its slot begins.
+    fn confidence_in(&self, slot: &OfferTerms, party: &str, job: &Job) -> Option<f64> {
+        let work = Work {
+            application: &job.application,
+            version: job.version.as_deref(),
+            arguments: Some(&job.arguments),
+            party: Some(party),
+            resource: Some(&slot.resource),
+            nodes: Some(slot.nodes),
+        };
+        let known = self.predictions.as_ref()?.now();
+        known.probability(&work, slot.duration).map(three_digits)
     }
 
     /// An agreement as it is shown.
@@ -324,6 +339,11 @@ impl Negotiation {
         .await
         .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
     }
+}
+
+/// A probability to three digits, rounded down: it is not stated higher than it is known to be.
+fn three_digits(probability: f64) -> f64 {
+    (probability * 1_000.0).floor() / 1_000.0
 }
 
 impl From<planner::Error> for Error {

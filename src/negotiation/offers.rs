@@ -186,6 +186,7 @@ impl Negotiation {
             }
             Err(why) => return Err(why),
         };
+        let job = draft.proposal.job.clone();
         let ask = Ask {
             negotiation: instance.id,
             proposal: draft.proposal,
@@ -205,11 +206,15 @@ impl Negotiation {
             OfferState::Advisory => OfferState::Advisory,
             _ => OfferState::Acceptable,
         };
-        let (id, offer, demands) = (instance.id, offer.clone(), Arc::clone(&understood.demands));
+        let (id, party) = (instance.id, instance.party.clone());
+        let (offer, demands) = (offer.clone(), Arc::clone(&understood.demands));
         self.reading(move |this| {
             let mut counters = Vec::new();
             let mut broken = Vec::new();
-            for candidate in quote.candidates {
+            for mut candidate in quote.candidates {
+                candidate.terms.confidence = job
+                    .as_ref()
+                    .and_then(|job| this.confidence_in(&candidate.terms, &party, job));
                 let template = asked.context.template_id.as_deref().unwrap_or_default();
                 let Some(offered) = this.templates.get(template) else {
                     continue;

@@ -124,5 +124,32 @@ fn offers_are_printed_as_a_table_and_accepted_by_their_id() {
         assert!(changed.contains("runs       sleep 2"), "{changed}");
         let none = server.run(&["negotiate", "--nodes", "5000", "--for", "1h"]);
         assert!(!none.status.success());
+        // What is held stands in the way, and what would be possible is told.
+        let end = date_time(later + 3_600);
+        let taken = [
+            "negotiate",
+            "--nodes",
+            "4",
+            "--for",
+            "1h",
+            "--after",
+            &start,
+            "--before",
+            &end,
+            "--max-deviation",
+            "0",
+            "--prefer",
+            "start=1,price=2",
+        ];
+        print(&taken);
+        let refused = server.run(&taken);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{told}");
+        assert!(told.contains("NO_CAPACITY_IN_WINDOW"), "{told}");
+        assert!(told.contains("it would fit with"), "{told}");
+        let wrong = server.run(&["negotiate", "--prefer", "luck=1"]);
+        assert_eq!(wrong.status.code(), Some(2));
+        let help = print(&["negotiate", "--help"]);
+        assert!(help.contains("--max-deviation 0.5 --prefer"), "{help}");
     });
 }

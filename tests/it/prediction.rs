@@ -10,7 +10,9 @@ use scheduler::{Interval, Time};
 use serde_json::Value;
 
 use crate::store::{RESOURCE, agreement, create, decide};
+use crate::support::client::Client;
 use crate::support::eventually;
+use crate::support::negotiation::{Said, negotiate, open};
 use crate::support::offers::{Offer, date_time, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -219,6 +221,7 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
     let percent = format!("{:.1} % that its job ends", 100.0 * confidence);
     assert!(shown.contains(&percent), "{percent:?} is not in {shown}");
 
+    offers_say_how_sure_they_are(&client, &server).await;
     predict_explains_step_by_step(&server);
 
     // This one is agreed when others have ended, so that something would have been stated.
@@ -249,6 +252,46 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
     })
     .await;
     server.assert_verified();
+}
+
+/// Offers of such a job say as much as the agreement would, in both representations and in the table; those of what nobody
+/// knows, and of what runs nothing, say nothing.
+async fn offers_say_how_sure_they_are(client: &Client, server: &Server) {
+    let start = now() + 100_000;
+    let known = Offer::sleep(1, 30).within(start, start + 30);
+    let id = open(client).await;
+    let ask = |id: &str, offer: &Offer| Said {
+        state: "Advisory",
+        ..Said::solicited(id, offer.clone())
+    };
+    let answers = negotiate(client, id, &[ask("a", &known), ask("b", &Offer::reserve(1, 30))]).await;
+    let sure: f64 = answers[0].text("Confidence").parse().expect("a number");
+    assert!((0.5..=1.0).contains(&sure), "{answers:?}");
+    assert!(answers[1].texts("Confidence").is_empty(), "{answers:?}");
+    let offers = client.get_json(&format!("/negotiations/{id}")).await;
+    assert_eq!(offers["offers"][1]["confidence"], sure, "{offers}");
+    assert_eq!(offers["offers"][3]["confidence"], Value::Null, "{offers}");
+    // A slot that is too short for nearly all of them is less sure.
+    let short = Offer::sleep(1, 1).within(start, start + 1);
+    let less = negotiate(client, id, &[ask("c", &short)]).await;
+    let less: f64 = less[0].text("Confidence").parse().expect("a number");
+    assert!(less < sure, "{less} {sure}");
+    let asked = [
+        "negotiate",
+        "--app",
+        "sleep",
+        "--nodes",
+        "1",
+        "--for",
+        "30s",
+        "--",
+        "1",
+    ];
+    let table = text(server.run(&asked).stdout);
+    assert!(
+        table.contains("sure") && table.contains(".0%") || table.contains(".9%"),
+        "{table}"
+    );
 }
 
 /// What is said of another such job, in words and in JSON, and where there is no room for it.
