@@ -17,6 +17,8 @@ pub mod clock;
 pub mod execution;
 // The API over HTTP.
 pub mod http;
+// What is counted, and the text in which it is read.
+pub mod metrics;
 // The use cases: from documents to requests and back.
 pub mod negotiation;
 // The single writer of a domain: takes commands, decides, has them stored, applies, answers.

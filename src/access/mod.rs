@@ -31,17 +31,20 @@ pub enum Role {
     Consumer,
     /// Sees everybody's.
     Operator,
+    /// Reads what is counted, and nothing else: for programs that watch over the service.
+    Monitor,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 2] = [Self::Consumer, Self::Operator];
+    pub const ALL: [Self; 3] = [Self::Consumer, Self::Operator, Self::Monitor];
 
     /// The word that is stored and shown.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Consumer => "consumer",
             Self::Operator => "operator",
+            Self::Monitor => "monitor",
         }
     }
 
@@ -189,12 +192,13 @@ impl Access {
         self.store.revoke_key(id, self.clock.micros()).await
     }
 
-    /// Opens a session with a key; `None` where the key is worth nothing.
+    /// Opens a session with a key; `None` where the key is worth nothing, or is for a program that watches.
     ///
     /// # Errors
     /// Those of the store, and where there is no randomness.
     pub async fn sign_in(&self, bearer: &str) -> Result<Option<Session>, Error> {
-        let Some(caller) = self.authenticate(bearer).await? else {
+        let caller = self.authenticate(bearer).await?;
+        let Some(caller) = caller.filter(|caller| caller.role != Role::Monitor) else {
             return Ok(None);
         };
         let now = self.clock.micros();

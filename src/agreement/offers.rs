@@ -157,6 +157,11 @@ impl NegotiationOffer {
         self.held.is_some() && self.released.is_none()
     }
 
+    /// Whether it leads on: it is neither rejected nor accepted.
+    pub fn is_open(&self) -> bool {
+        self.state != OfferState::Rejected && self.agreement.is_none()
+    }
+
     /// Whether its time is over at `now`.
     pub fn is_expired(&self, now: Time) -> bool {
         self.expires.is_some_and(|at| at <= now)

@@ -54,7 +54,7 @@ struct Add {
     /// Whom the key stands for.
     #[arg(long)]
     party: String,
-    /// What its owner may do: consumers see their own agreements, operators everybody's.
+    /// What its owner may do: consumers see their own agreements, operators everybody's, monitors /metrics only.
     #[arg(long, value_enum)]
     role: RoleName,
     /// What to call the key.
@@ -79,6 +79,7 @@ struct Revoke {
 enum RoleName {
     Consumer,
     Operator,
+    Monitor,
 }
 
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
@@ -118,6 +119,7 @@ async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
     let role = match add.role {
         RoleName::Consumer => Role::Consumer,
         RoleName::Operator => Role::Operator,
+        RoleName::Monitor => Role::Monitor,
     };
     let expires = add.expires.map(|length| clock.micros().saturating_add(length));
     let key = access

@@ -68,6 +68,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let settings = config.planner();
     let clock = Clock::system();
+    let measured = http::Measured::since(clock.micros());
     let data_dir = &options.store.data_dir;
     make_folders(data_dir)?;
     let data_dir = &std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))?;
@@ -132,6 +133,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         access,
         body_timeout: config.limits.body_timeout(),
         requests: Arc::new(Semaphore::new(config.limits.requests)),
+        measured,
         public_address: config.public_address.as_deref().map(Arc::from),
     };
     // Set once, here.

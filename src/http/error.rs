@@ -24,6 +24,9 @@ pub enum Error {
     /// No key, or none that is valid.
     #[error("a valid key is needed: send it as `Authorization: Bearer KEY`")]
     NoKey,
+    /// The key is valid, and not for this.
+    #[error("this needs a key with {0}")]
+    Forbidden(&'static str),
     /// Nothing of this kind is at this path.
     #[error("{0}")]
     NotFound(String),
@@ -68,6 +71,7 @@ impl Error {
         use negotiation::Error as N;
         match self {
             Self::NoKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Self::NotFound(_) | Self::Negotiation(N::NotFound) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
@@ -191,6 +195,7 @@ pub(super) async fn rendered(
     let Some(error) = response.extensions_mut().remove::<Arc<Error>>() else {
         return response;
     };
+    api.measured.error(error.status().1);
     if instance == super::PAGES
         || instance
             .strip_prefix(super::PAGES)
@@ -240,18 +245,9 @@ pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     Error::Internal.into_response()
 }
 
-/// Paths that the protocol has and this version does not offer.
-const NOT_OFFERED: [&str; 1] = ["/metrics"];
-
 /// Answers a path that nothing is at.
 pub(super) async fn no_such_path(request: Request) -> Error {
     let path = request.uri().path();
-    if NOT_OFFERED
-        .iter()
-        .any(|known| path == *known || path.starts_with(&format!("{known}/")))
-    {
-        return Error::NotFound(format!("{path} is not offered by this version"));
-    }
     Error::NotFound(format!("nothing is at {path}; see /templates and /agreements"))
 }
 

@@ -13,6 +13,7 @@ mod files;
 mod format;
 mod health;
 mod listener;
+mod metrics;
 mod negotiations;
 mod openapi;
 mod path;
@@ -36,12 +37,16 @@ pub(crate) use agreements::base_address;
 pub(crate) use body::{of as output_body, whole as body_of};
 pub use error::Error;
 pub use listener::{Bounds, serve};
+pub use metrics::Measured;
 
 use crate::access::{Access, Caller, Role};
 use crate::negotiation::{Negotiation, Scope};
 
 /// Every answer bears it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// All that a key for monitoring may read.
+const METRICS: &str = "/metrics";
 
 /// Where the pages are.
 const PAGES: &str = "/portal";
@@ -65,6 +70,8 @@ pub struct Api {
     pub body_timeout: Duration,
     /// Requests at work; more are turned away.
     pub requests: Arc<Semaphore>,
+    /// What is counted of requests.
+    pub measured: Measured,
     /// The address by which clients know the service, where it is not the one they name.
     pub public_address: Option<Arc<str>>,
 }
@@ -90,6 +97,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/agreements/{id}/files/{name}", get(agreements::file))
         .route("/agreements/{id}/terminate", post(agreements::terminate))
         .route("/accounts", get(accounts::list))
+        .route("/metrics", get(metrics::show))
         .route("/files", get(files::list))
         .route(
             "/files/{name}",
@@ -102,12 +110,14 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/negotiations/{id}/terminate", post(negotiations::terminate))
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
-        .layer(middleware::from_fn_with_state(api.clone(), authenticate));
+        .layer(middleware::from_fn_with_state(api.clone(), authenticate))
+        .route_layer(middleware::from_fn(metrics::routed));
     Router::new()
         .route("/openapi.json", get(openapi::show))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .merge(pages.routes)
+        .route_layer(middleware::from_fn(metrics::routed))
         .fallback_service(keyed.with_state(api.clone()))
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), bounded))
@@ -116,15 +126,16 @@ pub fn router(api: Api, pages: Pages) -> Router {
             (api.clone(), pages.error),
             error::rendered,
         ))
+        .layer(middleware::from_fn_with_state(api.clone(), metrics::measured))
         .layer(middleware::from_fn(traced))
         .with_state(api)
 }
 
-/// Whose agreements a caller may see: an operator everybody's, a consumer its party's.
+/// Whose agreements a caller may see: an operator everybody's, a consumer its party's. A monitor never comes so far as to ask.
 pub fn scope(caller: &Caller) -> Scope {
     match caller.role {
         Role::Operator => Scope::All,
-        Role::Consumer => Scope::Party(caller.party.clone()),
+        Role::Consumer | Role::Monitor => Scope::Party(caller.party.clone()),
     }
 }
 
@@ -187,6 +198,9 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
         None => Ok(None),
     };
     match caller {
+        Ok(Some(caller)) if caller.role == Role::Monitor && request.uri().path() != METRICS => {
+            Error::Forbidden("a role that may more than read /metrics").into_response()
+        }
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
             next.run(request).await

@@ -64,6 +64,7 @@ use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution::files::InputFiles;
+use crate::metrics::{Exposition, Kind};
 use crate::planner::{self, Planner};
 use crate::prediction::{Predictions, Work};
 use crate::store::{self, Store};
@@ -299,6 +300,20 @@ impl Negotiation {
     pub async fn is_ready(&self) -> bool {
         let ping = tokio::time::timeout(PING_WAIT, self.store.ping());
         self.planner.is_ready() && matches!(ping.await, Ok(Ok(())))
+    }
+
+    /// Writes down what is counted here and below.
+    pub async fn expose(&self, text: &mut Exposition) {
+        self.planner.expose(text).await;
+        let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
+        if let Ok(Ok(waiting)) = waiting {
+            text.family(
+                "bespeak_call_backs_waiting",
+                Kind::Gauge,
+                "Decisions that are still to be told to those who asked.",
+            )
+            .sample(&[], waiting);
+        }
     }
 
     /// The applications that offers may name.

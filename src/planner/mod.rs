@@ -15,6 +15,7 @@ mod charges;
 mod decide;
 mod holds;
 mod idempotency;
+mod measured;
 mod negotiate;
 mod nodes;
 mod pending;
@@ -31,7 +32,7 @@ mod table;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use scheduler::domain::Objective;
 use scheduler::refusal::Relaxation;
@@ -293,6 +294,7 @@ enum Command {
     Availability(Availability, Reply<Option<Vec<Interval>>>),
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
+    Census(Reply<measured::Census>),
     PlannedOn(String, Reply<Vec<Planned>>),
     SetNodes {
         resource: String,
@@ -341,6 +343,7 @@ pub struct Planner {
     ready: watch::Receiver<bool>,
     negotiating: Negotiating,
     resources: Arc<[Resource]>,
+    measured: Arc<Mutex<measured::Measured>>,
 }
 
 impl Planner {
@@ -374,9 +377,18 @@ impl Planner {
             stored: stored_sender,
             ready: ready_sender,
         };
+        let measured = Arc::default();
         let negotiating = settings.negotiation;
         let resources = settings.resources.as_slice().into();
-        let writer = writer::Writer::new(settings, plan, store, lease, clock, signals);
+        let writer = writer::Writer::new(
+            settings,
+            plan,
+            store,
+            lease,
+            clock,
+            signals,
+            Arc::clone(&measured),
+        );
         let task = tokio::spawn(writer.run(queue, stop));
         let planner = Self {
             commands,
@@ -385,6 +397,7 @@ impl Planner {
             ready,
             negotiating,
             resources,
+            measured,
         };
         Ok((planner, task))
     }

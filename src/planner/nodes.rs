@@ -173,6 +173,13 @@ impl Nodes {
         said(Reporter::Executor).max(said(Reporter::Operator))
     }
 
+    /// How many of so many nodes are neither down nor drained.
+    pub(super) fn up(&self, capacity: u32) -> u32 {
+        let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
+        let out = out.range(..capacity).count();
+        capacity - u32::try_from(out).unwrap_or(capacity)
+    }
+
     /// Whether anything is to be thought of at all.
     pub(super) fn is_plain(&self) -> bool {
         self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()

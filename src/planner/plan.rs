@@ -146,6 +146,11 @@ impl Plan {
         self.live.get(&id)
     }
 
+    /// Every live agreement, in no order.
+    pub(super) fn agreements(&self) -> impl Iterator<Item = &Agreement> {
+        self.live.values()
+    }
+
     /// The node-seconds that a party has in agreements that are not over.
     pub(super) fn node_seconds(&self, party: &str) -> u128 {
         self.node_seconds.get(party).copied().unwrap_or(0)

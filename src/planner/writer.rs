@@ -1,14 +1,17 @@
 //! The task that owns the plan: takes what waits in the queue, decides it, has it stored in one transaction, and only
 //! then answers.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::{Seconds, Time};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
+use super::measured::{Decision, Measured};
 use super::{Command, Error, Idempotency, Plan, Reply, Settings};
 use crate::clock::{Clock, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
@@ -47,6 +50,7 @@ pub(super) struct Writer {
     lease: Lease,
     clock: Clock,
     signals: Signals,
+    measured: Arc<Mutex<Measured>>,
     /// When an idle moment was last used, and whether the plan has changed since.
     improved: Time,
     changed: bool,
@@ -62,6 +66,7 @@ impl Writer {
         lease: Lease,
         clock: Clock,
         signals: Signals,
+        measured: Arc<Mutex<Measured>>,
     ) -> Self {
         Self {
             settings,
@@ -70,6 +75,7 @@ impl Writer {
             lease,
             clock,
             signals,
+            measured,
             improved: Time::MIN,
             changed: false,
             forgotten: Time::MIN,
@@ -130,24 +136,30 @@ impl Writer {
         decider.lapse();
         decider.fix_those_who_have_waited(second_of(now));
         decider.look_after_nodes();
+        let many = commands.len();
+        let mut decisions = Vec::new();
         let answers: Vec<Answer> = commands
             .into_iter()
-            .map(|command| decide(&mut decider, command))
+            .map(|command| decide(&mut decider, command, &mut decisions))
             .collect();
         self.changed |= !batch.is_empty();
         if idle && self.may_improve(second_of(now)) {
             self.improve(now, &mut batch);
         }
+        let begun = Instant::now();
         let stored = if batch.is_empty() {
             Ok(())
         } else {
             self.store.commit(self.lease.epoch, &batch).await
         };
+        let commit = (stored.is_ok() && !batch.is_empty()).then(|| begun.elapsed().as_secs_f64());
+        self.measure(|of| of.batch(many, commit));
         let stored = match stored {
             Ok(()) => true,
             Err(store::Error::LeaseLost) => return false,
             Err(why) => {
                 error!(error = %why, "decisions were not stored; reading the plan anew");
+                self.measure(Measured::failed);
                 if !self.reload(stop).await {
                     return false;
                 }
@@ -157,6 +169,9 @@ impl Writer {
         for answer in answers {
             answer(stored);
         }
+        if stored {
+            self.measure(|of| of.decided(&decisions, &batch));
+        }
         if stored && !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
@@ -164,6 +179,10 @@ impl Writer {
             .due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
         true
+    }
+
+    fn measure(&self, count: impl FnOnce(&mut Measured)) {
+        count(&mut self.measured.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Lets go of what nobody may ask for any more. That it fails now and then does no harm.
@@ -289,13 +308,26 @@ impl Command {
     }
 }
 
-/// Decides one command; its answer waits for the batch.
-fn decide(decider: &mut Decider, command: Command) -> Answer {
+/// Decides one command; its answer waits for the batch, and so does the count of what was decided.
+fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>) -> Answer {
     match command {
-        Command::Place(proposal, reply) => answer(reply, decider.place(*proposal)),
+        Command::Place(proposal, reply) => {
+            let decided = decider.place(*proposal);
+            decisions.push(Decision::of("offer", &decided));
+            answer(reply, decided)
+        }
         Command::Pend(proposal, acceptance, reply) => answer(reply, decider.pend(*proposal, acceptance)),
-        Command::Settle(settlement, reply) => answer(reply, decider.settle(*settlement)),
-        Command::Terminate(order, reply) => answer(reply, decider.terminate(*order)),
+        Command::Settle(settlement, reply) => {
+            let decided = decider.settle(*settlement);
+            decisions.push(Decision::settled(&decided));
+            answer(reply, decided)
+        }
+        Command::Terminate(order, reply) => {
+            let decided = decider.terminate(*order);
+            decisions.push(Decision::of("termination", &decided));
+            answer(reply, decided)
+        }
+        Command::Census(reply) => answer(reply, Ok(decider.census())),
         Command::Availability(asked, reply) => answer(reply, Ok(decider.availability(&asked))),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
@@ -320,8 +352,16 @@ fn decide(decider: &mut Decider, command: Command) -> Answer {
         Command::Initiate(negotiation, document, reply) => {
             answer(reply, decider.initiate(*negotiation, document))
         }
-        Command::Quote(ask, reply) => answer(reply, decider.quote(&ask)),
-        Command::Accept(acceptance, reply) => answer(reply, decider.accept(*acceptance)),
+        Command::Quote(ask, reply) => {
+            let decided = decider.quote(&ask);
+            decisions.push(Decision::quoted(&decided));
+            answer(reply, decided)
+        }
+        Command::Accept(acceptance, reply) => {
+            let decided = decider.accept(*acceptance);
+            decisions.push(Decision::of("acceptance", &decided));
+            answer(reply, decided)
+        }
         Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
         Command::EndNegotiation { id, party, reply } => {
             answer(reply, decider.end_negotiation(id, party.as_deref()))

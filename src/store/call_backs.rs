@@ -61,6 +61,17 @@ impl Store {
         })
     }
 
+    /// How many calls are still to be made.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn call_backs_waiting(&self) -> Result<u32, Error> {
+        on!(self, database => {
+            let counts = database.read(statements::CALL_BACKS_WAITING, &[], |row| row.count("waiting")).await?;
+            Ok(counts.into_iter().sum())
+        })
+    }
+
     /// Forgets a call that was made or is given up.
     ///
     /// # Errors

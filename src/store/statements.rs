@@ -224,6 +224,7 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
     CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM call_backs \
         WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2";
+    CALL_BACKS_WAITING = "SELECT COUNT(*) AS waiting FROM call_backs";
     CALL_BACK_DONE = "DELETE FROM call_backs WHERE id = $1";
     CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
 

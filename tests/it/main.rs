@@ -20,6 +20,7 @@ mod lasting;
 mod ledger;
 mod licences;
 mod messages;
+mod metrics;
 mod negotiations;
 mod openapi;
 mod operator_commands;

@@ -39,6 +39,9 @@ const KEYED: &[(Method, &str)] = &[
     (Method::POST, "/negotiations/{id}/terminate"),
 ];
 
+/// Every operation for those only who watch over the service, or run it.
+const WATCHED: &[&str] = &["/metrics"];
+
 /// Every operation that needs none.
 const OPEN: &[&str] = &["/healthz", "/openapi.json", "/readyz"];
 
@@ -112,6 +115,22 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         let answer = ask(&physics, method, &concrete(route)).await;
         assert!(answer.is_success(), "{method} {route} by its own party: {answer}");
     }
+    let monitor = server.client_with(&server.key_for("prometheus", "monitor"));
+    for (method, route) in KEYED {
+        let answer = ask(&monitor, method, &concrete(route)).await;
+        assert_eq!(answer, StatusCode::FORBIDDEN, "{method} {route} by a monitor");
+    }
+    for path in WATCHED {
+        for (who, client, status) in [
+            ("nobody", &nobody, StatusCode::UNAUTHORIZED),
+            ("an unknown key", &unknown, StatusCode::UNAUTHORIZED),
+            ("a consumer", &physics, StatusCode::FORBIDDEN),
+            ("a monitor", &monitor, StatusCode::OK),
+            ("an operator", &operator, StatusCode::OK),
+        ] {
+            assert_eq!(ask(client, &Method::GET, path).await, status, "{path} by {who}");
+        }
+    }
     for path in OPEN {
         assert_eq!(
             ask(&nobody, &Method::GET, path).await,
@@ -126,7 +145,7 @@ fn every_route_of_the_api_is_in_these_tables() {
     let known: BTreeSet<&str> = KEYED
         .iter()
         .map(|(_, route)| *route)
-        .chain(OPEN.iter().copied())
+        .chain(OPEN.iter().chain(WATCHED).copied())
         .collect();
     let router = file("src/http/mod.rs");
     let routes: BTreeSet<&str> = router

@@ -116,11 +116,6 @@ fn what_cannot_be_served_is_told_by_its_status() {
                 StatusCode::NOT_FOUND,
             ),
             (
-                "not offered",
-                client.request(Method::GET, "/metrics"),
-                StatusCode::NOT_FOUND,
-            ),
-            (
                 "no such method",
                 client.request(Method::DELETE, "/templates"),
                 StatusCode::METHOD_NOT_ALLOWED,

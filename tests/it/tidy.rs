@@ -12,7 +12,7 @@ use source::{NamedPath, Source};
 
 /// Modules of `src/` and member crates, and which of ours each may name. `ANY` stands for all of them.
 ///
-/// `clock` and `catalogue` are leaves that every module of the service may name; they are listed where used so that the
+/// `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that the
 /// table tells the whole truth.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/main.rs", &["bespeak", "cli"]),
@@ -20,7 +20,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/cli", ANY),
     (
         "src/http",
-        &["access", "agreement", "catalogue", "clock", "negotiation", "wsag"],
+        &[
+            "access",
+            "agreement",
+            "catalogue",
+            "clock",
+            "metrics",
+            "negotiation",
+            "wsag",
+        ],
     ),
     (
         "src/portal",
@@ -43,6 +51,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "catalogue",
             "clock",
             "execution",
+            "metrics",
             "planner",
             "prediction",
             "scheduler",
@@ -51,7 +60,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("src/access", &["clock", "store"]),
-    ("src/planner", &["agreement", "clock", "scheduler", "store"]),
+    (
+        "src/planner",
+        &["agreement", "clock", "metrics", "scheduler", "store"],
+    ),
     (
         "src/execution",
         &["agreement", "catalogue", "clock", "planner", "scheduler", "store"],
@@ -63,6 +75,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // The expression language of guarantee terms is part of the documents.
     ("src/agreement", &["clock", "scheduler", "wsag"]),
     ("src/catalogue", &["clock"]),
+    ("src/metrics", &[]),
     ("src/clock", &["scheduler"]),
     ("crates/simulation", &["scheduler"]),
     ("crates/wsag", &[]),

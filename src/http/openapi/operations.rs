@@ -192,6 +192,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ),
         ],
     ),
+    get(
+        "/metrics",
+        "text",
+        "What is counted, in Prometheus' text format; for operators and monitors",
+    ),
     open(get("/healthz", "text", "Whether the process lives")),
     open(get("/readyz", "text", "Whether offers can be decided")),
     open(get("/openapi.json", "openapi", "This description")),

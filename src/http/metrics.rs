@@ -1,0 +1,157 @@
+//! What is counted of requests, and GET /metrics.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use axum::Extension;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::{Api, Error};
+use crate::access::{Caller, Role};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::metrics::{Exposition, Histogram, Kind, MEDIA_TYPE, SECONDS};
+
+/// The route of a request that no route is for.
+const NO_ROUTE: &str = "none";
+
+/// What is counted of requests while the process lives. Clones count together.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    started: Micros,
+    counts: Arc<Mutex<Counts>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// By route, method and class of status.
+    requests: BTreeMap<(Arc<str>, &'static str, &'static str), Histogram>,
+    /// By the code that programs know an error by.
+    errors: BTreeMap<&'static str, u64>,
+}
+
+impl Measured {
+    /// Nothing yet, in a process that was started at an instant.
+    pub fn since(started: Micros) -> Self {
+        Self {
+            started,
+            counts: Arc::default(),
+        }
+    }
+
+    fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
+        let of = (route, word(method), class(status));
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let histogram = counts.requests.entry(of);
+        histogram
+            .or_insert_with(|| Histogram::new(SECONDS))
+            .observe(seconds);
+    }
+
+    /// Counts an error that is answered.
+    pub(super) fn error(&self, code: &'static str) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.errors.entry(code).or_default() += 1;
+    }
+
+    fn expose(&self, text: &mut Exposition) {
+        text.family("bespeak_build_info", Kind::Gauge, "What was built; always 1.")
+            .sample(&[("version", env!("CARGO_PKG_VERSION"))], true);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "microseconds since 1970 are below 2⁵³ until the year 2255"
+        )]
+        let started = self.started as f64 / MICROS_PER_SECOND as f64;
+        text.family(
+            "process_start_time_seconds",
+            Kind::Gauge,
+            "When the process was started, in seconds since 1970.",
+        )
+        .sample(&[], started);
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut family = text.family(
+            "bespeak_http_request_seconds",
+            Kind::Histogram,
+            "Requests, and how long they took until their answer began.",
+        );
+        for ((route, method, status), histogram) in &counts.requests {
+            let labels = [("route", &**route), ("method", method), ("status", status)];
+            family.histogram(&labels, histogram);
+        }
+        let mut family = text.family(
+            "bespeak_http_errors_total",
+            Kind::Counter,
+            "Requests that were answered with an error, by its code.",
+        );
+        for (code, count) in &counts.errors {
+            family.sample(&[("code", code)], *count);
+        }
+    }
+}
+
+/// A method as it is counted: whoever makes up others makes no series.
+fn word(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        _ => "other",
+    }
+}
+
+fn class(status: StatusCode) -> &'static str {
+    match status.as_u16() / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    }
+}
+
+/// Where the router writes which of its routes a request is for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Route(Arc<OnceLock<Arc<str>>>);
+
+/// Counts every request, by the route that is found for it further inside.
+pub(super) async fn measured(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+    let begun = tokio::time::Instant::now();
+    let (route, method) = (Route::default(), request.method().clone());
+    request.extensions_mut().insert(route.clone());
+    let response = next.run(request).await;
+    let route = route.0.get().map_or_else(|| NO_ROUTE.into(), Arc::clone);
+    let seconds = begun.elapsed().as_secs_f64();
+    api.measured.request(route, &method, response.status(), seconds);
+    response
+}
+
+/// Notes the route that was found.
+pub(super) async fn routed(
+    matched: Option<MatchedPath>,
+    route: Option<Extension<Route>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let (Some(matched), Some(Extension(Route(route)))) = (matched, route) {
+        let _ = route.set(matched.as_str().into());
+    }
+    next.run(request).await
+}
+
+/// GET /metrics: for operators, and for keys that are made to watch and can nothing else.
+pub(super) async fn show(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Error> {
+    if !matches!(caller.role, Role::Operator | Role::Monitor) {
+        return Err(Error::Forbidden("the role of operators or monitors"));
+    }
+    let mut text = Exposition::default();
+    api.measured.expose(&mut text);
+    api.negotiation.expose(&mut text).await;
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())
+}

@@ -1,0 +1,203 @@
+//! What can be counted while the service runs, and the text in which Prometheus reads it (exposition format 0.0.4).
+//!
+//! Who counts keeps plain values ([`Histogram`], numbers) behind a lock of its own, and writes them out when asked: there
+//! is no registry that everybody would have to know. Labels are words from closed lists, routes as templates and names from
+//! the configuration, never an id, a party or a path: how many series there are is known beforehand.
+
+use std::fmt::Write as _;
+
+/// Upper bounds for durations, in seconds: from what a cached page of a database takes to what nobody waits for.
+pub const SECONDS: &[f64] = &[
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+];
+
+/// The media type of the text.
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// How many observations were at most so large, for a list of bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    bounds: &'static [f64],
+    /// One more than there are bounds: the last counts what is above all of them.
+    counts: Vec<u64>,
+    sum: f64,
+}
+
+impl Histogram {
+    /// An empty one, with bounds that rise.
+    pub fn new(bounds: &'static [f64]) -> Self {
+        Self {
+            bounds,
+            counts: vec![0; bounds.len() + 1],
+            sum: 0.0,
+        }
+    }
+
+    /// Counts an observation.
+    pub fn observe(&mut self, value: f64) {
+        let at = self.bounds.partition_point(|bound| *bound < value);
+        // `at` is at most the number of bounds, and there is one count more.
+        self.counts[at] += 1;
+        self.sum += value;
+    }
+}
+
+/// What a family of series is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A number that only grows while the process lives.
+    Counter,
+    /// A number that goes up and down.
+    Gauge,
+    /// A distribution.
+    Histogram,
+}
+
+/// The labels of a series: names, and values of which any text is escaped.
+pub type Labels<'a> = [(&'static str, &'a str)];
+
+/// The text, a family at a time.
+#[derive(Debug, Default)]
+pub struct Exposition(String);
+
+impl Exposition {
+    /// Begins a family of series; what is written next belongs to it.
+    pub fn family(&mut self, name: &'static str, kind: Kind, help: &'static str) -> Family<'_> {
+        let word = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        // Writing into a String cannot fail, here and below.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {word}");
+        Family {
+            text: &mut self.0,
+            name,
+        }
+    }
+
+    /// The whole text.
+    pub fn finish(self) -> String {
+        self.0
+    }
+}
+
+/// A family that is being written.
+#[derive(Debug)]
+pub struct Family<'a> {
+    text: &'a mut String,
+    name: &'static str,
+}
+
+impl Family<'_> {
+    /// A series with a number. Numbers of things are exact up to 2⁵³.
+    pub fn sample(&mut self, labels: &Labels<'_>, value: impl Into<Number>) {
+        self.line("", labels, None, value.into());
+    }
+
+    /// A series with a distribution.
+    pub fn histogram(&mut self, labels: &Labels<'_>, histogram: &Histogram) {
+        let mut total = 0;
+        let bounds = histogram.bounds.iter().copied().map(Some).chain([None]);
+        for (count, bound) in histogram.counts.iter().zip(bounds) {
+            total += count;
+            let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+            self.line("_bucket", labels, Some(&bound), Number::from(total));
+        }
+        self.line("_sum", labels, None, Number::from(histogram.sum));
+        self.line("_count", labels, None, Number::from(total));
+    }
+
+    fn line(&mut self, suffix: &str, labels: &Labels<'_>, bound: Option<&str>, value: Number) {
+        self.text.push_str(self.name);
+        self.text.push_str(suffix);
+        let labels = labels.iter().copied().chain(bound.map(|bound| ("le", bound)));
+        for (place, (name, value)) in labels.clone().enumerate() {
+            let _ = write!(self.text, "{}{name}=\"", if place == 0 { '{' } else { ',' });
+            for character in value.chars() {
+                match character {
+                    '\\' => self.text.push_str("\\\\"),
+                    '"' => self.text.push_str("\\\""),
+                    '\n' => self.text.push_str("\\n"),
+                    other => self.text.push(other),
+                }
+            }
+            self.text.push('"');
+        }
+        if labels.count() > 0 {
+            self.text.push('}');
+        }
+        let _ = match value {
+            Number::Whole(value) => writeln!(self.text, " {value}"),
+            Number::Real(value) => writeln!(self.text, " {value}"),
+        };
+    }
+}
+
+/// What a series says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// How many.
+    Whole(u64),
+    /// How much.
+    Real(f64),
+}
+
+impl From<u64> for Number {
+    fn from(value: u64) -> Self {
+        Self::Whole(value)
+    }
+}
+
+impl From<usize> for Number {
+    fn from(value: usize) -> Self {
+        Self::Whole(u64::try_from(value).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<u32> for Number {
+    fn from(value: u32) -> Self {
+        Self::Whole(value.into())
+    }
+}
+
+impl From<bool> for Number {
+    fn from(value: bool) -> Self {
+        Self::Whole(value.into())
+    }
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_is_written_as_prometheus_reads_it() {
+        let mut text = Exposition::default();
+        let mut family = text.family("a_total", Kind::Counter, "How many.");
+        family.sample(&[], 3_u64);
+        family.sample(&[("what", "a \"b\"\n\\"), ("to", "c")], true);
+        let expected = "# HELP a_total How many.\n# TYPE a_total counter\na_total 3\na_total{what=\"a \\\"b\\\"\\n\\\\\",to=\"c\"} 1\n";
+        assert_eq!(text.finish(), expected);
+    }
+
+    #[test]
+    fn a_bucket_counts_what_is_at_most_its_bound_and_the_last_one_everything() {
+        let mut histogram = Histogram::new(&[0.5, 1.0]);
+        for value in [0.25, 0.5, 0.75, 8.0] {
+            histogram.observe(value);
+        }
+        let mut text = Exposition::default();
+        text.family("b", Kind::Histogram, "How long.")
+            .histogram(&[("of", "x")], &histogram);
+        let expected = "# HELP b How long.\n# TYPE b histogram\nb_bucket{of=\"x\",le=\"0.5\"} 2\n\
+            b_bucket{of=\"x\",le=\"1\"} 3\nb_bucket{of=\"x\",le=\"+Inf\"} 4\nb_sum{of=\"x\"} 9.5\nb_count{of=\"x\"} 4\n";
+        assert_eq!(text.finish(), expected);
+    }
+}

@@ -1,0 +1,341 @@
+//! What the planner counts while it works, and what it can be asked for at any time.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use scheduler::Reason;
+
+use super::decide::Decider;
+use super::{Command, Error, Planner, Quote};
+use crate::agreement::{Agreement, AgreementState, OfferCreator, ServiceState};
+use crate::metrics::{Exposition, Histogram, Kind, SECONDS};
+use crate::store::Change;
+
+/// Upper bounds for the commands of a batch.
+const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+/// A planner that takes longer to say how it stands is at something else; what only it knows is left out then.
+const CENSUS_WAIT: Duration = Duration::from_secs(1);
+
+/// What is counted while the process lives.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// Commands decided together.
+    batches: Histogram,
+    /// Seconds that storing a batch took, where it worked.
+    commits: Histogram,
+    /// Batches that were not stored, or of which that is not known.
+    failed: u64,
+    decisions: BTreeMap<(&'static str, &'static str), u64>,
+    refusals: BTreeMap<(&'static str, &'static str), u64>,
+    ended: BTreeMap<&'static str, u64>,
+    offers: BTreeMap<&'static str, u64>,
+    executions: BTreeMap<&'static str, u64>,
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Self {
+            batches: Histogram::new(COMMANDS),
+            commits: Histogram::new(SECONDS),
+            failed: 0,
+            decisions: BTreeMap::new(),
+            refusals: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            offers: BTreeMap::new(),
+            executions: BTreeMap::new(),
+        }
+    }
+}
+
+/// A decision about what somebody asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decision {
+    request: &'static str,
+    outcome: &'static str,
+    reason: Option<Reason>,
+}
+
+impl Decision {
+    /// What was decided about a request of a kind.
+    pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
+        let (outcome, reason) = match decided {
+            Ok(_) => ("granted", None),
+            Err(Error::Refused(refusal)) => ("refused", Some(refusal.reason)),
+            Err(Error::Lost(_)) => ("lost", None),
+            Err(Error::Repeated(_)) => ("repeated", None),
+            Err(Error::Unavailable) => ("unavailable", None),
+            Err(Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_)) => ("invalid", None),
+        };
+        Self {
+            request,
+            outcome,
+            reason,
+        }
+    }
+
+    /// What was decided about a pending agreement. Why it was rejected is told in words only.
+    pub(super) fn settled(decided: &Result<Agreement, Error>) -> Self {
+        let of = Self::of("pending", decided);
+        match decided {
+            Ok(agreement) if agreement.state == AgreementState::Rejected => Self {
+                outcome: "refused",
+                ..of
+            },
+            _ => of,
+        }
+    }
+
+    /// What was found for a request for offers.
+    pub(super) fn quoted(decided: &Result<Quote, Error>) -> Self {
+        let of = Self::of("quote", decided);
+        match decided {
+            Ok(Quote {
+                refusal: Some(refusal),
+                ..
+            }) => Self {
+                outcome: "refused",
+                reason: Some(refusal.reason),
+                ..of
+            },
+            _ => of,
+        }
+    }
+}
+
+impl Measured {
+    /// Counts a batch that was decided, and how many seconds storing it took, where there was something to store.
+    pub(super) fn batch(&mut self, commands: usize, commit: Option<f64>) {
+        // At most 128.
+        self.batches
+            .observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+        if let Some(seconds) = commit {
+            self.commits.observe(seconds);
+        }
+    }
+
+    /// Counts a batch that was not stored.
+    pub(super) fn failed(&mut self) {
+        self.failed += 1;
+    }
+
+    /// Counts what was decided and, of what was stored, what is worth it.
+    pub(super) fn decided(&mut self, decisions: &[Decision], batch: &[Change]) {
+        for decision in decisions {
+            let of = (decision.request, decision.outcome);
+            *self.decisions.entry(of).or_default() += 1;
+            if let Some(reason) = decision.reason {
+                *self
+                    .refusals
+                    .entry((decision.request, reason.word()))
+                    .or_default() += 1;
+            }
+        }
+        for change in batch {
+            let (counts, word) = match change {
+                // Nothing follows a final state, so that each agreement is counted once.
+                Change::UpdateAgreement { agreement, .. } if agreement.state.is_final() => {
+                    (&mut self.ended, agreement.state.word())
+                }
+                Change::CreateOffer { offer, .. } if offer.creator == OfferCreator::Responder => {
+                    (&mut self.offers, offer.state.word())
+                }
+                Change::RecordExecution(execution) => (&mut self.executions, execution.outcome.word()),
+                _ => continue,
+            };
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+
+    fn expose(&self, text: &mut Exposition) {
+        text.family(
+            "bespeak_planner_batch_commands",
+            Kind::Histogram,
+            "Commands that the planner decided together.",
+        )
+        .histogram(&[], &self.batches);
+        text.family(
+            "bespeak_planner_commit_seconds",
+            Kind::Histogram,
+            "How long storing a batch of decisions took.",
+        )
+        .histogram(&[], &self.commits);
+        text.family(
+            "bespeak_planner_failed_commits_total",
+            Kind::Counter,
+            "Batches that were not stored, or of which that is not known.",
+        )
+        .sample(&[], self.failed);
+        let mut family = text.family(
+            "bespeak_decisions_total",
+            Kind::Counter,
+            "Decisions, by what was asked for and what came of it.",
+        );
+        for ((request, outcome), count) in &self.decisions {
+            family.sample(&[("request", request), ("outcome", outcome)], *count);
+        }
+        let mut family = text.family(
+            "bespeak_refusals_total",
+            Kind::Counter,
+            "Refusals, by what was asked for and the reason.",
+        );
+        for ((request, reason), count) in &self.refusals {
+            family.sample(&[("request", request), ("reason", reason)], *count);
+        }
+        let lists: [(_, _, &'static str, _); 3] = [
+            (
+                "bespeak_agreements_ended_total",
+                "state",
+                "Agreements that are over, by their final state.",
+                &self.ended,
+            ),
+            (
+                "bespeak_offers_made_total",
+                "state",
+                "Offers made in negotiations, by the state that they were made in.",
+                &self.offers,
+            ),
+            (
+                "bespeak_executions_total",
+                "outcome",
+                "Work that has ended, by how.",
+                &self.executions,
+            ),
+        ];
+        for (name, label, help, counts) in lists {
+            let mut family = text.family(name, Kind::Counter, help);
+            for (word, count) in counts {
+                family.sample(&[(label, word)], *count);
+            }
+        }
+    }
+}
+
+/// How the plan stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Census {
+    /// Agreements that are not over, by state.
+    agreements: BTreeMap<&'static str, u64>,
+    /// Those among them whose job runs or is about to.
+    jobs: u64,
+    /// Negotiations that go on.
+    negotiations: u64,
+    /// Offers in them by which something can be had or held, that were not accepted.
+    offers: u64,
+    /// Those for which nodes are kept.
+    held: u64,
+    /// Name, nodes, and nodes that are up, of each resource.
+    resources: Vec<(String, u32, u32)>,
+}
+
+impl Decider<'_> {
+    /// Counts what is in the plan. O(n) for all that is in it.
+    pub(super) fn census(&self) -> Census {
+        let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
+        let mut census = Census {
+            agreements: states.map(|state| (state.word(), 0)).collect(),
+            ..Census::default()
+        };
+        for agreement in self.plan.agreements() {
+            *census.agreements.entry(agreement.state.word()).or_default() += 1;
+            let runs = agreement.service == ServiceState::Processing && agreement.job.is_some();
+            census.jobs += u64::from(runs);
+        }
+        let now = crate::clock::second_of(self.now);
+        for talks in self.plan.table.iter() {
+            census.negotiations += 1;
+            let open = talks.offers.values().filter(|offer| {
+                offer.creator == OfferCreator::Responder && offer.is_open() && !offer.is_expired(now)
+            });
+            for offer in open {
+                census.offers += 1;
+                census.held += u64::from(offer.is_held());
+            }
+        }
+        for of in self.plan.resources.plans() {
+            let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
+            census.resources.push((name, nodes, of.nodes.up(nodes)));
+        }
+        census
+    }
+}
+
+impl Census {
+    fn expose(&self, text: &mut Exposition) {
+        let mut family = text.family(
+            "bespeak_agreements",
+            Kind::Gauge,
+            "Agreements that are not over, by state.",
+        );
+        for (state, count) in &self.agreements {
+            family.sample(&[("state", state)], *count);
+        }
+        let counts: [(_, &'static str, _); 4] = [
+            (
+                "bespeak_jobs_running",
+                "Agreements whose job runs or is about to.",
+                self.jobs,
+            ),
+            (
+                "bespeak_negotiations_open",
+                "Negotiations that go on.",
+                self.negotiations,
+            ),
+            (
+                "bespeak_offers_open",
+                "Offers that were made in them and are neither rejected, expired nor accepted.",
+                self.offers,
+            ),
+            (
+                "bespeak_offers_held",
+                "Those for which nodes are kept.",
+                self.held,
+            ),
+        ];
+        for (name, help, count) in counts {
+            text.family(name, Kind::Gauge, help).sample(&[], count);
+        }
+        let mut family = text.family(
+            "bespeak_resource_nodes",
+            Kind::Gauge,
+            "Nodes that a resource is configured with.",
+        );
+        for (name, nodes, _) in &self.resources {
+            family.sample(&[("resource", name)], *nodes);
+        }
+        let mut family = text.family(
+            "bespeak_resource_nodes_up",
+            Kind::Gauge,
+            "Those that are neither down nor drained.",
+        );
+        for (name, _, up) in &self.resources {
+            family.sample(&[("resource", name)], *up);
+        }
+    }
+}
+
+impl Planner {
+    /// Writes down what is counted here. What only the plan knows is left out where the planner does not answer in time.
+    pub async fn expose(&self, text: &mut Exposition) {
+        text.family(
+            "bespeak_ready",
+            Kind::Gauge,
+            "Whether the plan is in step with the store.",
+        )
+        .sample(&[], self.is_ready());
+        text.family(
+            "bespeak_planner_queue",
+            Kind::Gauge,
+            "Commands that wait to be decided.",
+        )
+        .sample(&[], self.commands.max_capacity() - self.commands.capacity());
+        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(Command::Census)).await;
+        if let Ok(Ok(census)) = census {
+            census.expose(text);
+        }
+        self.measured
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .expose(text);
+    }
+}
