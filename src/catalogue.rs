@@ -2,12 +2,16 @@
 //! values. A requester never supplies a command line: each argument is checked here and handed on as one element of an
 //! argument vector, and none of them can begin with `-` unless it is a number that the provider allows to be negative.
 
+mod limits;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+
+pub use limits::{JobLimits, LimitKeys};
 
 /// Applications in a catalogue: enough for any provider, and small enough to be searched and shown whole.
 pub const APPLICATIONS_MAX: usize = 1_000;
@@ -40,6 +44,8 @@ pub struct Application {
     pub program: PathBuf,
     /// Its arguments, in their order; all are required.
     pub arguments: Vec<ArgumentSpec>,
+    /// What each of its jobs may have, where that is not what the resource says.
+    pub limits: JobLimits,
 }
 
 /// An argument of an application.
@@ -126,6 +132,7 @@ impl Catalogue {
                 name: "seconds".into(),
                 kind: ArgumentKind::Integer(0..=SLEEP_SECONDS_MAX),
             }],
+            limits: JobLimits::default(),
         });
         let sha256sum = find_program("sha256sum").map(|program| Application {
             name: "sha256sum".into(),
@@ -136,6 +143,7 @@ impl Catalogue {
                 name: "file".into(),
                 kind: ArgumentKind::File,
             }],
+            limits: JobLimits::default(),
         });
         Self {
             applications: sleep.into_iter().chain(sha256sum).collect(),
@@ -329,6 +337,8 @@ struct ApplicationKeys {
     program: PathBuf,
     #[serde(default, rename = "argument")]
     arguments: Vec<ArgumentSpec>,
+    #[serde(default)]
+    limits: LimitKeys,
 }
 
 impl TryFrom<ApplicationKeys> for Application {
@@ -341,6 +351,7 @@ impl TryFrom<ApplicationKeys> for Application {
             description,
             program,
             arguments,
+            limits,
         } = keys;
         let wrong = |key: &str, expected: &str| {
             Err(CatalogueError(format!(
@@ -366,12 +377,16 @@ impl TryFrom<ApplicationKeys> for Application {
         if names.len() < arguments.len() {
             return wrong("argument", "each name once");
         }
+        let limits = limits
+            .try_into()
+            .map_err(|why| CatalogueError(format!("application `{name}`: {why}")))?;
         Ok(Self {
             name,
             version,
             description,
             program,
             arguments,
+            limits,
         })
     }
 }

@@ -131,7 +131,10 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             (None, _) => return future(Some(REPORT_GRACE)),
         },
         "completed" => match agreement.outcome {
-            Some(Outcome::Completed | Outcome::Failed { .. }) => instant(agreement.ended?),
+            // Work that took more than it may ended by what it did itself.
+            Some(Outcome::Completed | Outcome::Failed { .. } | Outcome::Exceeded { .. }) => {
+                instant(agreement.ended?)
+            }
             Some(Outcome::Killed | Outcome::Lost) => never,
             Some(Outcome::Terminated) => return None,
             // Whoever runs it will say how it ended, however late.
@@ -167,6 +170,7 @@ fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         Some(Outcome::Lost) => "lost",
         Some(Outcome::Terminated) => "terminated",
         Some(Outcome::Completed | Outcome::Failed { .. }) => "ended by itself",
+        Some(Outcome::Exceeded { .. }) => "stopped because it took more than it may",
         None if agreement.started.is_some() => "started and not over",
         None => "not started",
     };
@@ -236,6 +240,13 @@ mod tests {
             (Some(Outcome::Completed), Some(200), Fulfilled),
             (Some(Outcome::Completed), Some(201), Violated),
             (Some(Outcome::Failed { exit: 1 }), Some(110), Fulfilled),
+            (
+                Some(Outcome::Exceeded {
+                    limit: crate::agreement::Limit::Memory,
+                }),
+                Some(110),
+                Fulfilled,
+            ),
             (Some(Outcome::Killed), Some(110), Violated),
             (Some(Outcome::Lost), Some(110), Violated),
             (Some(Outcome::Terminated), Some(105), NotDetermined),

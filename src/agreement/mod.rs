@@ -116,6 +116,32 @@ pub struct Job {
     pub arguments: Vec<String>,
 }
 
+/// What a job may only have so much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Memory of all its processes together.
+    Memory,
+    /// Processes, and threads among them.
+    Processes,
+    /// Room on the disk for what it writes.
+    Files,
+}
+
+impl Limit {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Processes, Self::Files];
+
+    /// What is limited, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::Files => "room for files",
+        }
+    }
+}
+
 /// How the work of an agreement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -131,6 +157,11 @@ pub enum Outcome {
     Killed,
     /// Stopped because the agreement was terminated.
     Terminated,
+    /// Stopped because it took more than its application may.
+    Exceeded {
+        /// More of what.
+        limit: Limit,
+    },
     /// Never started, or gone without a trace of its end.
     Lost,
 }
@@ -143,6 +174,11 @@ impl Outcome {
             Self::Failed { .. } => "failed",
             Self::Killed => "killed",
             Self::Terminated => "terminated",
+            Self::Exceeded { limit } => match limit {
+                Limit::Memory => "exceeded-memory",
+                Limit::Processes => "exceeded-processes",
+                Limit::Files => "exceeded-files",
+            },
             Self::Lost => "lost",
         }
     }
@@ -152,7 +188,7 @@ impl Outcome {
         match self {
             Self::Completed => Some(0),
             Self::Failed { exit } => Some(exit),
-            Self::Killed | Self::Terminated | Self::Lost => None,
+            Self::Killed | Self::Terminated | Self::Exceeded { .. } | Self::Lost => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The configuration file: resources, applications, templates, limits. What is wrong in it is refused at start, with
 //! the key and what was expected.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
 use super::Failure;
+use super::execution::Execution;
 use super::pricing::PriceList;
 use super::resources::{self, Resource};
 use crate::callbacks::Policy;
 use crate::catalogue::{Application, Catalogue};
+use crate::execution::limits::Allowance;
 use crate::execution::local::find_program;
 use crate::execution::slurm;
 use crate::negotiation::TemplateText;
@@ -47,6 +50,8 @@ pub(super) struct Config {
     callbacks: CallBacks,
     #[serde(default)]
     failures: resources::Failures,
+    #[serde(default)]
+    pub(super) execution: Execution,
     #[serde(default)]
     quotas: Quotas,
     #[serde(default)]
@@ -358,6 +363,7 @@ impl Config {
         self.negotiation.check()?;
         self.quotas.check()?;
         self.limits.check()?;
+        self.execution.check()?;
         resources::check(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template
@@ -413,6 +419,11 @@ impl Config {
             negotiation: self.negotiation.planner(),
             quotas: self.quotas.planner(),
         }
+    }
+
+    /// What the jobs of each local resource may have, by its name.
+    pub(super) fn allowances(&self) -> BTreeMap<String, Allowance> {
+        resources::allowances(&self.resources, self.execution.limits())
     }
 
     /// The clusters that Slurm runs, as their executors have them.

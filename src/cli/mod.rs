@@ -11,6 +11,7 @@ mod bench;
 mod calibrate;
 mod client;
 mod config;
+mod execution;
 mod files;
 mod key;
 mod ledger;

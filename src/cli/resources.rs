@@ -8,6 +8,8 @@ use serde::Deserialize;
 use wsag::time::DateTime;
 
 use super::slurm::Slurm;
+use crate::catalogue::{JobLimits, LimitKeys};
+use crate::execution::limits::Allowance;
 use crate::execution::slurm::Settings;
 use crate::planner;
 
@@ -43,6 +45,8 @@ pub(super) struct Resource {
     /// Planned times without nodes.
     #[serde(default)]
     maintenance: Vec<Maintenance>,
+    /// What each job may have, of the kind "local".
+    limits: Option<LimitKeys>,
 }
 
 /// A planned time without nodes, as written.
@@ -162,6 +166,12 @@ impl Resource {
                 .interval()
                 .map_err(|why| format!("maintenance[{nth}].{why}"))?;
         }
+        if let Some(limits) = self.limits {
+            if self.slurm.is_some() {
+                return Err("limits: expected only with kind = \"local\"; Slurm has its own".to_owned());
+            }
+            JobLimits::try_from(limits).map_err(|why| why.to_string())?;
+        }
         for (key, value) in self.numbers() {
             if value.is_some_and(|value| value < 1) {
                 return Err(format!("{key}: expected a whole number from 1 on"));
@@ -240,6 +250,28 @@ pub(super) fn planned(resources: &[Resource]) -> Vec<planner::Resource> {
         return vec![planner::Resource::new("local", "local", cores())];
     }
     resources.iter().map(Resource::planned).collect()
+}
+
+/// What the jobs of each local resource may have, by its name; `otherwise` where it does not say.
+pub(super) fn allowances(resources: &[Resource], otherwise: JobLimits) -> BTreeMap<String, Allowance> {
+    let unnamed = Allowance {
+        otherwise,
+        ..Allowance::default()
+    };
+    if resources.is_empty() {
+        return BTreeMap::from([("local".to_owned(), unnamed)]);
+    }
+    let local = resources.iter().filter(|of| of.slurm.is_none());
+    let allowance = |of: &Resource| Allowance {
+        // It has been checked.
+        resource: of
+            .limits
+            .and_then(|limits| limits.try_into().ok())
+            .unwrap_or_default(),
+        node_memory: of.memory_bytes.and_then(|bytes| u64::try_from(bytes).ok()),
+        otherwise,
+    };
+    local.map(|of| (of.name.clone(), allowance(of))).collect()
 }
 
 /// The clusters that Slurm runs, as their executors have them.

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
 use crate::execution::files::InputFiles;
 use crate::execution::local::LocalExecutor;
-use crate::execution::slurm::{self, SlurmExecutor};
+use crate::execution::slurm::SlurmExecutor;
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -100,7 +100,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
 
     let predictions = predictions(&settings, &store, &clock, &stop);
-    let executors = executors(&settings, config.clusters(), data_dir)?;
+    let executors = executors(&settings, &config, data_dir)?;
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
         settings,
@@ -184,19 +184,23 @@ fn predictions(settings: &Settings, store: &Store, clock: &Clock, stop: &Cancell
 /// The executor of each resource, by its kind.
 fn executors(
     settings: &Settings,
-    clusters: Vec<slurm::Settings>,
+    config: &Config,
     data_dir: &Path,
 ) -> Result<Vec<(String, Shared)>, Failure> {
     let unavailable = |why: &dyn std::fmt::Display| Failure::Unavailable(why.to_string());
     let local = Shared::new(LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?);
+    let allowances = config.allowances();
     let is_local = |resource: &&planner::Resource| resource.kind == "local";
     let mut executors: Vec<_> = settings
         .resources
         .iter()
         .filter(is_local)
-        .map(|resource| (resource.name.clone(), local.clone()))
+        .map(|resource| {
+            let allowance = allowances.get(&resource.name).copied().unwrap_or_default();
+            (resource.name.clone(), local.clone().allowing(allowance))
+        })
         .collect();
-    for cluster in clusters {
+    for cluster in config.clusters() {
         let resource = cluster.resource.clone();
         let executor = SlurmExecutor::new(cluster, data_dir).map_err(|why| unavailable(&why))?;
         executors.push((resource, Shared::new(executor)));

@@ -42,6 +42,7 @@ const CLAIM: &str = "claim.json";
 const STOP: &str = "stop";
 const END: &str = "end.json";
 const WORK: &str = "work";
+const TEMPORARY: &str = "tmp";
 
 /// The folder of one job.
 #[derive(Debug, Clone)]
@@ -133,16 +134,38 @@ impl Folder {
         self.path.join(WORK)
     }
 
+    /// Where the job puts what it needs only while it runs.
+    pub fn temporary(&self) -> PathBuf {
+        self.path.join(TEMPORARY)
+    }
+
+    /// Removes what the job needed only while it ran.
+    pub(super) fn remove_temporary(&self) -> io::Result<()> {
+        match fs::remove_dir_all(self.temporary()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Adds a line about the job to what it wrote to its standard error output.
+    pub(super) fn tell(&self, line: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options.append(true).open(self.path.join(Stream::Err.name()))?;
+        file.write_all(format!("{line}\n").as_bytes())
+    }
+
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run
     /// it. An intent that is there stays as it is.
     pub(super) fn create(jobs: &Path, job: &JobSpec) -> Result<Self, ExecutionError> {
         let folder = Self::of(jobs, job.agreement);
         let work = folder.work();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&work)
-            .map_err(ExecutionError::system("create", &work))?;
+        for path in [&work, &folder.temporary()] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(ExecutionError::system("create", path))?;
+        }
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
             link_input(input, &link).map_err(ExecutionError::system("link", link))?;
@@ -480,6 +503,7 @@ mod tests {
             nodes: 1,
             slot_end: 0,
             output_limit: 1,
+            limits: crate::catalogue::JobLimits::default(),
         };
         let folder = Folder::create(jobs.path(), &job).unwrap();
         let work = folder.work();

@@ -12,6 +12,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use super::files::InputFiles;
+use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
@@ -48,6 +49,8 @@ pub struct Shared {
     calls: Arc<Semaphore>,
     /// What calls that have not returned are about.
     asked: Arc<Mutex<HashSet<About>>>,
+    /// What jobs may have.
+    allowance: Allowance,
 }
 
 impl Shared {
@@ -57,7 +60,14 @@ impl Shared {
             executor: Arc::new(executor),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             asked: Arc::default(),
+            allowance: Allowance::default(),
         }
+    }
+
+    /// The same for a resource whose jobs may have so much.
+    #[must_use]
+    pub fn allowing(self, allowance: Allowance) -> Self {
+        Self { allowance, ..self }
     }
 }
 
@@ -201,6 +211,7 @@ impl Lane {
             error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
             return Err(Outcome::Lost);
         };
+        let limits = self.shared.allowance.of(application.limits, agreement.nodes);
         Ok(JobSpec {
             agreement: agreement.id,
             party: agreement.party.clone(),
@@ -217,7 +228,8 @@ impl Lane {
                 .end
                 .seconds()
                 .saturating_mul(MICROS_PER_SECOND),
-            output_limit: OUTPUT_LIMIT,
+            output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
+            limits,
         })
     }
 

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use super::folder::{Claim, Folder};
 use super::process::{MARK, ProcessIdentity};
-use super::{ExecutionError, JobSpec};
+use super::{ExecutionError, JobSpec, limits};
 use crate::clock::Clock;
 
 /// Exit status when the program is there and cannot be run, as shells have it.
@@ -55,12 +55,16 @@ fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
 
 /// Only the program's own error comes back from here.
 fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
+    if let Err(error) = limits::apply(&job.limits) {
+        return error;
+    }
     Command::new(&job.program)
         .args(&job.arguments)
         .current_dir(folder.work())
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", folder.work())
+        .env("TMPDIR", folder.temporary())
         .env("LANG", "C.UTF-8")
         .env(MARK, job.agreement.to_string())
         .env("BESPEAK_NODES", job.nodes.to_string())

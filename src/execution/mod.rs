@@ -11,6 +11,7 @@ pub mod files;
 pub mod folder;
 mod lane;
 pub mod launch;
+pub mod limits;
 pub mod local;
 mod process;
 pub mod slurm;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::JobEnd;
+use crate::catalogue::JobLimits;
 use crate::clock::Micros;
 use crate::planner::{KeptNodes, NodeReport, Unused};
 
@@ -47,6 +49,9 @@ pub struct JobSpec {
     pub slot_end: Micros,
     /// Bytes kept of each of its two outputs; what it writes beyond is dropped.
     pub output_limit: u64,
+    /// What else it may have; what is `None` is not limited.
+    #[serde(default)]
+    pub limits: JobLimits,
 }
 
 /// How a job stands.

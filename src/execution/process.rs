@@ -1,6 +1,7 @@
 //! Processes of this machine as they are named in durable records, and how to tell them apart from later ones that
 //! happen to get the same number.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +17,9 @@ use uuid::Uuid;
 pub(super) const MARK: &str = "BESPEAK_AGREEMENT";
 
 /// Rounds of looking for what is left of a job: each process that is killed could have started one more before.
-const SWEEPS_MAX: usize = 10;
+const SWEEPS_MAX: usize = 100;
+/// How long killed processes have to be gone before it is looked for them again.
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// A process, for ever: its number is used again, but not with the same start in the same boot of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,37 +93,122 @@ pub(super) fn signal_group(leader: Pid, signal: Signal) -> io::Result<()> {
 /// Kills every process that carries the mark of a job, in whatever group or session it is. Costs a look at each process
 /// of the machine, so it is done once, at a job's end.
 pub(super) fn kill_marked(agreement: Uuid) -> io::Result<()> {
-    let mark = format!("{MARK}={agreement}");
+    let mark = mark_of(agreement);
     for _ in 0..SWEEPS_MAX {
-        let mut found = false;
-        for entry in fs::read_dir("/proc")?.flatten() {
-            let Some(pid) = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok())
-                .and_then(Pid::from_raw)
-            else {
-                continue;
-            };
-            if !carries(pid, &mark) {
-                continue;
-            }
-            // Opened and looked at again: the number might have gone to another process meanwhile.
-            if let Ok(process) = pidfd_open(pid, PidfdFlags::empty())
-                && carries(pid, &mark)
-            {
-                found = true;
-                let _ = pidfd_send_signal(process.as_fd(), Signal::KILL);
-                ended_within(&process, Duration::from_secs(1))?;
+        // Held first, so that none of them starts others while the rest is looked for.
+        for _ in 0..SWEEPS_MAX {
+            if signal_marked(&mark, Signal::STOP)? == 0 {
+                break;
             }
         }
-        if !found {
+        if signal_marked(&mark, Signal::KILL)? == 0 {
             return Ok(());
         }
+        std::thread::sleep(SWEEP_PAUSE);
     }
     Err(io::Error::other(
         "processes of the job come back faster than they are killed",
     ))
+}
+
+/// Signals every process that carries a mark, leaving out the stopped ones where it is to stop; answers how many there were.
+fn signal_marked(mark: &str, signal: Signal) -> io::Result<usize> {
+    let mut found = 0;
+    for pid in all()? {
+        let stopped = || signal == Signal::STOP && Stat::of(pid).is_none_or(|stat| stat.stopped);
+        if !carries(pid, mark) || stopped() {
+            continue;
+        }
+        // Opened and looked at again: the number might have gone to another process meanwhile.
+        if let Ok(process) = pidfd_open(pid, PidfdFlags::empty())
+            && carries(pid, mark)
+        {
+            found += 1;
+            let _ = pidfd_send_signal(process.as_fd(), signal);
+        }
+    }
+    Ok(found)
+}
+
+/// The numbers of all processes, rising, so that those that are started meanwhile are mostly among them.
+fn all() -> io::Result<impl Iterator<Item = Pid>> {
+    let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
+    Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
+}
+
+fn mark_of(agreement: Uuid) -> String {
+    format!("{MARK}={agreement}")
+}
+
+/// What the processes of a job use.
+#[derive(Debug, Default)]
+pub(super) struct Used {
+    /// Their threads, of each at least one.
+    pub(super) threads: u64,
+    /// Bytes of memory, those that several of them share counted for each.
+    pub(super) resident: u64,
+    processes: Vec<Pid>,
+}
+
+impl Used {
+    /// Bytes of memory that they use, those that several share counted in parts, where the system tells; it takes the longer
+    /// the more memory there is.
+    pub(super) fn proportional(&self) -> u64 {
+        let of = |pid: &Pid| -> Option<u64> {
+            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+            let kib = |name: &str| -> u64 {
+                let line = text.lines().find_map(|line| line.strip_prefix(name));
+                let number = line.and_then(|line| line.trim().strip_suffix("kB"));
+                number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+            };
+            Some((kib("Pss:") + kib("SwapPss:")) << 10)
+        };
+        self.processes.iter().filter_map(of).sum()
+    }
+}
+
+/// The processes of a job, to be looked at again and again: those that carry its mark, and their descendants. Who belongs to
+/// it is found out once for each process.
+pub(super) struct Members {
+    mark: String,
+    /// By number and start, whether it belongs to the job.
+    known: HashMap<(Pid, u64), bool>,
+}
+
+impl Members {
+    pub(super) fn of(agreement: Uuid) -> Self {
+        Self {
+            mark: mark_of(agreement),
+            known: HashMap::new(),
+        }
+    }
+
+    /// What they use now. Costs a look at each process of the machine.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub(super) fn used(&mut self) -> io::Result<Used> {
+        let mut used = Used::default();
+        let mut still = HashMap::with_capacity(self.known.len());
+        for pid in all()? {
+            let Some(stat) = Stat::of(pid).filter(|stat| !stat.ended) else {
+                continue;
+            };
+            let process = (pid, stat.start_ticks);
+            let known = self.known.get(&process).copied();
+            let belongs = known.unwrap_or_else(|| {
+                used.processes.iter().any(|of| Some(*of) == stat.parent) || carries(pid, &self.mark)
+            });
+            still.insert(process, belongs);
+            if belongs {
+                used.processes.push(pid);
+                used.threads += stat.threads.max(1);
+                used.resident += stat.resident_pages * rustix::param::page_size() as u64;
+            }
+        }
+        self.known = still;
+        Ok(used)
+    }
 }
 
 /// Whether a process was started with this entry in its environment; `false` for those of other users.
@@ -136,6 +224,10 @@ fn carries(pid: Pid, mark: &str) -> bool {
 struct Stat {
     start_ticks: u64,
     ended: bool,
+    stopped: bool,
+    parent: Option<Pid>,
+    threads: u64,
+    resident_pages: u64,
 }
 
 impl Stat {
@@ -143,14 +235,21 @@ impl Stat {
         Self::read(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// Reads fields 3 and 22; the name in field 2 may hold spaces and brackets, so they are counted from its end.
+    /// Reads fields 3, 4, 20, 22 and 24; the name in field 2 may hold spaces and brackets, so they are counted from its end.
     fn read(line: &str) -> Option<Self> {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
-        let start_ticks = fields.nth(18)?.parse().ok()?;
+        let parent = Pid::from_raw(fields.next()?.parse().ok()?);
+        let threads = fields.nth(15)?.parse().ok()?;
+        let start_ticks = fields.nth(1)?.parse().ok()?;
+        let resident_pages = fields.nth(1)?.parse().ok()?;
         Some(Self {
             start_ticks,
             ended: matches!(state, "Z" | "X" | "x"),
+            stopped: matches!(state, "T" | "t"),
+            parent,
+            threads,
+            resident_pages,
         })
     }
 }
@@ -170,10 +269,14 @@ mod tests {
 
     #[test]
     fn fields_are_counted_after_a_name_with_spaces_and_brackets() {
-        let line = "7 (a) b (c) Z 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
+        let line = "7 (a) b (c) Z 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
         let stat = Stat::read(line).unwrap();
-        assert!(stat.ended);
-        assert_eq!(stat.start_ticks, 4711);
+        assert!(stat.ended && !stat.stopped);
+        assert_eq!(stat.parent, Pid::from_raw(1));
+        assert_eq!(
+            (stat.threads, stat.start_ticks, stat.resident_pages),
+            (3, 4711, 12)
+        );
         assert!(Stat::read("7 (short) R 1").is_none());
     }
 

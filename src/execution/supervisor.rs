@@ -19,9 +19,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::folder::{Claim, Folder, Stream};
+use super::limits::{Excess, Watch};
 use super::process::{ProcessIdentity, ended_within, kill_marked, signal_group};
 use super::{ExecutionError, JobSpec};
-use crate::agreement::{JobEnd, Outcome};
+use crate::agreement::{JobEnd, Limit, Outcome};
 use crate::clock::{Clock, Micros};
 
 /// How long a job has between the request to end and its being killed. Its nodes may be another's by then, so it is just
@@ -69,6 +70,7 @@ fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
 enum Stop {
     Asked,
     SlotOver,
+    Exceeded(Excess),
 }
 
 impl Stop {
@@ -76,6 +78,7 @@ impl Stop {
         match self {
             Self::Asked => Outcome::Terminated,
             Self::SlotOver => Outcome::Killed,
+            Self::Exceeded(Excess { limit, .. }) => Outcome::Exceeded { limit },
         }
     }
 }
@@ -156,10 +159,12 @@ impl Supervisor<'_> {
             _ => return Ok(None),
         };
         self.kill_what_is_left()?;
+        let stop = self.found_afterwards(stop, status);
         // An output that some unknown process still holds open is left where it stands.
         let cut = |output: &mpsc::Receiver<bool>| output.recv_timeout(DRAIN).unwrap_or(true);
         let truncated = outputs.iter().flatten().filter(|output| cut(output)).count() > 0;
         let outcome = stop.map_or_else(|| outcome_of(status), Stop::outcome);
+        self.tell(stop);
         Ok(Some(JobEnd {
             ended,
             truncated,
@@ -182,6 +187,7 @@ impl Supervisor<'_> {
         let ended = self.clock.micros();
         self.kill_what_is_left()?;
         let outcome = stop.map_or(Outcome::Lost, Stop::outcome);
+        self.tell(stop);
         // What it wrote after its first supervisor was gone is not kept.
         Ok(JobEnd {
             ended,
@@ -193,6 +199,7 @@ impl Supervisor<'_> {
     /// Waits until the leader of the job has ended, by itself or because it had to.
     fn wait(&self, process: &OwnedFd, leader: Pid) -> Result<Option<Stop>, ExecutionError> {
         let ended = |wait| ended_within(process, wait).map_err(self.failed("wait for"));
+        let mut watch = self.watch_over();
         let stop = loop {
             if ended(self.next_look())? {
                 return Ok(None);
@@ -200,12 +207,18 @@ impl Supervisor<'_> {
             if let Some(stop) = self.stop() {
                 break stop;
             }
+            if let Some(excess) = watch.look().map_err(self.failed("look at the processes of"))? {
+                break Stop::Exceeded(excess);
+            }
         };
-        signal_group(leader, Signal::TERM).map_err(self.failed("end"))?;
-        let asked = Instant::now();
-        while asked.elapsed() < GRACE {
-            if ended(TICK)? {
-                return Ok(Some(stop));
+        // Who has taken too much is not given the time to take more.
+        if !matches!(stop, Stop::Exceeded(_)) {
+            signal_group(leader, Signal::TERM).map_err(self.failed("end"))?;
+            let asked = Instant::now();
+            while asked.elapsed() < GRACE {
+                if ended(TICK)? {
+                    return Ok(Some(stop));
+                }
             }
         }
         // Not even a killed process need end at once; while it does not, its slot is not free.
@@ -215,6 +228,38 @@ impl Supervisor<'_> {
                 return Ok(Some(stop));
             }
         }
+    }
+
+    fn watch_over(&self) -> Watch {
+        Watch::new(self.job.agreement, self.job.limits, self.folder, &self.job.inputs)
+    }
+
+    /// Why a job did not end well that was not stopped: the system may have refused what it wrote before it was looked at.
+    fn found_afterwards(&self, stop: Option<Stop>, status: ExitStatus) -> Option<Stop> {
+        if stop.is_some() || status.success() {
+            return stop;
+        }
+        let excess = self.watch_over().files().ok().flatten();
+        let refused = || {
+            let most = self.job.limits.files?;
+            let by_system = status.signal() == Some(Signal::XFSZ.as_raw())
+                || status.code() == Some(128 + Signal::XFSZ.as_raw());
+            by_system.then_some(Excess {
+                limit: Limit::Files,
+                found: most,
+                most,
+            })
+        };
+        excess.or_else(refused).map(Stop::Exceeded)
+    }
+
+    /// Says in the job's own output what it had too much of, and takes away what it needed only while it ran.
+    fn tell(&self, stop: Option<Stop>) {
+        // Neither is worth losing the end for.
+        if let Some(Stop::Exceeded(excess)) = stop {
+            let _ = self.folder.tell(&excess.words());
+        }
+        let _ = self.folder.remove_temporary();
     }
 
     /// Why the job is to run no longer, if it is not to.
@@ -348,6 +393,7 @@ mod tests {
             nodes: 1,
             slot_end,
             output_limit: 0,
+            limits: crate::catalogue::JobLimits::default(),
         };
         let mut child = Command::new("sleep")
             .arg("1000")

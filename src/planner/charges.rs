@@ -63,7 +63,13 @@ impl Decider<'_> {
     pub(super) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
         match agreement.outcome {
             None | Some(Outcome::Lost) => return None,
-            Some(Outcome::Completed | Outcome::Failed { .. } | Outcome::Killed | Outcome::Terminated) => {}
+            Some(
+                Outcome::Completed
+                | Outcome::Failed { .. }
+                | Outcome::Killed
+                | Outcome::Terminated
+                | Outcome::Exceeded { .. },
+            ) => {}
         }
         self.charge(agreement, PostingKind::Price, agreement.price?, "price")
     }

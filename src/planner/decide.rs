@@ -464,6 +464,7 @@ fn describe(end: &JobEnd) -> String {
         Outcome::Failed { exit } => format!("exit status {exit}"),
         Outcome::Killed => "stopped at the end of its slot".to_owned(),
         Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
+        Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
     };
     if end.truncated {

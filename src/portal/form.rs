@@ -266,6 +266,7 @@ mod tests {
                     kind: ArgumentKind::File,
                 })
                 .to_vec(),
+            limits: crate::catalogue::JobLimits::default(),
         };
         Catalogue::new(vec![application(Some("1.0")), application(None)]).unwrap()
     }

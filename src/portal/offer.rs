@@ -174,6 +174,7 @@ mod tests {
                 name: "method".to_owned(),
                 kind: ArgumentKind::File,
             }],
+            limits: crate::catalogue::JobLimits::default(),
         }
     }
 

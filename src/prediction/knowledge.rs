@@ -371,7 +371,7 @@ fn length(past: &PastExecution) -> Option<Seconds> {
     match execution.outcome {
         Outcome::Completed | Outcome::Failed { .. } => Some(seconds),
         Outcome::Killed => Some(seconds.saturating_mul(STOPPED_FACTOR)),
-        Outcome::Terminated | Outcome::Lost => None,
+        Outcome::Terminated | Outcome::Exceeded { .. } | Outcome::Lost => None,
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::engine::Dialect;
-use crate::agreement::{Currency, Money, Outcome};
+use crate::agreement::{Currency, Limit, Money, Outcome};
 
 /// The columns of one row, by name.
 pub(super) struct Columns<'r, D: Dialect>(&'r D::Row);
@@ -101,6 +101,7 @@ impl<'r, D: Dialect> Columns<'r, D> {
         exit.map(|exit| Outcome::Failed { exit })
             .into_iter()
             .chain(candidates)
+            .chain(Limit::ALL.map(|limit| Outcome::Exceeded { limit }))
             .find(|outcome| outcome.word() == word)
             .map(Some)
             .ok_or_else(|| Error::Corrupt(format!("outcome is {word:?} with exit status {exit:?}")))

@@ -69,6 +69,18 @@ const WRONG: &[(&str, &[&str])] = &[
         &["resource[0].slurm.party[0].user", "b c"],
     ),
     ("[limits]\nheader_seconds = 0\n", &["header_seconds", "1 to"]),
+    (
+        "[execution.limits]\nmemory_mib = 0\n",
+        &["execution.limits.memory_mib", "1 to"],
+    ),
+    (
+        "[[resource]]\nname = \"a\"\nkind = \"local\"\n[resource.limits]\nopen_files = 1\n",
+        &["resource[0].limits.open_files", "16 to"],
+    ),
+    (
+        "[[application]]\nname = \"x\"\nprogram = \"/bin/true\"\n[application.limits]\nprocesses = 0\n",
+        &["`x`", "limits.processes", "1 to"],
+    ),
     ("[limits]\npatience = 3\n", &["patience"]),
     (
         "[[application]]\nname = \"x\"\nprogram = \"relative\"\n",

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, AgreementState, Job, Outcome, ServiceState, Shape};
-use bespeak::catalogue::{Application, Catalogue, CatalogueError};
+use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Outcome, ServiceState, Shape};
+use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
 use bespeak::execution::files::InputFiles;
+use bespeak::execution::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
@@ -191,6 +192,7 @@ fn catalogue(folder: &Path) -> Result<Catalogue, CatalogueError> {
         description: String::new(),
         program,
         arguments: Vec::new(),
+        limits: JobLimits::default(),
     }])
 }
 
@@ -469,6 +471,38 @@ fn a_resource_that_hangs_holds_nobody_else_and_goes_on_where_it_was() {
         assert_eq!(fs::read_to_string(service.file(&held, "runs")).unwrap(), "x\n");
         let most = waiting.1.load(Ordering::SeqCst);
         assert_eq!(most, 1, "one agreement is never asked about twice at a time");
+        service.stop().await;
+    });
+}
+
+#[test]
+fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_told_of_what() {
+    block_on(async {
+        let folder = folder();
+        let allowance = Allowance {
+            resource: JobLimits {
+                processes: Some(4),
+                ..JobLimits::default()
+            },
+            ..Allowance::default()
+        };
+        let shared = Shared::new(executor(folder.path())).allowing(allowance);
+        let catalogue = catalogue(folder.path()).unwrap();
+        let service = Service::start_on(&folder, catalogue, vec![("local".to_owned(), shared)]).await;
+        let text = "for i in 1 2 3 4 5 6; do sleep 1000 & done; wait";
+        let one = service.place(text, 0, 600).await;
+        let over = service.over(one.id).await;
+        let limit = Limit::Processes;
+        assert_eq!(over.outcome, Some(Outcome::Exceeded { limit }));
+        let events = service.store.events(one.id).await.unwrap();
+        assert!(
+            events
+                .iter()
+                .any(|event| event.detail == "stopped because it took more processes than it may"),
+            "{events:?}"
+        );
+        let executions = service.store.executions(one.id).await.unwrap();
+        assert_eq!(executions[0].outcome, Outcome::Exceeded { limit });
         service.stop().await;
     });
 }

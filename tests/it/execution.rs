@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod limits;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bespeak::agreement::{JobEnd, Outcome};
-use bespeak::catalogue::Catalogue;
+use bespeak::catalogue::{Catalogue, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::execution::folder::{Stream, Written};
 use bespeak::execution::local::{LocalExecutor, OUTPUT_LIMIT, find_program};
@@ -82,6 +84,7 @@ fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
         nodes: 2,
         slot_end: now() + seconds * MICROS_PER_SECOND,
         output_limit: OUTPUT_LIMIT,
+        limits: JobLimits::default(),
     }
 }
 
@@ -145,7 +148,7 @@ fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environm
     let end = run(&place, &job);
     assert_eq!(end.outcome, Outcome::Failed { exit: 3 });
     let work = fs::canonicalize(place.record(&job, "work")).unwrap();
-    let variables = "BESPEAK_AGREEMENT BESPEAK_NODES BESPEAK_SLOT_END HOME LANG PATH PWD ";
+    let variables = "BESPEAK_AGREEMENT BESPEAK_NODES BESPEAK_SLOT_END HOME LANG PATH PWD TMPDIR ";
     assert_eq!(
         place.output(&job, Stream::Out),
         format!("a word\n{}\n{variables}", work.display())

@@ -68,6 +68,7 @@ impl Site {
             nodes: 1,
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,
+            limits: bespeak::catalogue::JobLimits::default(),
         }
     }
 

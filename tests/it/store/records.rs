@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bespeak::agreement::{Agreement, AgreementState, EventKind, Execution, Outcome, ServiceState};
+use bespeak::agreement::{Agreement, AgreementState, EventKind, Execution, Limit, Outcome, ServiceState};
 use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, ResourceRow};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
@@ -65,6 +65,8 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         Outcome::Failed { exit: -1 },
         Outcome::Killed,
         Outcome::Terminated,
+        Outcome::Exceeded { limit: Limit::Memory },
+        Outcome::Exceeded { limit: Limit::Files },
         Outcome::Lost,
     ];
     let mut kept = vec![];
