@@ -1,16 +1,20 @@
 //! The sessions in the README print what they say: each command is run, and its output compared.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::support::offers::file;
+use crate::support::poll_until;
 use crate::support::server::Server;
-use crate::support::{output_of, poll_until};
 
 /// What a reader waits for at most until a command prints what the README says.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -27,9 +31,15 @@ fn the_sessions_of_the_readme_print_what_they_say() {
     // No configuration: the README starts the service as it comes.
     let server = Server::configured(None, "");
     let folder = place(&server);
-    let steps = steps(&file("README.md"));
-    assert!(!steps.is_empty(), "the README has no session");
-    let mut variables = String::new();
+    let readme = file("README.md");
+    let documents = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/negotiation"));
+    for document in documents.expect("the documents of a negotiation").flatten() {
+        let name = document.file_name();
+        let name = name.to_str().expect("a name of ours");
+        assert!(readme.contains(name), "the README does without {name}");
+    }
+    let steps = steps(&readme);
+    let mut shell = Shell::start(&folder, &server);
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
     for step in steps {
         let mut command = step
@@ -38,18 +48,15 @@ fn the_sessions_of_the_readme_print_what_they_say() {
         for (theirs, ours) in &ids {
             command = command.replace(theirs, ours);
         }
-        if command.starts_with("KEY=") {
-            variables += &format!("{command}\n");
-            continue;
-        }
         // A command that only looks may look again: the README's reader takes a moment, too.
         let looks = ["/agreements/", "bespeak show", "bespeak output"]
             .iter()
-            .any(|part| command.contains(part));
+            .any(|part| command.contains(part))
+            && !command.contains("terminate");
         let mut printed = String::new();
         let as_written = poll_until(if looks { DEADLINE } else { Duration::ZERO }, || {
-            printed = shell(&folder, &server, &format!("{variables}{command}"));
-            shape(&printed) == shape(&step.output)
+            printed = shell.run(&command);
+            is_as_written(&printed, &step.output)
         });
         assert!(
             as_written,
@@ -58,6 +65,7 @@ fn the_sessions_of_the_readme_print_what_they_say() {
         );
         ids.extend(uuids(&step.output).into_iter().zip(uuids(&printed)));
     }
+    server.assert_verified();
 }
 
 /// A folder that looks to the commands as the repository does after `cargo build --release`.
@@ -75,20 +83,70 @@ fn place(server: &Server) -> TempDir {
     folder
 }
 
-/// What a command prints, both outputs as they come.
-fn shell(folder: &TempDir, server: &Server, script: &str) -> String {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bash");
-    command
-        .args(["-c", &format!("exec 2>&1\n{script}")])
-        .current_dir(folder)
-        .env("HOME", folder.path())
-        .env(
-            "PATH",
-            format!("{}:{path}", folder.path().join("target/release").display()),
-        )
-        .env("BESPEAK_SERVER", format!("http://{}", server.address()));
-    String::from_utf8_lossy(&output_of(&mut command, DEADLINE).stdout).into_owned()
+/// The reader's shell, which remembers what has been set in it.
+struct Shell {
+    process: Child,
+    commands: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Shell {
+    fn start(folder: &TempDir, server: &Server) -> Self {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut process = Command::new("bash")
+            .current_dir(folder)
+            .env("HOME", folder.path())
+            .env(
+                "PATH",
+                format!("{}:{path}", folder.path().join("target/release").display()),
+            )
+            .env("BESPEAK_SERVER", format!("http://{}", server.address()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bash can be run");
+        let mut commands = process.stdin.take().expect("it was given a pipe");
+        // Both outputs as they come.
+        writeln!(commands, "exec 2>&1").expect("bash reads");
+        let output = process.stdout.take().expect("it was given a pipe");
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            process,
+            commands,
+            lines,
+        }
+    }
+
+    /// What a command prints.
+    fn run(&mut self, command: &str) -> String {
+        const END: &str = "--- the command has ended";
+        writeln!(self.commands, "{{\n{command}\n}} </dev/null; echo; echo '{END}'").expect("bash reads");
+        let mut printed = String::new();
+        loop {
+            let line = self.lines.recv_timeout(DEADLINE);
+            let line = line.unwrap_or_else(|why| panic!("$ {command}\n{printed}\nand then {why}"));
+            if line == END {
+                return printed;
+            }
+            printed += &line;
+            printed.push('\n');
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // It may have ended with a command of its own.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// The commands of all `console` blocks; one that goes on is indented.
@@ -117,6 +175,45 @@ pub(crate) fn steps(readme: &str) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// Whether an output is what the README says it is, where `…` stands for anything.
+fn is_as_written(printed: &str, written: &str) -> bool {
+    let (printed, written) = (shape(printed), shape(written));
+    let mut parts = written.split('…');
+    let Some(mut rest) = printed.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        let found = if parts.peek().is_none() {
+            return rest.ends_with(part);
+        } else {
+            rest.find(part)
+        };
+        let Some(at) = found else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
+
+#[test]
+fn an_ellipsis_stands_for_anything_and_everything_else_for_itself() {
+    for (printed, written, is) in [
+        ("a 12 b", "a 7 b", true),
+        ("a b", "a c", false),
+        ("a b c", "a…c", true),
+        ("a b c d", "a…c", false),
+        ("b c", "a…c", false),
+        ("a b c d e", "a…c…e", true),
+        ("a e", "a…c…e", false),
+        ("a", "…", true),
+    ] {
+        assert_eq!(is_as_written(printed, written), is, "{printed:?}, {written:?}");
+    }
 }
 
 /// An output without what is different every time: ids, times, numbers.
