@@ -1,5 +1,6 @@
 //! From an offer and what the planner could give to a counter offer: the same words with other numbers.
 
+use scheduler::Interval;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::job::RangeValue;
@@ -10,9 +11,10 @@ use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Te
 use wsag::time::DateTime;
 use wsag::{Document, Violation};
 
+use super::shapes;
 use super::templates::Offered;
-use crate::agreement::{OfferKind, OfferTerms};
-use crate::planner::Weights;
+use crate::agreement::{OfferKind, OfferTerms, Shape};
+use crate::planner::{Candidate, Weights, best_of};
 
 /// A counter offer that keeps to the template and to what the offer demands of its answer.
 pub(super) struct Counter {
@@ -33,6 +35,17 @@ pub(super) fn weights(offer: &AgreementOffer) -> Weights {
         duration: weight(preference.duration),
         price: weight(preference.price),
     }
+}
+
+/// The sizes that an offer could have beyond those that it asks for, where it says how its duration follows from its size.
+pub(super) fn others(offer: &AgreementOffer, offered: &Offered, capacity: u32) -> Option<Vec<Shape>> {
+    let law = scheduling(offer)?.moldability.as_ref()?;
+    let asked = offer.terms.descriptions().find_map(|of| match &of.content {
+        ServiceDescription::JobDefinition(job) => job.resources.nodes.clone(),
+        _ => None,
+    });
+    let asked = asked.unwrap_or_else(|| RangeValue::exactly(f64::from(offered.defaults().nodes)));
+    Some(shapes::beyond(law, &asked, capacity))
 }
 
 /// The ways to read what an offer asks for, each leaving no choice any more, in its requester's order; none where there
@@ -65,6 +78,36 @@ fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
             ServiceDescription::Scheduling(scheduling) => Some(&**scheduling),
             _ => None,
         })
+}
+
+/// The best candidates of those that can be said, each with what is said; and what the best of the others
+/// break. One that can not be said dominates nobody.
+pub(super) fn sayable(
+    mut candidates: Vec<Candidate>,
+    weights: Weights,
+    say: impl Fn(&Candidate) -> Result<Counter, Vec<Violation>>,
+) -> (Vec<(Counter, Candidate)>, Vec<Violation>) {
+    let mut broken = Vec::new();
+    loop {
+        let (mut said, mut left_out) = (Vec::new(), Vec::new());
+        let mut why = Vec::new();
+        for candidate in best_of(&candidates, weights) {
+            match say(&candidate) {
+                Ok(counter) => said.push((counter, candidate)),
+                Err(violations) => {
+                    why.extend(violations);
+                    left_out.push(candidate);
+                }
+            }
+        }
+        if left_out.is_empty() {
+            return (said, broken);
+        }
+        if broken.is_empty() {
+            broken = why;
+        }
+        candidates.retain(|candidate| !left_out.contains(candidate));
+    }
 }
 
 /// The counter offer that says what a candidate amounts to, or what it breaks.
@@ -104,22 +147,33 @@ pub(super) fn counter(
 fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -> AgreementOffer {
     let mut offer = asked.clone();
     offer.agreement_id = None;
+    let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
+    let numbers = Numbers {
+        nodes: candidate.nodes,
+        window: matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later).then(|| candidate.slot()),
+        // Where it follows from the number of nodes, it is not said besides.
+        duration: i32::try_from(candidate.duration)
+            .ok()
+            .filter(|_| candidate.kind != OfferKind::Exact && !moldable),
+    };
     let all = offer.terms.all.get_or_insert_default();
     let (mut time, mut size) = (false, false);
     for tree in all.iter_mut() {
-        let found = reword(tree, candidate);
+        let found = reword(tree, &numbers);
         (time, size) = (time || found.0, size || found.1);
     }
     // What the offer had left to the template and is no longer as it stands there.
     for description in template.terms.descriptions() {
         let missing = match &description.content {
-            ServiceDescription::AllocationTime(_) => !time && candidate.kind != OfferKind::Exact,
+            ServiceDescription::AllocationTime(_) => {
+                !time && (numbers.window.is_some() || numbers.duration.is_some())
+            }
             ServiceDescription::JobDefinition(_) => !size,
             ServiceDescription::Scheduling(_) => false,
         };
         if missing {
             let mut tree = term(description);
-            reword(&mut tree, candidate);
+            reword(&mut tree, &numbers);
             all.push(tree);
         }
     }
@@ -130,11 +184,18 @@ fn term(description: &ServiceDescriptionTerm) -> TermTree {
     TermTree::Term(Box::new(Term::ServiceDescription(description.clone())))
 }
 
-/// Whether a tree of terms says when, and on how many nodes; with a candidate's numbers from now on.
-fn reword(tree: &mut TermTree, candidate: &OfferTerms) -> (bool, bool) {
+/// What a counter offer says other than the offer.
+struct Numbers {
+    nodes: u32,
+    window: Option<Interval>,
+    duration: Option<i32>,
+}
+
+/// Whether a tree of terms says when, and on how many nodes; with these numbers from now on.
+fn reword(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
     match tree {
         TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
-            let found = trees.iter_mut().map(|tree| reword(tree, candidate));
+            let found = trees.iter_mut().map(|tree| reword(tree, numbers));
             found.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1))
         }
         TermTree::Term(term) => {
@@ -143,18 +204,15 @@ fn reword(tree: &mut TermTree, candidate: &OfferTerms) -> (bool, bool) {
             };
             match &mut description.content {
                 ServiceDescription::AllocationTime(time) => {
-                    let slot = candidate.slot();
-                    if matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later) {
-                        time.start = Some(DateTime::from_seconds(slot.start.seconds()));
-                        time.end = Some(DateTime::from_seconds(slot.end.seconds()));
+                    if let Some(window) = numbers.window {
+                        time.start = Some(DateTime::from_seconds(window.start.seconds()));
+                        time.end = Some(DateTime::from_seconds(window.end.seconds()));
                     }
-                    if candidate.kind != OfferKind::Exact {
-                        time.duration = i32::try_from(candidate.duration).ok();
-                    }
+                    time.duration = numbers.duration.or(time.duration);
                     (true, false)
                 }
                 ServiceDescription::JobDefinition(job) => {
-                    let nodes = candidate.nodes;
+                    let nodes = numbers.nodes;
                     let says = |range: &RangeValue| range.whole_numbers() == Ok((nodes, Some(nodes)));
                     if !job.resources.nodes.as_ref().is_some_and(says) {
                         job.resources.nodes = Some(RangeValue::exactly(f64::from(nodes)));

@@ -12,7 +12,7 @@ use wsag::negotiations::{
 use wsag::{Document, Message, Violation, ViolationKind, Violations};
 
 use super::accept::only;
-use super::counter::{Counter, counter, readings, weights};
+use super::counter::{Counter, counter, others, readings, sayable, weights};
 use super::negotiations::over;
 use super::offer_views::{Negotiated, Said};
 use super::rejection::Rejection;
@@ -187,10 +187,14 @@ impl Negotiation {
             Err(why) => return Err(why),
         };
         let job = draft.proposal.job.clone();
+        let weights = weights(&asked);
+        let offered = asked.context.template_id.as_deref();
+        let offered = offered.and_then(|template| self.templates.get(template));
         let ask = Ask {
             negotiation: instance.id,
             proposal: draft.proposal,
-            weights: weights(&asked),
+            others: offered.and_then(|offered| others(&asked, offered, self.templates.capacity())),
+            weights,
         };
         let quote = match self.planner.quote(ask).await {
             Ok(quote) => quote,
@@ -209,20 +213,16 @@ impl Negotiation {
         let (id, party) = (instance.id, instance.party.clone());
         let (offer, demands) = (offer.clone(), Arc::clone(&understood.demands));
         self.reading(move |this| {
-            let mut counters = Vec::new();
-            let mut broken = Vec::new();
-            for mut candidate in quote.candidates {
+            let template = asked.context.template_id.as_deref().unwrap_or_default();
+            let Some(offered) = this.templates.get(template) else {
+                return Err(Rejection::Violations(Vec::new()));
+            };
+            let say = |of: &Candidate| counter(&asked, offered, &demands, &of.terms);
+            let (mut counters, broken) = sayable(quote.candidates, weights, say);
+            for (_, candidate) in &mut counters {
                 candidate.terms.confidence = job
                     .as_ref()
                     .and_then(|job| this.confidence_in(&candidate.terms, &party, job));
-                let template = asked.context.template_id.as_deref().unwrap_or_default();
-                let Some(offered) = this.templates.get(template) else {
-                    continue;
-                };
-                match counter(&asked, offered, &demands, &candidate.terms) {
-                    Ok(counter) => counters.push((counter, candidate)),
-                    Err(violations) => broken.extend(violations),
-                }
             }
             if counters.is_empty() {
                 return Err(match quote.refusal {

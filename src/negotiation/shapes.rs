@@ -35,6 +35,27 @@ pub(super) fn of(law: &Moldability, range: &RangeValue, capacity: u32) -> Result
     Ok(shapes.iter().map(shape).collect())
 }
 
+/// The sizes outside a range that a provider with at most `capacity` nodes on a resource can think of, the nearest first; none
+/// for a list, which says which sizes the application can have. Those for which the law has no duration are left out.
+pub(super) fn beyond(law: &Moldability, range: &RangeValue, capacity: u32) -> Vec<Shape> {
+    let listed = range.listed().is_some_and(|listed| listed.len() > 1);
+    let Some((least, greatest)) = range.whole_numbers().ok().filter(|_| !listed) else {
+        return Vec::new();
+    };
+    let law = scheduled(law);
+    let of = |nodes| {
+        let found = Shapes::new(&law, nodes..=nodes, &moldable::Sizes::Every).ok()?;
+        let (nodes, duration) = found.largest();
+        Some(Shape { nodes, duration })
+    };
+    let fewer = (1..least.min(capacity.saturating_add(1))).rev();
+    let more = greatest.map_or(0..0, |greatest| {
+        greatest.saturating_add(1)..capacity.saturating_add(1)
+    });
+    let side = SIZES_MAX / 2;
+    fewer.take(side).chain(more.take(side)).filter_map(of).collect()
+}
+
 /// The law as the scheduler has it.
 fn scheduled(law: &Moldability) -> Law {
     match law {
@@ -134,6 +155,27 @@ mod tests {
             [(20, 8)],
             "too large, which the planner says"
         );
+    }
+
+    #[test]
+    fn beyond_a_range_are_the_sizes_that_the_law_and_the_provider_have() {
+        let nodes = |law: &Moldability, range: &RangeValue, capacity| -> Vec<u32> {
+            let found = beyond(law, range, capacity);
+            found.iter().map(|shape| shape.nodes).collect()
+        };
+        let work = Moldability::ConstantWork(160.0);
+        let range = RangeValue::between(3.0, 5.0);
+        assert_eq!(nodes(&work, &range, 7), [2, 1, 6, 7]);
+        assert_eq!(nodes(&work, &range, 4), [2, 1]);
+        assert_eq!(nodes(&work, &RangeValue::between(9.0, 9.0), 3), [3, 2, 1]);
+        let table = Moldability::Table(vec![(1, 90), (4, 30), (8, 20)]);
+        assert_eq!(nodes(&table, &RangeValue::exactly(4.0), 16), [1, 8]);
+        let exact = |value| Exact { value, epsilon: None };
+        let list = RangeValue {
+            exact: vec![exact(2.0), exact(8.0)],
+            ..RangeValue::default()
+        };
+        assert!(nodes(&work, &list, 16).is_empty());
     }
 
     #[test]

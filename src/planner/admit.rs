@@ -118,15 +118,12 @@ impl Decider<'_> {
     /// # Errors
     /// Why it has no place; everything is as it was then.
     pub(super) fn admit(&mut self, wanted: &Wanted<'_>, now: Time) -> Result<Admitted, Reason> {
-        let payable = wanted.payer.budget.is_some() && self.settings.pricing.is_some();
-        let best = match self.best(wanted) {
-            Ok(_) if payable => self.best_payable(wanted),
-            best => best,
-        };
-        match best {
+        match self.best_to_pay(wanted) {
             Ok((resource, shape, slot)) => {
                 let admitted = match self.settings.objective {
-                    Objective::LatestStart if !payable => self.put_at(resource, wanted, shape, slot, now),
+                    Objective::LatestStart if !self.is_budgeted(wanted) => {
+                        self.put_at(resource, wanted, shape, slot, now)
+                    }
                     _ => self.let_in(resource, wanted, shape, now),
                 };
                 if let Some(admitted) = admitted {
@@ -150,8 +147,28 @@ impl Decider<'_> {
         Err(Reason::NoCapacityInWindow)
     }
 
+    /// Whether what it costs decides where it may lie.
+    fn is_budgeted(&self, wanted: &Wanted<'_>) -> bool {
+        wanted.payer.budget.is_some() && self.settings.pricing.is_some()
+    }
+
+    /// The size and the resource that are best as the plans stand, of those that its payer can pay.
+    pub(super) fn best_to_pay(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+        match self.best(wanted) {
+            Ok(_) if self.is_budgeted(wanted) => self.best_payable(wanted),
+            best => best,
+        }
+    }
+
+    /// A request from when on its payer can pay for it on a resource; none where it never can.
+    pub(super) fn paying(&self, resource: usize, wanted: &Wanted<'_>, request: &Request) -> Option<Request> {
+        let load = self.load(resource, wanted.window);
+        let ready = self.affordable_from(resource, load, wanted.payer, request, wanted.window)?;
+        Some(Request { ready, ..*request })
+    }
+
     /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured.
-    pub(super) fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let objective = self.settings.objective;
         let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
         let mut why = Reason::ResourceNotOffered;
@@ -191,7 +208,7 @@ impl Decider<'_> {
     }
 
     /// The size, resource and slot that are best of those that the payer can pay, among the most hopeful resources.
-    pub(super) fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let window = wanted.window;
         let candidates = self.crowded(wanted);
         let mut best: Option<((Time, usize), Shape, Interval)> = None;

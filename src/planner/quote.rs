@@ -1,23 +1,18 @@
 //! What could be offered for a request: the request itself where it fits, and else the nearest that nobody dominates.
 //! Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::Wanted;
+use super::choice::{as_number, micros, ranked};
 use super::decide::Decider;
 use super::pricing::Priced;
 use super::replace::Lifted;
 use super::{Error, Lost, Proposal, Refusal};
 use crate::agreement::{Money, OfferKind, OfferTerms, Shape};
 use crate::clock::second_of;
-
-/// The most counter offers in one answer: a list that a person can choose from.
-const CANDIDATES_MAX: usize = 6;
 
 /// A hold shorter than this cannot be used over a network.
 const HOLD_MIN: Seconds = 2;
@@ -32,6 +27,9 @@ pub struct Ask {
     pub negotiation: Uuid,
     /// What is asked for.
     pub proposal: Proposal,
+    /// Where the duration follows from the number of nodes: other sizes than those asked for, each with its duration, as
+    /// those of the proposal. `None` where one size is as it is.
+    pub others: Option<Vec<Shape>>,
     /// What counts in ranking counter offers.
     pub weights: Weights,
 }
@@ -49,10 +47,10 @@ pub struct Weights {
     pub price: f64,
 }
 
-/// What could be offered, the best first; or why nothing can.
+/// What could be offered, in no order; or why nothing can.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quote {
-    /// At most six.
+    /// The request itself, or whatever is near it; some may dominate others ([`best_of`](super::best_of)).
     pub candidates: Vec<Candidate>,
     /// Where there are none.
     pub refusal: Option<Refusal>,
@@ -68,29 +66,37 @@ pub struct Candidate {
 }
 
 /// What candidates are searched with.
-struct Search<'a> {
-    ask: &'a Ask,
-    wanted: Wanted<'a>,
-    now: Time,
+pub(super) struct Search<'a> {
+    pub(super) ask: &'a Ask,
+    /// What a schedule would know it by.
+    pub(super) number: u64,
+    pub(super) now: Time,
     /// When an offer made now lapses at the latest.
     until: Time,
-    phi_max: f64,
+    pub(super) phi_max: f64,
     replaced: Option<&'a Lifted>,
 }
 
 /// Where and how a candidate would lie.
 #[derive(Clone, Copy)]
-struct Place {
-    resource: usize,
-    nodes: u32,
-    duration: Seconds,
-    window: Interval,
-    start: Time,
-    kind: OfferKind,
-    deviation: f64,
+pub(super) struct Place {
+    pub(super) resource: usize,
+    pub(super) nodes: u32,
+    pub(super) duration: Seconds,
+    pub(super) window: Interval,
+    pub(super) start: Time,
+    pub(super) kind: OfferKind,
+    pub(super) deviation: f64,
 }
 
 impl Quote {
+    fn of(candidates: Vec<Candidate>) -> Self {
+        Self {
+            candidates,
+            refusal: None,
+        }
+    }
+
     fn refused(refusal: Refusal) -> Self {
         Self {
             candidates: Vec::new(),
@@ -127,57 +133,69 @@ impl Decider<'_> {
         replaced: Option<&Lifted>,
     ) -> Result<Quote, Refusal> {
         let now = second_of(self.now);
-        let mut proposal = ask.proposal.clone();
-        self.within_quota(&mut proposal, now, replaced)?;
-        let window = self.window(&proposal, now)?;
         let provider = self.settings.refusals.alternatives_phi;
-        let most = proposal.deviation_max.map_or(provider, |own| own.min(provider));
+        let most = ask
+            .proposal
+            .deviation_max
+            .map_or(provider, |own| own.min(provider));
         let search = Search {
             ask,
-            wanted: Wanted::of(&proposal, self.plan.next_number(), window, now),
+            number: self.plan.next_number(),
             now,
             until: (now + self.settings.negotiation.hold).min(expires),
             phi_max: f64::from(most.numerator) / f64::from(most.denominator),
             replaced,
         };
-        self.search(&search)
+        let asked = self.limited(&search, ask.proposal.clone());
+        let (mut found, why) = match &asked {
+            Err(refusal) => (Vec::new(), Err(refusal)),
+            Ok((proposal, window)) => {
+                let wanted = Wanted::of(proposal, search.number, *window, now);
+                match self.exact(&search, &wanted) {
+                    Ok(exact) => return Ok(Quote::of(vec![exact])),
+                    Err(why) => (self.nearby(&search, &wanted, why), Ok((wanted, why))),
+                }
+            }
+        };
+        found.extend(self.of_other_sizes(&search));
+        found.retain(|candidate| {
+            candidate.terms.deviation <= search.phi_max + PHI_EPSILON && affordable(&search, candidate)
+        });
+        match why {
+            _ if !found.is_empty() => Ok(Quote::of(found)),
+            Ok((wanted, why)) => Err(self.refused(&wanted, why, now)),
+            Err(refusal) => Err(refusal.clone()),
+        }
     }
 
-    fn search(&mut self, search: &Search) -> Result<Quote, Refusal> {
-        let why = match self.exact(search) {
-            Ok(exact) => {
-                return Ok(Quote {
-                    candidates: vec![exact],
-                    refusal: None,
-                });
-            }
-            Err(why) => why,
-        };
-        let mut candidates = Vec::new();
-        if why == Reason::NoCapacityInWindow {
-            let requests = self.requests(&search.wanted);
-            let mut found = self.elsewhere(search, &requests);
+    /// A proposal with those of its sizes that its party's quotas leave, and its window within the horizon.
+    pub(super) fn limited(
+        &self,
+        search: &Search,
+        mut proposal: Proposal,
+    ) -> Result<(Proposal, Interval), Refusal> {
+        self.within_quota(&mut proposal, search.now, search.replaced)?;
+        let window = self.window(&proposal, search.now)?;
+        Ok((proposal, window))
+    }
+
+    /// The sizes that are asked for at other times, and for less time in the window.
+    fn nearby(&mut self, search: &Search, wanted: &Wanted<'_>, why: Reason) -> Vec<Candidate> {
+        if why != Reason::NoCapacityInWindow {
+            return Vec::new();
+        }
+        let requests = self.requests(wanted);
+        let mut found = self.elsewhere(search, wanted, &requests);
+        // What follows from the size is not shortened: the work would not be done.
+        if search.ask.others.is_none() {
             found.extend(self.shorter(search, &requests));
-            found.retain(|candidate| {
-                candidate.terms.deviation <= search.phi_max + PHI_EPSILON && affordable(search, candidate)
-            });
-            candidates = ranked(undominated(found), search.ask.weights);
-            candidates.truncate(CANDIDATES_MAX);
         }
-        if candidates.is_empty() {
-            return Err(self.refused(&search.wanted, why, search.now));
-        }
-        Ok(Quote {
-            candidates,
-            refusal: None,
-        })
+        found
     }
 
     /// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
     /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
-    fn exact(&mut self, search: &Search) -> Result<Candidate, Reason> {
-        let wanted = &search.wanted;
-        let payable = wanted.payer.budget.is_some() && self.settings.pricing.is_some();
+    fn exact(&mut self, search: &Search, wanted: &Wanted<'_>) -> Result<Candidate, Reason> {
         let place = |resource, nodes, slot: Interval| Place {
             resource,
             nodes,
@@ -200,11 +218,7 @@ impl Decider<'_> {
         let (mut found, mut why) = (Vec::new(), None);
         for shapes in &sizes {
             let of = Wanted { shapes, ..*wanted };
-            let best = match self.best(&of) {
-                Ok(_) if payable => self.best_payable(&of),
-                best => best,
-            };
-            match best {
+            match self.best_to_pay(&of) {
                 Ok((resource, shape, slot)) => {
                     found.extend(self.candidate(search, place(resource, shape.nodes, slot)));
                 }
@@ -218,12 +232,9 @@ impl Decider<'_> {
             return Err(reason);
         }
         for (resource, request) in self.requests(wanted) {
-            let load = self.load(resource, wanted.window);
-            let Some(ready) = self.affordable_from(resource, load, wanted.payer, &request, wanted.window)
-            else {
+            let Some(paying) = self.paying(resource, wanted, &request) else {
                 continue;
             };
-            let paying = Request { ready, ..request };
             let Some(start) = self.plan.resources.would_start(resource, search.now, &paying) else {
                 continue;
             };
@@ -237,11 +248,16 @@ impl Decider<'_> {
     }
 
     /// The same nodes for as long before or after the window: the slots that a refusal would name.
-    fn elsewhere(&mut self, search: &Search, requests: &[(usize, Request)]) -> Vec<Candidate> {
+    fn elsewhere(
+        &mut self,
+        search: &Search,
+        wanted: &Wanted<'_>,
+        requests: &[(usize, Request)],
+    ) -> Vec<Candidate> {
         let mut found = Vec::new();
         for (resource, request) in requests {
             let only = [(*resource, *request)];
-            for alternative in self.alternatives(&search.wanted, &only, search.now) {
+            for alternative in self.alternatives(wanted, &only, search.now) {
                 let slot = alternative.slot;
                 let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
                 let kind = if before >= after {
@@ -301,16 +317,20 @@ impl Decider<'_> {
                 kind: OfferKind::Shorter,
                 deviation: ratio(request.duration - duration, request.duration),
             };
-            found.extend(self.candidate(search, place));
+            let told = self.told_start(&place);
+            found.extend(told.and_then(|start| self.candidate(search, Place { start, ..place })));
         }
         found
     }
 
     /// What can be offered at a place: until when, what is kept meanwhile, and for how much.
-    fn candidate(&self, search: &Search, place: Place) -> Option<Candidate> {
+    pub(super) fn candidate(&self, search: &Search, place: Place) -> Option<Candidate> {
         let (start, expires) = self.standing(search, &place)?;
+        if place.kind != OfferKind::Exact && !self.is_told(search, &place, (start, expires)) {
+            return None;
+        }
         let request = Request {
-            id: search.wanted.number,
+            id: search.number,
             submitted: search.now,
             duration: place.duration,
             nodes: place.nodes,
@@ -343,6 +363,32 @@ impl Decider<'_> {
             fee: replaced.and_then(|agreement| self.change_fee(agreement, price?)),
         };
         Some(Candidate { terms, expires })
+    }
+
+    /// Whether times of what was not asked for may be told: in the provider's steps only, and an offer that has to stand
+    /// shorter than others tells where free time ends.
+    fn is_told(&self, search: &Search, place: &Place, (start, expires): (Time, Time)) -> bool {
+        let step = self.settings.refusals.coarsen;
+        let full = search.until.min(place.window.end - place.duration);
+        step == 1 || (start.seconds() % step == 0 && expires == full)
+    }
+
+    /// The first start from a free one on that may be told, where there is room.
+    pub(super) fn told_start(&self, place: &Place) -> Option<Time> {
+        let step = self.settings.refusals.coarsen;
+        let start = Time(
+            place.start.seconds().div_euclid(step) * step
+                + if place.start.seconds().rem_euclid(step) > 0 {
+                    step
+                } else {
+                    0
+                },
+        );
+        let slot = Interval::of(start, place.duration);
+        let of = self.plan.resources.get(place.resource)?;
+        let is_free = start == place.start
+            || (place.window.contains(slot) && of.schedule.tree().min_free(slot) >= place.nodes);
+        is_free.then_some(start)
     }
 
     /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
@@ -397,103 +443,9 @@ fn difference(price: Money, before: Money) -> Option<Money> {
     (price.currency == before.currency).then(|| Money::new(more, price.currency))
 }
 
-/// What a candidate costs with its fee, in millionths.
-fn micros(candidate: &Candidate) -> i64 {
-    let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
-    of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
-}
-
-/// The candidates that no other one dominates, being no further away and no dearer and one of the two less. Where
-/// nothing is priced deviation alone would leave a single one, so it then decides among those of a kind only.
-fn undominated(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    let priced = candidates.iter().any(|of| of.terms.price.is_some());
-    let dominates = |one: &Candidate, other: &Candidate| {
-        let nearer = one.terms.deviation.total_cmp(&other.terms.deviation);
-        let cheaper = micros(one).cmp(&micros(other));
-        let comparable = priced || one.terms.kind == other.terms.kind;
-        comparable && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
-    };
-    let all = candidates.clone();
-    candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
-    // The same on another resource is nothing else to the requester.
-    let mut seen = BTreeSet::new();
-    candidates.retain(|of| seen.insert((of.terms.start, of.terms.duration, of.terms.nodes)));
-    candidates
-}
-
-/// The best of the candidates by the requester's weights, the nearest first where it has none.
-fn ranked(candidates: Vec<Candidate>, weights: Weights) -> Vec<Candidate> {
-    let scales = [
-        (
-            weights.start,
-            Scale::of(&candidates, |of| as_number(of.terms.start.seconds())),
-        ),
-        (
-            weights.size,
-            Scale::of(&candidates, |of| -f64::from(of.terms.nodes)),
-        ),
-        (
-            weights.duration,
-            Scale::of(&candidates, |of| as_number(of.terms.duration)),
-        ),
-        (weights.price, Scale::of(&candidates, |of| as_number(micros(of)))),
-    ];
-    let mut scored: Vec<(f64, Candidate)> = candidates
-        .into_iter()
-        .map(|candidate| {
-            let score = scales
-                .iter()
-                .map(|(weight, scale)| weight * scale.place(&candidate))
-                .sum();
-            (score, candidate)
-        })
-        .collect();
-    scored.sort_by(|(score, one), (other_score, other)| {
-        let by_score = score.total_cmp(other_score);
-        let by_distance = one.terms.deviation.total_cmp(&other.terms.deviation);
-        let by_price = micros(one).cmp(&micros(other));
-        let by_start = one.terms.start.cmp(&other.terms.start);
-        let orders = [by_score, by_distance, by_price, by_start];
-        orders.into_iter().fold(Ordering::Equal, Ordering::then)
-    });
-    scored.into_iter().map(|(_, candidate)| candidate).collect()
-}
-
-/// A criterion over some candidates, from 0 for the best of them to 1 for the worst.
-struct Scale {
-    value: fn(&Candidate) -> f64,
-    best: f64,
-    worst: f64,
-}
-
-impl Scale {
-    fn of(candidates: &[Candidate], value: fn(&Candidate) -> f64) -> Self {
-        let values = candidates.iter().map(value);
-        Self {
-            value,
-            best: values.clone().fold(f64::INFINITY, f64::min),
-            worst: values.fold(f64::NEG_INFINITY, f64::max),
-        }
-    }
-
-    fn place(&self, candidate: &Candidate) -> f64 {
-        let width = self.worst - self.best;
-        if width > 0.0 {
-            ((self.value)(candidate) - self.best) / width
-        } else {
-            0.0
-        }
-    }
-}
-
-fn ratio(part: Seconds, whole: Seconds) -> f64 {
+pub(super) fn ratio(part: Seconds, whole: Seconds) -> f64 {
     as_number(part) / as_number(whole)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "seconds of a plan and sums of money are far below 2^53, and only ranks are made of them"
-)]
-fn as_number(value: i64) -> f64 {
-    value as f64
-}
+#[cfg(test)]
+mod tests;

@@ -153,7 +153,7 @@ impl Decider<'_> {
     }
 
     /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
-    /// would have inside, and the nearest ones that are free as the plan stands.
+    /// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
     pub(super) fn alternatives(
         &mut self,
         wanted: &Wanted<'_>,
@@ -162,6 +162,9 @@ impl Decider<'_> {
     ) -> Vec<Alternative> {
         let horizon = now + self.settings.horizon;
         let told = &self.settings.refusals;
+        if told.alternatives_phi.numerator == 0 {
+            return Vec::new();
+        }
         let phi_max = wanted
             .deviation_max
             .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));

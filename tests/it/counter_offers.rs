@@ -11,6 +11,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     what_fits_is_offered_as_it_was_asked_and_held,
     what_does_not_fit_is_countered_with_the_nearest,
+    what_scales_is_countered_with_other_sizes_which_can_be_accepted,
     a_hold_outlives_a_crash_and_ends_with_its_negotiation,
 );
 
@@ -137,6 +138,127 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Later", "Earlier", "Shorter"], "{answers:?}");
     server.assert_verified();
+}
+
+/// An offer whose duration follows from its size: four node-hours on some of the sizes.
+fn scaling(id: &str, sizes: &str, window: (i64, i64)) -> Said {
+    let law = "<bsp:Moldability><bsp:ConstantWork>14400</bsp:ConstantWork></bsp:Moldability>";
+    let offer = Offer::reserve(7, 1).within(window.0, window.1);
+    Said::solicited(id, offer)
+        .wishing(&format!("{law}<bsp:MaxDeviation>1</bsp:MaxDeviation>"))
+        .replacing("<jsdl:Exact>7</jsdl:Exact>", sizes)
+        .replacing("<arp:Duration>1</arp:Duration>", "")
+}
+
+async fn what_scales_is_countered_with_other_sizes_which_can_be_accepted(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let start = hours_ahead(5);
+    // One node of four is taken for two hours.
+    let block = Offer::reserve(1, 2 * HOUR).within(start, start + 2 * HOUR);
+    client.post("/agreements", block.xml()).await.created();
+    let id = open(&client).await;
+    // Four nodes would take an hour. Three take an hour and 20 minutes, and two take two hours.
+    let all = "<jsdl:Exact>4</jsdl:Exact>";
+    let ask = scaling("c-1", all, (start, start + 2 * HOUR));
+    let answers = negotiate(&client, id, std::slice::from_ref(&ask)).await;
+    let told: Vec<_> = answers
+        .iter()
+        .map(|answer| {
+            (
+                answer.text("Kind"),
+                answer.text("Nodes"),
+                answer.text("Deviation"),
+            )
+        })
+        .collect();
+    assert_eq!(told[0].0, "Fewer", "{answers:?}");
+    assert_eq!(told[0].1, "3", "the nearest: {answers:?}");
+    assert!(told[0].2.starts_with("0.33"), "a third longer: {answers:?}");
+    assert!(told.iter().all(|(kind, ..)| *kind != "Shorter"), "{answers:?}");
+    for kind in ["Earlier", "Later"] {
+        assert!(told.iter().any(|of| of.0 == kind), "{kind}: {answers:?}");
+    }
+    // Whichever of them is taken says what was offered.
+    let accepted = client
+        .post("/agreements", answers[0].acceptance())
+        .await
+        .created();
+    let view = client.get_json(&format!("/agreements/{accepted}")).await;
+    assert_eq!(
+        (&view["nodes"], &view["durationSeconds"]),
+        (&3.into(), &4_800.into()),
+        "{view}"
+    );
+    client
+        .post(&format!("/agreements/{accepted}/terminate"), "")
+        .await;
+    let id = open(&client).await;
+    let answers = negotiate(&client, id, &[ask]).await;
+    let later = answers
+        .iter()
+        .find(|of| of.text("Kind") == "Later")
+        .expect("it is there");
+    let accepted = client.post("/agreements", later.acceptance()).await.created();
+    let view = client.get_json(&format!("/agreements/{accepted}")).await;
+    assert_eq!(
+        (&view["nodes"], &view["durationSeconds"]),
+        (&4.into(), &HOUR.into()),
+        "{view}"
+    );
+    client
+        .post(&format!("/agreements/{accepted}/terminate"), "")
+        .await;
+    // One or two nodes are too slow for an hour and a half, and three are more than that.
+    let few =
+        "<jsdl:Range><jsdl:LowerBound>1</jsdl:LowerBound><jsdl:UpperBound>2</jsdl:UpperBound></jsdl:Range>";
+    let more = scaling("c-2", few, (start, start + HOUR * 3 / 2));
+    let answers = negotiate(&client, id, &[more]).await;
+    assert_eq!(
+        (answers[0].text("Kind"), answers[0].text("Nodes")),
+        ("More", "3"),
+        "{answers:?}"
+    );
+    server.assert_verified();
+}
+
+/// A provider that tells little in refusals tells no more in counter offers.
+#[test]
+fn what_a_provider_does_not_tell_is_in_no_counter_offer() {
+    const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+    crate::support::run(async {
+        let start = hours_ahead(5);
+        for (setting, expected) in [
+            ("relaxations = false", &["Earlier", "Later"][..]),
+            ("alternatives_percent = 0", &[]),
+            // Nothing of it begins at a full hour.
+            ("coarsen_seconds = 3600", &[]),
+            ("coarsen_seconds = 900", &["Earlier", "Fewer", "Later"]),
+            ("", &["Earlier", "Fewer", "Later"]),
+        ] {
+            let server = Server::configured(None, &format!("[scheduling]\n{setting}\n{NODES}"));
+            let client = server.client();
+            // In all of the window a node is taken.
+            let block = Offer::reserve(1, HOUR * 3 / 2).within(start + HOUR / 4, start + HOUR * 7 / 4);
+            client.post("/agreements", block.xml()).await.created();
+            let id = open(&client).await;
+            let window = (start + HOUR / 4, start + HOUR * 7 / 4);
+            let ask = scaling("c-1", "<jsdl:Exact>4</jsdl:Exact>", window);
+            let answers = negotiate(&client, id, &[ask]).await;
+            let mut kinds: Vec<_> = answers.iter().flat_map(|of| of.texts("Kind")).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            assert_eq!(kinds, expected, "{setting}: {answers:?}");
+            for answer in &answers {
+                if answer.state == "Rejected" {
+                    assert_eq!(answer.text("Reason"), "NO_CAPACITY_IN_WINDOW", "{setting}");
+                    assert!(answer.texts("Alternative").is_empty(), "{setting}: {answer:?}");
+                    let silent = answer.texts("Relaxation").is_empty();
+                    assert_eq!(silent, setting.starts_with("relax"), "{setting}: {answer:?}");
+                }
+            }
+        }
+    });
 }
 
 async fn a_hold_outlives_a_crash_and_ends_with_its_negotiation(url: String) {

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Acceptance, Ask, Bargain, Error, Lost, Spoken, Termination, Weights};
+use bespeak::planner::{Acceptance, Ask, Bargain, Error, Lost, Spoken, Termination, Weights, best_of};
 use uuid::Uuid;
 
 use super::{Domain, NOW, end_something, pass, proposal, seeds, verify};
@@ -124,9 +124,15 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
     let Some(negotiation) = random.choose(&told.negotiations).cloned() else {
         return;
     };
+    let proposal = proposal(random, clock.now());
+    let other = proposal.shapes.first().map(|shape| Shape {
+        nodes: (shape.nodes / 2).max(1),
+        ..*shape
+    });
     let ask = Ask {
         negotiation: negotiation.id,
-        proposal: proposal(random, clock.now()),
+        proposal,
+        others: other.map(|shape| vec![shape]),
         weights: Weights::default(),
     };
     let quote = match domain.planner.quote(ask).await {
@@ -163,7 +169,8 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         }
     };
     let incoming = offer(parent, OfferCreator::Initiator, OfferState::Solicited);
-    let answers = quote.candidates.into_iter().map(|candidate| Spoken {
+    let answers = best_of(&quote.candidates, Weights::default());
+    let answers = answers.into_iter().map(|candidate| Spoken {
         offer: NegotiationOffer {
             expires: Some(candidate.expires),
             terms: Some(candidate.terms),

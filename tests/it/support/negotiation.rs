@@ -21,6 +21,8 @@ pub(crate) struct Said {
     pub(crate) demands: String,
     /// Content of a `bsp:Scheduling`.
     pub(crate) wishes: String,
+    /// What stands in its words, and what instead.
+    pub(crate) replaced: Vec<(String, String)>,
 }
 
 impl Said {
@@ -33,6 +35,7 @@ impl Said {
             state: "Solicited",
             demands: String::new(),
             wishes: String::new(),
+            replaced: Vec::new(),
         }
     }
 
@@ -44,9 +47,18 @@ impl Said {
         }
     }
 
+    /// The same with other words somewhere.
+    pub(crate) fn replacing(mut self, from: &str, to: &str) -> Self {
+        self.replaced.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
     /// The element.
     pub(crate) fn xml(&self) -> String {
-        let offer = self.offer.xml();
+        let mut offer = self.offer.xml();
+        for (from, to) in &self.replaced {
+            offer = offer.replace(from, to);
+        }
         let (_, content) = offer.split_once('>').expect("a root");
         let (content, _) = content.rsplit_once("</wsag:AgreementOffer>").expect("its end");
         let wishes = if self.wishes.is_empty() {
