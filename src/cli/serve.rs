@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
 use crate::execution::files::InputFiles;
 use crate::execution::local::LocalExecutor;
+use crate::execution::retention::JobFolders;
 use crate::execution::slurm::SlurmExecutor;
 use crate::http::{self, Api, Bounds};
 use crate::negotiation::{self, Negotiation};
@@ -100,7 +101,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
 
     let predictions = predictions(&settings, &store, &clock, &stop);
-    let executors = executors(&settings, &config, data_dir)?;
+    let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let executors = executors(&settings, &config, &folders, data_dir)?;
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
         settings,
@@ -122,6 +125,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     );
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
+    let kept = config.execution.folders_kept();
+    tokio::spawn(folders.keep(store.clone(), clock.clone(), kept, stop.clone()));
     let told = CallBacks::new(store.clone(), clock.clone(), config.call_backs());
     tokio::spawn(told.run(stop.clone()));
     let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
@@ -185,10 +190,12 @@ fn predictions(settings: &Settings, store: &Store, clock: &Clock, stop: &Cancell
 fn executors(
     settings: &Settings,
     config: &Config,
+    folders: &JobFolders,
     data_dir: &Path,
 ) -> Result<Vec<(String, Shared)>, Failure> {
     let unavailable = |why: &dyn std::fmt::Display| Failure::Unavailable(why.to_string());
-    let local = Shared::new(LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?);
+    let local = LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?;
+    let local = Shared::new(local.among(folders.clone()));
     let allowances = config.allowances();
     let is_local = |resource: &&planner::Resource| resource.kind == "local";
     let mut executors: Vec<_> = settings

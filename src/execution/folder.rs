@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::files::modified;
+use super::limits::{Excess, disk_use};
 use super::process::ProcessIdentity;
 use super::{ExecutionError, JobSpec};
 use crate::agreement::JobEnd;
@@ -150,7 +151,8 @@ impl Folder {
     /// Adds a line about the job to what it wrote to its standard error output.
     pub(super) fn tell(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        let mut file = options.append(true).open(self.path.join(Stream::Err.name()))?;
+        let options = options.create(true).append(true).mode(0o600);
+        let mut file = options.open(self.path.join(Stream::Err.name()))?;
         file.write_all(format!("{line}\n").as_bytes())
     }
 
@@ -202,9 +204,22 @@ impl Folder {
         self.write_once(END, end).map(|_| ())
     }
 
-    /// Leaves the request to stop the job.
-    pub(super) fn ask_to_stop(&self) -> Result<(), ExecutionError> {
-        self.write_once(STOP, &()).map(|_| ())
+    /// Leaves the request to stop the job, with what there is too much of where that is why.
+    pub(super) fn ask_to_stop(&self, why: Option<&Excess>) -> Result<(), ExecutionError> {
+        self.write_once(STOP, &why).map(|_| ())
+    }
+
+    /// What there is too much of, where the job is to be stopped because of that.
+    pub(super) fn why_stopped(&self) -> Result<Option<Excess>, ExecutionError> {
+        self.read(STOP).map(Option::flatten)
+    }
+
+    /// Bytes on the disk of what the job has written; not those of these inputs.
+    pub(super) fn written_bytes(&self, inputs: &[PathBuf]) -> io::Result<u64> {
+        let names = inputs.iter().filter_map(|input| input.file_name());
+        let names: Vec<_> = names.map(ToOwned::to_owned).collect();
+        let work = disk_use(&self.work(), &names)?;
+        Ok(work + disk_use(&self.temporary(), &[])? + self.output_bytes())
     }
 
     /// Whether the job is to be stopped.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::folder::Folder;
@@ -103,7 +104,7 @@ pub(super) fn apply(limits: &JobLimits) -> io::Result<()> {
 }
 
 /// More than a job may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Excess {
     /// Of what.
     pub(super) limit: Limit,
@@ -134,9 +135,8 @@ impl Excess {
 pub(super) struct Watch {
     limits: JobLimits,
     members: Members,
-    folders: Vec<PathBuf>,
-    /// Names in the first folder that are not the job's own writing.
-    inputs: Vec<std::ffi::OsString>,
+    folder: Folder,
+    inputs: Vec<PathBuf>,
     next_processes: Instant,
     next_files: Instant,
 }
@@ -145,12 +145,11 @@ impl Watch {
     /// Over the job of an agreement, which has this folder and these inputs.
     pub(super) fn new(agreement: Uuid, limits: JobLimits, folder: &Folder, inputs: &[PathBuf]) -> Self {
         let now = Instant::now();
-        let names = inputs.iter().filter_map(|input| input.file_name());
         Self {
             limits,
             members: Members::of(agreement),
-            folders: vec![folder.work(), folder.temporary()],
-            inputs: names.map(ToOwned::to_owned).collect(),
+            folder: folder.clone(),
+            inputs: inputs.to_vec(),
             next_processes: now,
             next_files: now,
         }
@@ -201,11 +200,7 @@ impl Watch {
         let Some(most) = self.limits.files else {
             return Ok(None);
         };
-        let mut bytes = 0;
-        for (at, folder) in self.folders.iter().enumerate() {
-            let except = if at == 0 { self.inputs.as_slice() } else { &[] };
-            bytes += disk_use(folder, except)?;
-        }
+        let bytes = self.folder.written_bytes(&self.inputs)?;
         Ok(over(Limit::Files, bytes, Some(most)))
     }
 }

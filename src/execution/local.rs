@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::folder::{Claim, Folder};
+use super::retention::JobFolders;
 use super::{ExecutionError, Executor, JobSpec, JobStatus};
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
@@ -24,7 +25,7 @@ const RESPAWN_AFTER: Duration = Duration::from_secs(2);
 /// Runs jobs as processes of this machine.
 #[derive(Debug)]
 pub struct LocalExecutor {
-    jobs: PathBuf,
+    folders: JobFolders,
     executable: PathBuf,
     /// The supervisors that this process has spawned, to be reaped.
     supervisors: Mutex<HashMap<Uuid, Spawned>>,
@@ -44,7 +45,7 @@ impl LocalExecutor {
     /// When the current folder is needed to make a path absolute and is gone.
     pub fn new(data_dir: &Path) -> std::io::Result<Self> {
         Ok(Self {
-            jobs: std::path::absolute(data_dir)?.join("jobs"),
+            folders: JobFolders::new(data_dir, None)?,
             executable: EXECUTABLE.into(),
             supervisors: Mutex::default(),
         })
@@ -59,9 +60,15 @@ impl LocalExecutor {
         }
     }
 
+    /// The same with the folders of its jobs among these, for whose quotas somebody cares.
+    #[must_use]
+    pub fn among(self, folders: JobFolders) -> Self {
+        Self { folders, ..self }
+    }
+
     /// The folder of an agreement's job.
     pub fn folder(&self, agreement: Uuid) -> Folder {
-        Folder::of(&self.jobs, agreement)
+        Folder::of(self.folders.path(), agreement)
     }
 
     /// Sees to it that a supervisor is at work. One too many does no harm: it finds the lock taken and ends. Where the
@@ -126,7 +133,11 @@ impl LocalExecutor {
 
 impl Executor for LocalExecutor {
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        Folder::create(&self.jobs, job)?;
+        let is_new = self.folder(job.agreement).spec()?.is_none();
+        let folder = Folder::create(self.folders.path(), job)?;
+        if is_new && let Some(excess) = self.folders.excess(&job.party) {
+            folder.ask_to_stop(Some(&excess))?;
+        }
         self.poll(job.agreement).map(|_| ())
     }
 
@@ -155,7 +166,7 @@ impl Executor for LocalExecutor {
         if folder.stop_asked() {
             Ok(())
         } else {
-            folder.ask_to_stop()
+            folder.ask_to_stop(None)
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod launch;
 pub mod limits;
 pub mod local;
 mod process;
+pub mod retention;
 pub mod slurm;
 pub mod supervisor;
 

@@ -95,18 +95,12 @@ impl Supervisor<'_> {
             match self.folder.claim()? {
                 Some(Claim::Started { process, at }) => return self.watch(&process, at),
                 Some(Claim::Abandoned) => {
-                    let stopped = self.folder.stop_asked();
-                    return Ok(self.end(
-                        if stopped {
-                            Outcome::Terminated
-                        } else {
-                            Outcome::Lost
-                        },
-                        None,
-                    ));
+                    let stop = self.ordered()?;
+                    self.tell(stop);
+                    return Ok(self.end(stop.map_or(Outcome::Lost, Stop::outcome), None));
                 }
                 // A launcher of an earlier supervisor may yet claim the job: who wins is known in the next round.
-                None if self.stop().is_some() => {
+                None if self.stop()?.is_some() => {
                     self.folder.decide(&Claim::Abandoned)?;
                 }
                 None => {
@@ -204,7 +198,7 @@ impl Supervisor<'_> {
             if ended(self.next_look())? {
                 return Ok(None);
             }
-            if let Some(stop) = self.stop() {
+            if let Some(stop) = self.stop()? {
                 break stop;
             }
             if let Some(excess) = watch.look().map_err(self.failed("look at the processes of"))? {
@@ -263,12 +257,19 @@ impl Supervisor<'_> {
     }
 
     /// Why the job is to run no longer, if it is not to.
-    fn stop(&self) -> Option<Stop> {
-        if self.folder.stop_asked() {
-            Some(Stop::Asked)
-        } else {
-            (self.clock.micros() >= self.job.slot_end).then_some(Stop::SlotOver)
+    fn stop(&self) -> Result<Option<Stop>, ExecutionError> {
+        let over = || (self.clock.micros() >= self.job.slot_end).then_some(Stop::SlotOver);
+        Ok(self.ordered()?.or_else(over))
+    }
+
+    /// Why somebody wants the job stopped, if anybody does.
+    fn ordered(&self) -> Result<Option<Stop>, ExecutionError> {
+        if !self.folder.stop_asked() {
+            return Ok(None);
         }
+        Ok(Some(
+            self.folder.why_stopped()?.map_or(Stop::Asked, Stop::Exceeded),
+        ))
     }
 
     /// How long to wait before the clock is looked at again.
@@ -419,7 +420,7 @@ mod tests {
     fn a_slot_ends_by_the_clock_also_when_that_is_set_forward_meanwhile() {
         let clock = Clock::standing_at(0);
         let stop = supervised(HOUR, clock.clone(), |supervisor, process, leader| {
-            assert_eq!(supervisor.stop(), None);
+            assert_eq!(supervisor.stop().unwrap(), None);
             assert_eq!(
                 supervisor.next_look(),
                 TICK,
@@ -440,7 +441,7 @@ mod tests {
         supervised(HOUR, clock.clone(), |supervisor, process, _| {
             assert_eq!(supervisor.next_look(), Duration::from_micros(1));
             clock.set(0);
-            assert_eq!((supervisor.stop(), supervisor.next_look()), (None, TICK));
+            assert_eq!((supervisor.stop().unwrap(), supervisor.next_look()), (None, TICK));
             assert!(!ended_within(process, Duration::ZERO).unwrap());
         });
     }

@@ -7,6 +7,7 @@ use wsag::time::DateTime;
 
 use super::show::Output;
 use super::{Error, Negotiation, Scope, views::instant};
+use crate::agreement::Agreement;
 use crate::catalogue::is_file_name;
 use crate::clock::Micros;
 use crate::execution::ExecutionError;
@@ -151,8 +152,9 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
-        self.visible(&scope, id).await?;
+        let agreement = self.stored(&scope, id).await?;
         let folder = Folder::of(&self.jobs, id);
+        still_kept(&agreement, &folder)?;
         let written = blocking(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();
             let mut all: Vec<_> = streams.filter_map(|stream| folder.stream(stream)).collect();
@@ -167,6 +169,20 @@ impl Negotiation {
             quota_bytes: None,
         })
     }
+}
+
+/// Makes sure that what a job wrote has not been removed because its time was over.
+///
+/// # Errors
+/// [`Error::Gone`] where it has been.
+pub(super) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<(), Error> {
+    let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
+    if ran && !folder.path().is_dir() {
+        return Err(Error::Gone(
+            "what the job wrote is no longer kept: its time was over".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Why a file could not be had, by who can mend it.

@@ -103,8 +103,9 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
-        self.stored(&scope, id).await?;
+        let agreement = self.stored(&scope, id).await?;
         let (folder, name) = (Folder::of(&self.jobs, id), name.to_owned());
+        super::files::still_kept(&agreement, &folder)?;
         let file = super::files::blocking(move || match folder.written(&name)? {
             None => Ok(None),
             Some(written) => Ok(Some(folder.open(&written)?)),

@@ -70,6 +70,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("[limits]\nheader_seconds = 0\n", &["header_seconds", "1 to"]),
     (
+        "[execution]\nkeep_folders_days = 0\n",
+        &["execution.keep_folders_days", "1 to 3650"],
+    ),
+    (
         "[execution.limits]\nmemory_mib = 0\n",
         &["execution.limits.memory_mib", "1 to"],
     ),

@@ -15,6 +15,7 @@ use bespeak::execution::dispatcher::{Dispatcher, Shared};
 use bespeak::execution::files::InputFiles;
 use bespeak::execution::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
+use bespeak::execution::retention::JobFolders;
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
@@ -503,6 +504,43 @@ fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_to
         );
         let executions = service.store.executions(one.id).await.unwrap();
         assert_eq!(executions[0].outcome, Outcome::Exceeded { limit });
+        service.stop().await;
+    });
+}
+
+#[test]
+fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
+    block_on(async {
+        let folder = folder();
+        let service = Service::start(&folder).await;
+        let over = service.place("echo x > file", 0, 600).await;
+        let runs = service.place("sleep 1000", 0, 600).await;
+        let ended = service.over(over.id).await.ended.unwrap();
+        service.started(runs.id).await;
+        // One whose end nobody has told the planner yet.
+        let unknown = folder.path().join("jobs").join(Uuid::now_v7().to_string());
+        fs::create_dir(&unknown).unwrap();
+        let end = folder
+            .path()
+            .join("jobs")
+            .join(over.id.to_string())
+            .join("end.json");
+        fs::copy(end, unknown.join("end.json")).unwrap();
+        let folders = JobFolders::new(folder.path(), None).unwrap();
+        let sweep = async |before| folders.sweep(&service.store, before).await.unwrap();
+        assert_eq!(sweep(ended).await, 0);
+        assert!(service.file(&over, "file").exists());
+        // What a crash has left of an earlier removal.
+        let doomed = folder.path().join("jobs/.half");
+        fs::create_dir(&doomed).unwrap();
+        assert_eq!(sweep(i64::MAX).await, 1);
+        assert!(!service.file(&over, "file").exists());
+        assert!(!doomed.exists() && unknown.exists());
+        assert!(service.file(&runs, "").exists());
+        assert_eq!(sweep(i64::MAX).await, 0);
+        let termination = Termination::of(runs.id, Some("physics".into()));
+        service.planner.terminate(termination).await.unwrap();
+        service.over(runs.id).await;
         service.stop().await;
     });
 }

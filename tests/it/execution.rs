@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
 mod limits;
+mod retention;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -91,6 +91,13 @@ fn a_partys_job_reads_what_it_uploaded_and_no_other_party_can() {
             ["stdout", "stderr"],
             "its input is not its output"
         );
+        // As when its time is over.
+        fs::remove_dir_all(server.data_dir().join("jobs").join(&id)).expect("it is there");
+        for path in ["files", "files/stdout"] {
+            let gone = physics.get(&format!("/agreements/{id}/{path}")).await;
+            assert_eq!(gone.status, StatusCode::GONE, "{}", gone.body);
+            assert!(gone.body.contains("no longer kept"), "{}", gone.body);
+        }
 
         let replaced = put(&physics, "/files/grain.txt", "corn").await;
         assert_eq!(replaced.status, StatusCode::NO_CONTENT, "{}", replaced.body);

@@ -213,7 +213,7 @@ impl SlurmExecutor {
         if folder.spec()?.is_none() || folder.end()?.is_some() || folder.stop_asked() {
             return Ok(());
         }
-        folder.ask_to_stop()?;
+        folder.ask_to_stop(None)?;
         lock(&self.tried).remove(&agreement);
         self.status(agreement).map(drop)
     }

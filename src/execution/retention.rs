@@ -1,0 +1,233 @@
+//! The folders of all jobs together: how much of the disk each party has with them, and how long they are kept.
+//!
+//! While the folders of a party's jobs have more than its quota, none of its jobs starts, and those that go on writing are
+//! stopped. A folder is removed some time after its job and its agreement have ended, and never before.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use scheduler::Seconds;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use super::ExecutionError;
+use super::folder::Folder;
+use super::limits::Excess;
+use crate::agreement::Limit;
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::store::{self, Store};
+
+/// How often it is looked at what jobs write.
+const LOOK: Duration = Duration::from_secs(10);
+/// Looking takes at most one part in so many of a processor's time.
+const SHARE: u32 = 50;
+/// How often it is looked for folders whose time is over.
+const SWEEP: Duration = Duration::from_hours(1);
+/// What the name of a folder begins with that is being removed: nothing that an id begins with.
+const DOOMED: char = '.';
+
+/// The folders of all jobs below a data folder. Clones share what they know.
+#[derive(Debug, Clone)]
+pub struct JobFolders {
+    jobs: PathBuf,
+    /// Bytes that those of one party may have together; none for as many as there are.
+    quota: Option<u64>,
+    /// What is known of each.
+    known: Arc<Mutex<HashMap<Uuid, Known>>>,
+}
+
+/// What is known of one job's folder.
+#[derive(Debug, Clone)]
+struct Known {
+    party: String,
+    bytes: u64,
+    /// When its job ended, if it has: then it grows no more.
+    ended: Option<Micros>,
+}
+
+/// Why folders could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// It could not be found out whether their agreements are over.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The system refused.
+    #[error(transparent)]
+    System(#[from] ExecutionError),
+}
+
+impl JobFolders {
+    /// The folders of jobs in a data folder, of which those of one party may have so many bytes together.
+    ///
+    /// # Errors
+    /// When the current folder is needed to make a path absolute and is gone.
+    pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
+        Ok(Self {
+            jobs: std::path::absolute(data_dir)?.join("jobs"),
+            quota,
+            known: Arc::default(),
+        })
+    }
+
+    /// Where they are.
+    pub(super) fn path(&self) -> &Path {
+        &self.jobs
+    }
+
+    /// How much more than its quota a party has, as of the last look.
+    pub(super) fn excess(&self, party: &str) -> Option<Excess> {
+        let most = self.quota?;
+        let found = total(&self.known(), party);
+        (found > most).then_some(Excess {
+            limit: Limit::Files,
+            found,
+            most,
+        })
+    }
+
+    /// Looks at what jobs have written, and has those stopped that go on writing beyond the quota of their party. Costs a
+    /// look at every file of the jobs that run.
+    ///
+    /// # Errors
+    /// When the system refuses; the next look goes on.
+    pub fn look(&self) -> Result<(), ExecutionError> {
+        let mut grown = Vec::new();
+        let mut there = HashMap::new();
+        for id in self.ids()? {
+            let folder = Folder::of(&self.jobs, id);
+            let before = self.known().get(&id).cloned();
+            if let Some(over) = before.as_ref().filter(|of| of.ended.is_some()) {
+                there.insert(id, over.clone());
+                continue;
+            }
+            let Some(spec) = folder.spec()? else { continue };
+            // Asked before: what it writes until its end counts.
+            let ended = folder.end()?.map(|end| end.ended);
+            let bytes = folder
+                .written_bytes(&spec.inputs)
+                .map_err(ExecutionError::system("look into", folder.path()))?;
+            if ended.is_none() && before.is_some_and(|of| bytes > of.bytes) {
+                grown.push((id, spec.party.clone()));
+            }
+            let party = spec.party;
+            there.insert(id, Known { party, bytes, ended });
+        }
+        *self.known() = there;
+        for (id, party) in grown {
+            if let Some(excess) = self.excess(&party) {
+                warn!(agreement = %id, party, "stopped: its party's jobs have written more than they may");
+                Folder::of(&self.jobs, id).ask_to_stop(Some(&excess))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the folders of jobs that ended before `before` and whose agreements are over; answers how many.
+    ///
+    /// # Errors
+    /// When the store cannot be asked or the system refuses; a later sweep goes on.
+    pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
+        self.remove_doomed()?;
+        let mut removed = 0;
+        for id in self.ids()? {
+            let folder = Folder::of(&self.jobs, id);
+            if folder.end()?.is_none_or(|end| end.ended >= before) {
+                continue;
+            }
+            let agreement = store.agreement(id).await?;
+            if agreement.is_some_and(|of| of.state.is_final()) {
+                self.remove(id)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes the folder of a job that has ended and whose agreement is over; answers whether there was one.
+    ///
+    /// # Errors
+    /// When the system refuses; what is left is removed by the next sweep.
+    pub fn remove(&self, id: Uuid) -> Result<bool, ExecutionError> {
+        let path = Folder::of(&self.jobs, id).path().to_owned();
+        let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
+        // In one step: half of a folder would not be known for what it is.
+        match fs::rename(&path, &doomed) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            renamed => renamed.map_err(ExecutionError::system("remove", &path))?,
+        }
+        self.known().remove(&id);
+        fs::remove_dir_all(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
+        Ok(true)
+    }
+
+    /// Removes what an earlier removal has left.
+    fn remove_doomed(&self) -> Result<(), ExecutionError> {
+        for name in self.names()? {
+            if name.starts_with(DOOMED) {
+                let path = self.jobs.join(name);
+                fs::remove_dir_all(&path).map_err(ExecutionError::system("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks again and again, and sweeps every now and then what ended so many seconds ago, until `stop`.
+    pub async fn keep(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
+        let mut swept: Option<Instant> = None;
+        let mut pause = Duration::ZERO;
+        while stop
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await
+            .is_some()
+        {
+            let began = Instant::now();
+            let folders = self.clone();
+            match tokio::task::spawn_blocking(move || folders.look()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => warn!(%error, "what jobs have written is not known"),
+                Err(error) => warn!(%error, "what jobs have written is not known"),
+            }
+            pause = LOOK.max(began.elapsed() * SHARE);
+            if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
+                let before = clock.micros() - kept * MICROS_PER_SECOND;
+                match self.sweep(&store, before).await {
+                    Ok(0) => {}
+                    Ok(removed) => info!(removed, "folders of jobs whose time is over"),
+                    Err(error) => warn!(%error, "folders of jobs stay longer than they are kept"),
+                }
+                swept = Some(Instant::now());
+            }
+        }
+    }
+
+    /// The jobs that have a folder.
+    fn ids(&self) -> Result<Vec<Uuid>, ExecutionError> {
+        let names = self.names()?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    fn names(&self) -> Result<Vec<String>, ExecutionError> {
+        let entries = match fs::read_dir(&self.jobs) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(ExecutionError::system("list", &self.jobs))?,
+        };
+        Ok(entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect())
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Uuid, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn total(known: &HashMap<Uuid, Known>, party: &str) -> u64 {
+    let own = known.values().filter(|of| of.party == party);
+    own.map(|of| of.bytes).sum()
+}
