@@ -93,6 +93,14 @@ impl Server {
         })
     }
 
+    /// Puts a value in a place and reads the answer.
+    pub(super) async fn put_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
+        let bytes = self.send(self.request(Method::PUT, path)?.json(value)).await?;
+        serde_json::from_slice(&bytes).map_err(|why| {
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
+        })
+    }
+
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
         let key = match &self.key {
             Some(key) => key.clone(),

@@ -16,6 +16,7 @@ mod files;
 mod key;
 mod ledger;
 mod negotiate;
+mod nodes;
 mod offer;
 mod output;
 mod predict;
@@ -100,6 +101,10 @@ enum Command {
     Calibrate(calibrate::Options),
     /// Show what is owed: balances, and what was posted.
     Ledger(ledger::Options),
+    /// Show how the resources stand (operators).
+    Resources(nodes::ResourcesOptions),
+    /// Show how nodes stand, or say that they are down, drained or back (operators).
+    Nodes(nodes::Options),
     /// Make, list and revoke API keys, in the store itself.
     Key(key::Options),
     /// Check from the database alone that what is stored can be.
@@ -233,6 +238,8 @@ pub fn run() -> ExitCode {
             Command::Predict(options) => predict::run(options).await,
             Command::Calibrate(options) => calibrate::run(options).await,
             Command::Ledger(options) => ledger::run(options).await,
+            Command::Resources(options) => nodes::resources(options).await,
+            Command::Nodes(options) => nodes::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. }

@@ -123,6 +123,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         files.clone(),
         clock.clone(),
     );
+    let troubles = dispatcher.troubles();
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
     let kept = config.execution.folders_kept();
@@ -131,7 +132,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     tokio::spawn(told.run(stop.clone()));
     let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
         .predicting(predictions)
-        .telling(config.call_backs());
+        .telling(config.call_backs())
+        .showing(troubles);
     tokio::spawn(negotiation.clone().decide_pending(stop.clone()));
     let api = Api {
         negotiation,

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::files::InputFiles;
 pub use super::lane::Shared;
 use super::lane::{Failure, Hands, Lane};
+use super::trouble::{Doing, Troubles};
 use crate::agreement::Agreement;
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
@@ -81,6 +82,7 @@ impl Dispatcher {
             catalogue,
             files,
             clock,
+            troubles: Troubles::default(),
         });
         let lane = |(resource, shared): (String, Shared)| {
             let lane = Lane {
@@ -97,6 +99,11 @@ impl Dispatcher {
             busy: HashSet::new(),
             troubles: HashMap::new(),
         }
+    }
+
+    /// What goes wrong with the resources, for whoever looks while this runs.
+    pub fn troubles(&self) -> Troubles {
+        self.hands.troubles.clone()
     }
 
     /// Runs until `stop` is cancelled. Jobs that run then run on, and are followed again after the next start.
@@ -224,6 +231,9 @@ impl Dispatcher {
             .iter()
             .filter_map(|(_, result)| result.as_ref().err())
             .find(|failure| matches!(failure, Failure::NoAnswer(_)));
+        if let Some(lane) = self.lanes.get(&resource) {
+            lane.note(Doing::RunJobs, hangs);
+        }
         self.note(Concern::Resource(resource), hangs);
         for (id, result) in results {
             match result {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::files::InputFiles;
 use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
+use super::trouble::{Doing, Troubles};
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
 use crate::catalogue::Catalogue;
@@ -37,6 +38,8 @@ pub(super) struct Hands {
     /// The files that jobs may read.
     pub(super) files: InputFiles,
     pub(super) clock: Clock,
+    /// What goes wrong, for whoever looks.
+    pub(super) troubles: Troubles,
 }
 
 /// What a call is about: a resource, and the agreement where it is about one.
@@ -247,24 +250,13 @@ impl Lane {
     /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
     pub(super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
         let mut changes = self.hands.planner.subscribe_changes();
-        let mut trouble = String::new();
         loop {
             changes.borrow_and_update();
-            let (message, wait) = match self.prepare().await {
-                Ok(()) => (String::new(), PREPARE_EVERY),
-                Err(failure) => (failure.to_string(), PREPARE_PAUSE),
+            let (failure, wait) = match self.prepare().await {
+                Ok(()) => (None, PREPARE_EVERY),
+                Err(failure) => (Some(failure), PREPARE_PAUSE),
             };
-            if message != trouble {
-                if message.is_empty() {
-                    info!(resource = self.resource, "follows the plan again");
-                } else {
-                    warn!(
-                        resource = self.resource,
-                        message, "does not follow the plan; trying again"
-                    );
-                }
-                trouble = message;
-            }
+            self.note(Doing::FollowPlan, failure.as_ref());
             let changed = async {
                 let _ = tokio::time::timeout(wait, changes.changed()).await;
                 tokio::time::sleep(PREPARE_PAUSE).await;
@@ -278,23 +270,25 @@ impl Lane {
 
     /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`.
     pub(super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
-        let mut trouble = String::new();
         loop {
-            let message = match self.inform().await {
-                Ok(()) => String::new(),
-                Err(failure) => failure.to_string(),
-            };
-            if message != trouble && !message.is_empty() {
-                let resource = &self.resource;
-                warn!(
-                    resource,
-                    message, "does not say how its nodes stand; trying again"
-                );
-            }
-            trouble = message;
+            let informed = self.inform().await;
+            self.note(Doing::TellNodes, informed.as_ref().err());
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(NODES_EVERY) => {}
+            }
+        }
+    }
+
+    /// Keeps account of what fails: says it when it is new, and when it is over.
+    pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
+        let (resource, what) = (&self.resource, doing.words());
+        let message = failure.map(ToString::to_string);
+        let now = self.hands.clock.micros();
+        if self.hands.troubles.note(resource, doing, message.clone(), now) {
+            match message {
+                None => info!(resource, what, "works again"),
+                Some(message) => warn!(resource, what, message, "failed; trying again"),
             }
         }
     }

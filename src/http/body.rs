@@ -36,6 +36,16 @@ pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
     }
 }
 
+/// The body of a request that carries JSON.
+pub(super) async fn json(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
+    match input(api, request).await? {
+        Input::Json(input) => Ok(input),
+        Input::Xml(_) => Err(Error::UnsupportedMediaType(
+            "expected application/json: this operation is in JSON only".to_owned(),
+        )),
+    }
+}
+
 /// What a body is said to be; XML where nothing is said. It must be UTF-8, as it stands. `text/xml` is another name of
 /// the same (RFC 7303), and a form's type is what `curl --data-binary @offer.xml` says of anything.
 fn format_of(headers: &HeaderMap) -> Result<Format, Error> {

@@ -14,7 +14,13 @@ pub(super) async fn healthz() -> &'static str {
 /// GET /readyz: the plan is rebuilt and the store answers.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if api.negotiation.is_ready().await {
-        "ready\n".into_response()
+        match api.negotiation.troubled() {
+            (0, _) => "ready\n".into_response(),
+            (troubled, of) => {
+                format!("ready, with {troubled} of {of} resources in trouble: see /resources\n")
+                    .into_response()
+            }
+        }
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,

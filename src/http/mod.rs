@@ -17,6 +17,7 @@ mod metrics;
 mod negotiations;
 mod openapi;
 mod path;
+mod resources;
 mod templates;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
@@ -108,6 +109,9 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/negotiations/{id}/offers", post(negotiations::offer))
         .route("/negotiations/{id}/advertisements", post(negotiations::advertise))
         .route("/negotiations/{id}/terminate", post(negotiations::terminate))
+        .route("/resources", get(resources::list))
+        .route("/resources/{name}/nodes", get(resources::nodes))
+        .route("/resources/{name}/nodes/{nodes}", put(resources::say))
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate))

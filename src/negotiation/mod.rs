@@ -15,6 +15,7 @@ mod idempotency;
 mod json;
 mod list;
 mod negotiations;
+mod nodes;
 mod offer;
 mod offer_views;
 mod offers;
@@ -46,6 +47,7 @@ pub use flat::{AnswersView, NegotiatedView};
 pub use idempotency::RequestKey;
 pub use list::{Page, Timeline};
 pub use negotiations::{NegotiationView, Opening, end_negotiation_input, negotiation_ended};
+pub use nodes::{NodeView, NodesView, RepairedView, ResourceView, ResourcesView, SaidView, TroubleView};
 pub use offer_views::{Negotiated, OfferView, QuotationView};
 pub use offers::advertised;
 pub use parts::{ContextView, TermView, TermsView};
@@ -64,6 +66,7 @@ use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution::files::InputFiles;
+use crate::execution::trouble::Troubles;
 use crate::metrics::{Exposition, Kind};
 use crate::planner::{self, Planner};
 use crate::prediction::{Predictions, Work};
@@ -112,6 +115,8 @@ pub struct Negotiation {
     predictions: Option<Predictions>,
     /// Whom decisions may be told.
     call_backs: Policy,
+    /// What goes wrong with resources.
+    troubles: Troubles,
     /// Rung when there is a pending agreement to decide.
     undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -232,6 +237,7 @@ impl Negotiation {
             negotiating,
             predictions: None,
             call_backs: Policy::default(),
+            troubles: Troubles::default(),
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
@@ -293,6 +299,13 @@ impl Negotiation {
     #[must_use]
     pub fn telling(mut self, policy: Policy) -> Self {
         self.call_backs = policy;
+        self
+    }
+
+    /// The same, where operators see what goes wrong with resources.
+    #[must_use]
+    pub fn showing(mut self, troubles: Troubles) -> Self {
+        self.troubles = troubles;
         self
     }
 

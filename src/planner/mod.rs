@@ -30,6 +30,7 @@ mod replace;
 mod resource;
 mod resources;
 mod sizes;
+mod standing;
 mod table;
 mod writer;
 
@@ -48,13 +49,14 @@ pub use availability::Availability;
 pub use bargain::{Bargain, Spoken};
 pub use choice::best_of;
 pub use idempotency::Idempotency;
-pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Unused};
+pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
 pub use pending::{Settlement, Telling};
 pub use plan::Plan;
 pub use pricing::Pricing;
 pub use quotas::{Negotiating, Quotas};
 pub use quote::{Ask, Candidate, Quote, Weights};
 pub use resource::{Resource, Scaling};
+pub use standing::{Saying, Standing};
 
 use crate::agreement::{
     Agreement, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, NegotiationOffer, Shape,
@@ -305,7 +307,8 @@ enum Command {
         report: NodeReport,
         reply: Reply<Repaired>,
     },
-    Nodes(String, Reply<Vec<NodeState>>),
+    SayNodes(Saying, Reply<Repaired>),
+    Nodes(String, Reply<Vec<Standing>>),
     KeepNodes {
         resource: String,
         kept: Vec<KeptNodes>,
@@ -507,14 +510,6 @@ impl Planner {
             reply,
         })
         .await
-    }
-
-    /// How the nodes of a resource stand, by their numbers.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn nodes(&self, resource: String) -> Result<Vec<NodeState>, Error> {
-        self.ask(|reply| Command::Nodes(resource, reply)).await
     }
 
     /// Records when an agreement's process really started.

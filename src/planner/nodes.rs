@@ -9,6 +9,7 @@ use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::Agreement;
+use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// For how long failures of a node count towards how long it has to be up before it is trusted again.
 const REMEMBERED: Seconds = 3_600;
@@ -117,6 +118,19 @@ pub struct NodeReport {
     pub states: Vec<NodeState>,
     /// When nodes are others'.
     pub busy: Vec<BusyTime>,
+    /// Why nodes are not up, by their numbers, where that is said.
+    pub reasons: BTreeMap<u32, String>,
+}
+
+/// What somebody says of a node that is not up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// How it stands.
+    pub state: NodeState,
+    /// Since when.
+    pub since: Micros,
+    /// Why, where that is said.
+    pub reason: Option<String>,
 }
 
 /// How failures are taken.
@@ -142,7 +156,7 @@ impl Default for Failures {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes {
     /// Those that are not up, by who says so.
-    said: BTreeMap<(u32, Reporter), NodeState>,
+    said: BTreeMap<(u32, Reporter), Said>,
     /// Since when those that an executor reports back are up.
     recovering: BTreeMap<u32, Time>,
     /// When each has failed lately.
@@ -163,13 +177,13 @@ impl Nodes {
     }
 
     /// Takes back what was stored.
-    pub(super) fn restore(&mut self, node: u32, by: Reporter, state: NodeState) {
-        self.said.insert((node, by), state);
+    pub(super) fn restore(&mut self, node: u32, by: Reporter, said: Said) {
+        self.said.insert((node, by), said);
     }
 
     /// How a node stands: the worst that is said.
     pub(super) fn state(&self, node: u32) -> NodeState {
-        let said = |by| self.said.get(&(node, by)).copied().unwrap_or(NodeState::Up);
+        let said = |by| self.said(node, by).map_or(NodeState::Up, |said| said.state);
         said(Reporter::Executor).max(said(Reporter::Operator))
     }
 
@@ -178,6 +192,34 @@ impl Nodes {
         let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
         let out = out.range(..capacity).count();
         capacity - u32::try_from(out).unwrap_or(capacity)
+    }
+
+    /// What somebody says of a node; none where that is that it is up.
+    pub(super) fn said(&self, node: u32, by: Reporter) -> Option<&Said> {
+        self.said.get(&(node, by))
+    }
+
+    /// What an operator has said of all nodes, with some of them changed.
+    pub(super) fn with(
+        &self,
+        capacity: u32,
+        nodes: &BTreeSet<u32>,
+        state: NodeState,
+        reason: Option<&str>,
+    ) -> NodeReport {
+        let mut report = NodeReport::default();
+        for node in 0..capacity {
+            let before = self.said(node, Reporter::Operator);
+            let (state, reason) = if nodes.contains(&node) {
+                (state, reason.map(str::to_owned))
+            } else {
+                let state = before.map_or(NodeState::Up, |said| said.state);
+                (state, before.and_then(|said| said.reason.clone()))
+            };
+            report.states.push(state);
+            report.reasons.extend(reason.map(|reason| (node, reason)));
+        }
+        report
     }
 
     /// Whether anything is to be thought of at all.
@@ -200,6 +242,7 @@ impl Nodes {
         now: Time,
         settle: Seconds,
     ) -> Vec<(u32, NodeState)> {
+        let since = now.seconds().saturating_mul(MICROS_PER_SECOND);
         if by == Reporter::Executor {
             self.busy.clone_from(&report.busy);
             self.busy.retain(|of| of.node < capacity && of.interval.end > now);
@@ -207,23 +250,33 @@ impl Nodes {
         let mut changed = Vec::new();
         for node in 0..capacity {
             let next = report.states.get(node as usize).copied().unwrap_or(NodeState::Up);
-            let before = self.said.get(&(node, by)).copied().unwrap_or(NodeState::Up);
+            let said = self.said(node, by);
+            let before = said.map_or(NodeState::Up, |said| said.state);
+            let reason = report.reasons.get(&node);
+            // Why it is up is nobody's question.
+            let as_before = next == before && said.is_none_or(|said| said.reason.as_ref() == reason);
+            let since = said.map_or(since, |said| if next == before { said.since } else { since });
             let damped = by == Reporter::Executor && before == NodeState::Down && next == NodeState::Up;
             if damped && !self.has_settled(node, now, settle) {
                 continue;
             }
-            self.recovering.remove(&node);
-            if next == before {
+            if by == Reporter::Executor {
+                self.recovering.remove(&node);
+            }
+            if as_before {
                 continue;
             }
-            if next == NodeState::Down {
+            if next == NodeState::Down && next != before {
                 let failed = self.failed.entry(node).or_default();
                 failed.push_back(now);
                 failed.truncate(FAILURES_MAX);
             }
             match next {
                 NodeState::Up => self.said.remove(&(node, by)),
-                state => self.said.insert((node, by), state),
+                state => {
+                    let reason = reason.cloned();
+                    self.said.insert((node, by), Said { state, since, reason })
+                }
             };
             changed.push((node, next));
         }
@@ -336,7 +389,7 @@ mod tests {
     fn report(states: &[NodeState]) -> NodeReport {
         NodeReport {
             states: states.to_vec(),
-            busy: Vec::new(),
+            ..NodeReport::default()
         }
     }
 

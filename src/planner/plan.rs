@@ -6,7 +6,7 @@ use scheduler::{Fraction, Move, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::agenda::Agenda;
-use super::nodes::{NodeState, Reporter};
+use super::nodes::{NodeState, Reporter, Said};
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
 use super::{KeptNodes, Planned, Settings, StartError};
@@ -289,7 +289,12 @@ impl Plan {
             let at = self.resources.place(&row.resource);
             let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
             if let Some((at, (by, state))) = at.zip(said) {
-                self.resources.restore_node(at, row.node, by, state, now);
+                let said = Said {
+                    state,
+                    since: row.since,
+                    reason: row.reason.clone(),
+                };
+                self.resources.restore_node(at, row.node, by, said, now);
             }
         }
     }

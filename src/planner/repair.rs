@@ -11,13 +11,13 @@ use uuid::Uuid;
 use super::admit::{Wanted, shape_of};
 use super::budget::Payer;
 use super::decide::Decider;
-use super::nodes::{NodeReport, NodeState, Reporter};
+use super::nodes::{NodeReport, Reporter};
 use super::plan::placed_request;
 use super::resources::Wish;
 use super::{Error, Repaired};
 use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState, Shape};
 use crate::clock::second_of;
-use crate::store::Change;
+use crate::store::{Change, NodeRow};
 
 /// Resources on which others are asked to move for one that lost its place.
 const CROWDED_MAX: usize = 4;
@@ -46,27 +46,26 @@ impl Decider<'_> {
             of.nodes.hear(by, report, of.resource.capacity, now, settle)
         };
         let changed = self.plan.resources.bindings(at, hear).unwrap_or_default();
-        for (node, state) in changed {
-            self.batch.push(Change::SetNode {
-                resource: resource.to_owned(),
-                node,
-                reporter: by.word(),
-                state: Some(state)
-                    .filter(|state| *state != NodeState::Up)
-                    .map(NodeState::word),
-                since: self.now,
+        for (node, _) in changed {
+            let said = self.plan.resources.get(at).and_then(|of| of.nodes.said(node, by));
+            let resource = resource.to_owned();
+            self.batch.push(match said {
+                Some(said) => Change::SetNode(NodeRow {
+                    resource,
+                    node,
+                    reporter: by.word().to_owned(),
+                    state: said.state.word().to_owned(),
+                    since: said.since,
+                    reason: said.reason.clone(),
+                }),
+                None => Change::ForgetNode {
+                    resource,
+                    node,
+                    reporter: by.word(),
+                },
             });
         }
         Ok(self.repair(at, now))
-    }
-
-    /// How the nodes of a resource stand.
-    pub(super) fn nodes(&self, resource: &str) -> Result<Vec<NodeState>, Error> {
-        let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
-        let of = self.plan.resources.get(at).ok_or(Error::NotFound)?;
-        Ok((0..of.resource.capacity)
-            .map(|node| of.nodes.state(node))
-            .collect())
     }
 
     /// Puts right what the passing of time has made wrong: what was thought repaired by now, what is no longer others'.

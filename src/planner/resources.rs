@@ -12,7 +12,7 @@ use scheduler::{
 };
 use uuid::Uuid;
 
-use super::nodes::{Failures, NodeState, Nodes, Reporter};
+use super::nodes::{Failures, NodeState, Nodes, Reporter, Said};
 use super::{Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, Shape};
 
@@ -302,8 +302,8 @@ impl Resources {
     }
 
     /// Takes back how a node stands.
-    pub(super) fn restore_node(&mut self, at: usize, node: u32, by: Reporter, state: NodeState, now: Time) {
-        self.bindings(at, |of| of.nodes.restore(node, by, state));
+    pub(super) fn restore_node(&mut self, at: usize, node: u32, by: Reporter, said: Said, now: Time) {
+        self.bindings(at, |of| of.nodes.restore(node, by, said));
         self.looks.insert(at, now);
     }
 

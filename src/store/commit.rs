@@ -15,8 +15,8 @@ use super::error::is_contention;
 use super::rows::Columns;
 use super::trail::Trail;
 use super::{
-    CallBack, Database, Error, Idempotent, Store, agreements, bindings, call_backs, executions, idempotency,
-    ledger, negotiations, nodes, on, statements,
+    CallBack, Database, Error, Idempotent, NodeRow, Store, agreements, bindings, call_backs, executions,
+    idempotency, ledger, negotiations, nodes, on, statements,
 };
 use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Posting};
 use crate::clock::Micros;
@@ -84,18 +84,16 @@ pub enum Change {
     RecordExecution(Box<Execution>),
     /// Stores what a request with a key was answered; a conflict where the key is taken.
     RememberRequest(Idempotent),
-    /// Stores how a node stands; none for one that is up.
-    SetNode {
+    /// Stores how a node stands that is not up, in place of what its reporter has said before.
+    SetNode(NodeRow),
+    /// Forgets what a reporter has said of a node: it is up.
+    ForgetNode {
         /// Name of the resource.
         resource: String,
         /// Number of the node.
         node: u32,
-        /// Who says so, in a word.
+        /// Who had said so, in a word.
         reporter: &'static str,
-        /// How it stands, in a word.
-        state: Option<&'static str>,
-        /// Since when.
-        since: Micros,
     },
     /// Stores a new negotiation with its document.
     CreateNegotiation {
@@ -291,13 +289,12 @@ async fn apply<D: Dialect>(
             }
             Err(conflict(format!("the idempotency key {:?} is taken", done.key)))
         }
-        Change::SetNode {
+        Change::SetNode(of) => Ok(nodes::put::<D>(connection, of).await?),
+        Change::ForgetNode {
             resource,
             node,
             reporter,
-            state,
-            since,
-        } => Ok(nodes::set::<D>(connection, resource, *node, reporter, *state, *since).await?),
+        } => Ok(nodes::forget::<D>(connection, resource, *node, reporter).await?),
         Change::CreateNegotiation {
             negotiation,
             document,

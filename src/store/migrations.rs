@@ -70,6 +70,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "successions",
         sql: include_str!("../../migrations/0011_successions.sql"),
     },
+    Migration {
+        version: 12,
+        name: "node reasons",
+        sql: include_str!("../../migrations/0012_node_reasons.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -18,6 +18,8 @@ pub struct NodeRow {
     pub state: String,
     /// Since when.
     pub since: Micros,
+    /// Why, where that is said.
+    pub reason: Option<String>,
 }
 
 impl Store {
@@ -37,29 +39,33 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<NodeRow, Error> {
         reporter: row.text("reporter")?,
         state: row.text("state")?,
         since: row.integer("since_us")?,
+        reason: row.maybe_text("reason")?,
     })
 }
 
-/// Stores how a node stands, or forgets it where it is up.
-pub(super) async fn set<D: Dialect>(
+/// Stores how a node stands.
+pub(super) async fn put<D: Dialect>(connection: &mut D::Connection, of: &NodeRow) -> Result<(), sqlx::Error> {
+    forget::<D>(connection, &of.resource, of.node, &of.reporter).await?;
+    let values = [
+        (&of.resource).into(),
+        of.node.into(),
+        (&of.reporter).into(),
+        (&of.state).into(),
+        of.since.into(),
+        (&of.reason).into(),
+    ];
+    execute::<D>(connection, statements::PUT_NODE_STATE, &values).await?;
+    Ok(())
+}
+
+/// Forgets what somebody has said of a node.
+pub(super) async fn forget<D: Dialect>(
     connection: &mut D::Connection,
     resource: &str,
     node: u32,
     reporter: &str,
-    state: Option<&str>,
-    since: Micros,
 ) -> Result<(), sqlx::Error> {
     let key = [resource.into(), node.into(), reporter.into()];
     execute::<D>(connection, statements::FORGET_NODE_STATE, &key).await?;
-    if let Some(state) = state {
-        let values = [
-            resource.into(),
-            node.into(),
-            reporter.into(),
-            state.into(),
-            since.into(),
-        ];
-        execute::<D>(connection, statements::PUT_NODE_STATE, &values).await?;
-    }
     Ok(())
 }

@@ -112,9 +112,11 @@ statements! {
         FROM resources r WHERE r.name = $1 AND r.capacity <> COALESCE((SELECT c.capacity FROM capacities c \
         WHERE c.resource = $1 ORDER BY c.since_us DESC LIMIT 1), -1) \
         ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
-    NODE_STATES = "SELECT resource, node, reporter, state, since_us FROM node_states ORDER BY resource, node, reporter";
+    NODE_STATES = "SELECT resource, node, reporter, state, since_us, reason FROM node_states \
+        ORDER BY resource, node, reporter";
     FORGET_NODE_STATE = "DELETE FROM node_states WHERE resource = $1 AND node = $2 AND reporter = $3";
-    PUT_NODE_STATE = "INSERT INTO node_states (resource, node, reporter, state, since_us) VALUES ($1, $2, $3, $4, $5)";
+    PUT_NODE_STATE = "INSERT INTO node_states (resource, node, reporter, state, since_us, reason) \
+        VALUES ($1, $2, $3, $4, $5, $6)";
     CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
 
     // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides. As owners do not

@@ -191,7 +191,7 @@ async fn check_plan(domain: &Domain, clock: &Clock, when: &str) {
             .nodes(resource.name.clone())
             .await
             .expect("it answers");
-        let gone = |node: u32| states[node as usize] == NodeState::Down;
+        let gone = |node: u32| states[node as usize].state == NodeState::Down;
         let down = (0..resource.capacity).filter(|node| gone(*node)).count();
         let left = resource.capacity - u32::try_from(down).expect("few");
         let here: Vec<_> = live.iter().filter(|of| of.resource == resource.name).collect();
@@ -305,6 +305,7 @@ async fn fail(planner: &Planner, clock: &Clock, random: &mut Random, seen: &mut 
     let report = NodeReport {
         busy: busy.collect(),
         states,
+        ..NodeReport::default()
     };
     let repaired = planner
         .set_nodes(resource.name.clone(), by, report)

@@ -22,6 +22,7 @@ mod licences;
 mod messages;
 mod metrics;
 mod negotiations;
+mod nodes;
 mod openapi;
 mod operator_commands;
 mod pending;

@@ -42,6 +42,13 @@ const KEYED: &[(Method, &str)] = &[
 /// Every operation for those only who watch over the service, or run it.
 const WATCHED: &[&str] = &["/metrics"];
 
+/// Every operation that is there for operators alone.
+const OPERATORS: &[(Method, &str)] = &[
+    (Method::GET, "/resources"),
+    (Method::GET, "/resources/{name}/nodes"),
+    (Method::PUT, "/resources/{name}/nodes/{nodes}"),
+];
+
 /// Every operation that needs none.
 const OPEN: &[&str] = &["/healthz", "/openapi.json", "/readyz"];
 
@@ -131,6 +138,18 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
             assert_eq!(ask(client, &Method::GET, path).await, status, "{path} by {who}");
         }
     }
+    for (method, route) in OPERATORS {
+        let path = route.replace("{name}", "local").replace("{nodes}", "0");
+        for (client, expected) in [
+            (&nobody, StatusCode::UNAUTHORIZED),
+            (&unknown, StatusCode::UNAUTHORIZED),
+            (&physics, StatusCode::FORBIDDEN),
+            (&monitor, StatusCode::FORBIDDEN),
+            (&operator, StatusCode::OK),
+        ] {
+            assert_eq!(ask(client, method, &path).await, expected, "{method} {route}");
+        }
+    }
     for path in OPEN {
         assert_eq!(
             ask(&nobody, &Method::GET, path).await,
@@ -144,6 +163,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
 fn every_route_of_the_api_is_in_these_tables() {
     let known: BTreeSet<&str> = KEYED
         .iter()
+        .chain(OPERATORS)
         .map(|(_, route)| *route)
         .chain(OPEN.iter().chain(WATCHED).copied())
         .collect();
@@ -207,6 +227,11 @@ async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
         request = request
             .header("content-type", "application/xml")
             .body(input(path));
+    }
+    if path.starts_with("/resources") && *method == Method::PUT {
+        request = request
+            .header("content-type", "application/json")
+            .body(r#"{"state": "up"}"#);
     }
     client.send(request).await.status
 }

@@ -383,6 +383,7 @@ impl SlurmExecutor {
         Ok(NodeReport {
             busy: self.foreign(&present, |agreement| marked.contains(&agreement)),
             states: present.states,
+            reasons: BTreeMap::new(),
         })
     }
 

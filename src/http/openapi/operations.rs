@@ -197,6 +197,27 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "text",
         "What is counted, in Prometheus' text format; for operators and monitors",
     ),
+    get(
+        "/resources",
+        "Resources",
+        "The resources and how they stand; for operators",
+    ),
+    get(
+        "/resources/{name}/nodes",
+        "NodeList",
+        "How the nodes of a resource stand; for operators",
+    ),
+    Operation {
+        method: "put",
+        path: "/resources/{name}/nodes/{nodes}",
+        summary: "Says how nodes stand from now on, by their names or numbers, as in n[1-3],n7: what is promised on them gets \
+                  another place; for operators",
+        query: &[],
+        request: Some("NodeSaying"),
+        answer: "Repaired",
+        others: &[],
+        is_open: false,
+    },
     open(get("/healthz", "text", "Whether the process lives")),
     open(get("/readyz", "text", "Whether offers can be decided")),
     open(get("/openapi.json", "openapi", "This description")),

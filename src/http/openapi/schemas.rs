@@ -59,7 +59,14 @@ fn words(of: &[&str]) -> Value {
 /// Every schema, by name.
 pub(super) fn all() -> Value {
     let mut all = serde_json::Map::new();
-    for group in [requests(), agreements(), parts(), negotiations(), others()] {
+    for group in [
+        requests(),
+        agreements(),
+        parts(),
+        negotiations(),
+        resources(),
+        others(),
+    ] {
         if let Value::Object(group) = group {
             all.extend(group);
         }
@@ -253,6 +260,28 @@ fn negotiations() -> Value {
         "OfferState": words(&["Advisory", "Solicited", "Acceptable", "Rejected"]),
         "Nothing": object(&[]),
         "Anything": {},
+    })
+}
+
+fn resources() -> Value {
+    json!({
+        "Resources": object(&[("resources", "[]Resource")]),
+        "Resource": object(&[
+            ("name", "text"), ("kind", "text"), ("nodes", "count"), ("up", "integer"), ("drained", "integer"),
+            ("down", "integer"), ("troubles", "[]Trouble"),
+        ]),
+        "Trouble": object(&[("doing", "text"), ("message", "text"), ("since", "date-time")]),
+        "NodeList": object(&[("resource", "text"), ("capacity", "count"), ("nodes", "[]Node")]),
+        "Node": object(&[("number", "integer"), ("name", "text"), ("state", "NodeState"), ("said", "[]Said")]),
+        "Said": object(&[
+            ("by", "text"), ("state", "NodeState"), ("since", "date-time"), ("reason?", "text"),
+        ]),
+        "NodeState": words(&["up", "drained", "down"]),
+        "NodeSaying": object(&[("state", "NodeState"), ("reason?", "text")]),
+        "Repaired": object(&[
+            ("resource", "text"), ("nodes", "[]Node"), ("lost", "integer"), ("moved", "integer"),
+            ("broken", "integer"),
+        ]),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What becomes of agreements when nodes go away and come back.
 
-use super::super::nodes::Failures;
+use super::super::nodes::{Failures, NodeState};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Plan, Proposal, Resource, Scaling};
 use super::*;
@@ -27,7 +27,7 @@ fn states(state: NodeState, nodes: &[u32]) -> NodeReport {
     }
     NodeReport {
         states,
-        busy: Vec::new(),
+        ..NodeReport::default()
     }
 }
 

@@ -1,0 +1,60 @@
+//! Resources and their nodes, for operators. In JSON alone: WS-Agreement has no documents for them.
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+use super::path::Path;
+use super::{Api, Error, body};
+use crate::access::{Caller, Role};
+
+/// GET /resources.
+pub(super) async fn list(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Error> {
+    operators_only(&caller)?;
+    let resources = api.negotiation.resources().await?;
+    Ok(Json(resources).into_response())
+}
+
+/// GET /resources/{name}/nodes.
+pub(super) async fn nodes(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Response, Error> {
+    operators_only(&caller)?;
+    let nodes = api.negotiation.nodes(&name).await?;
+    Ok(Json(nodes).into_response())
+}
+
+/// PUT /resources/{name}/nodes/{nodes}: how they stand from now on.
+pub(super) async fn say(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path((name, nodes)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Error> {
+    operators_only(&caller)?;
+    let body = body::json(&api, request).await?;
+    let said = api.negotiation.say_nodes(&name, &nodes, &body).await?;
+    tracing::info!(
+        resource = name,
+        nodes,
+        party = caller.party,
+        lost = said.lost,
+        moved = said.moved,
+        broken = said.broken,
+        state = said.nodes.first().map_or("", |node| node.state.as_str()),
+        "an operator has said how nodes stand"
+    );
+    Ok(Json(said).into_response())
+}
+
+fn operators_only(caller: &Caller) -> Result<(), Error> {
+    match caller.role {
+        Role::Operator => Ok(()),
+        Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),
+    }
+}
