@@ -30,6 +30,7 @@ mod permissions;
 mod portal;
 mod prediction;
 mod prices;
+mod quotas;
 mod races;
 mod random_domain;
 mod readme;

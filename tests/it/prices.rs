@@ -1,16 +1,23 @@
 //! What an agreement costs: settled when it is made, and the same number wherever it is shown.
 
 use reqwest::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::offers::{Offer, hours_ahead};
+use crate::support::negotiation::{Counter, Said, negotiate, open};
+use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     a_price_is_the_same_wherever_it_is_shown_and_after_a_restart,
     a_budget_that_is_too_low_is_refused_with_the_lowest_that_will_do,
+    what_is_further_away_and_dearer_is_not_offered,
+    what_a_change_costs_is_one_number_from_the_quote_to_the_ledger,
 );
+
+/// Four nodes at a euro an hour, whatever the window.
+const FLAT: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
 
 /// Four nodes at a tenth of a euro an hour, up to 40 % off for slack, half of that for an hour.
 const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
@@ -80,5 +87,105 @@ async fn a_budget_that_is_too_low_is_refused_with_the_lowest_that_will_do(url: S
         .created();
     let flat = client.get_json(&format!("/agreements/{accepted}")).await;
     assert_eq!(flat["price"]["amount"], "0.24");
+    server.assert_verified();
+}
+
+async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
+    let resources = "[[resource]]\nname = \"dear\"\nkind = \"local\"\nnodes = 5\n\
+         [[resource]]\nname = \"cheap\"\nkind = \"local\"\nnodes = 4\n";
+    let prices = "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n\
+         [[pricing.resource]]\nname = \"cheap\"\nnode_hour = \"0.10\"\n";
+    let rules = "[scheduling]\nobjective = \"cheapest\"\n";
+    let server = Server::configured(Some(&url), &format!("{rules}{resources}{prices}"));
+    let client = server.client();
+    let start = hours_ahead(24);
+    // Five nodes are there on the dear one only; what needs four goes where it is cheap.
+    for (nodes, minutes) in [(5, 45), (4, 30)] {
+        let from = start + 60 * minutes;
+        let block = Offer::reserve(nodes, 300).within(from, from + 300);
+        client.post("/agreements", block.xml()).await.created();
+    }
+    let id = open(&client).await;
+    let hour = Offer::reserve(4, 3_600).within(start, start + 3_600);
+    let ask = |name: &str, wishes: &str| Said {
+        state: "Advisory",
+        ..Said::solicited(name, hour.clone()).wishing(wishes)
+    };
+    let told = |answers: &[Counter]| -> Vec<(String, String, String)> {
+        // The price comes after what is asked for, a budget say.
+        let text = |of: &Counter, name| of.texts(name).last().copied().unwrap_or_default().to_owned();
+        let each = answers.iter();
+        each.map(|of| (text(of, "Kind"), text(of, "Deviation"), text(of, "Amount")))
+            .collect()
+    };
+    let line = |kind: &str, deviation: &str, amount: &str| {
+        (kind.to_owned(), deviation.to_owned(), amount.to_owned())
+    };
+    // Three quarters of an hour on the dear one, or half an hour on the cheap one. Earlier or later on either is as far or
+    // further away, and dearer.
+    let near = told(&negotiate(&client, id, &[ask("a", "")]).await);
+    let expected = [line("Shorter", "0.25", "3"), line("Shorter", "0.5", "0.2")];
+    assert_eq!(near, expected, "the nearest first");
+    let price = "<bsp:Preference><bsp:Price>1</bsp:Price></bsp:Preference>";
+    let cheap = told(&negotiate(&client, id, &[ask("b", price)]).await);
+    assert_eq!(
+        cheap,
+        [expected[1].clone(), expected[0].clone()],
+        "the cheapest first"
+    );
+    // Who cannot pay the dear one is not offered it.
+    let budget = "<bsp:Budget><bsp:Amount>1</bsp:Amount><bsp:Currency>EUR</bsp:Currency></bsp:Budget>";
+    let poor = told(&negotiate(&client, id, &[ask("c", budget)]).await);
+    assert_eq!(poor, [expected[1].clone()]);
+    server.assert_verified();
+}
+
+async fn what_a_change_costs_is_one_number_from_the_quote_to_the_ledger(url: String) {
+    let rules = "change_percent = 10\ncancellation_percent = 20\n";
+    let server = Server::configured(Some(&url), &format!("{FLAT}{rules}"));
+    let client = server.client();
+    let start = hours_ahead(24);
+    let four = Offer::reserve(4, 3_600).within(start, start + 3_600);
+    let id = client.post("/agreements", four.xml()).await.created();
+    // Four nodes for an hour cost 4; one costs 1. A tenth of 4 for the change, and a fifth of the 3 that are given up.
+    let epr = file("tests/messages/m18-initiate-renegotiation-input.xml").replace("/a-1", &format!("/{id}"));
+    let negotiation = client.post("/negotiations", epr).await.created();
+    let one = Offer::reserve(1, 3_600).within(start, start + 3_600);
+    let quoted = negotiate(&client, negotiation, &[Said::solicited("c", one)]).await;
+    assert_eq!(
+        quoted[0].texts("Amount"),
+        ["1", "-3", "1"],
+        "price, difference, fee: {quoted:?}"
+    );
+    let flat = client.get_json(&format!("/negotiations/{negotiation}")).await;
+    let flat = &flat["offers"][1];
+    let eur = |amount: &str| json!({ "amount": amount, "currency": "EUR" });
+    assert_eq!(
+        (&flat["price"], &flat["priceDifference"], &flat["fee"]),
+        (&eur("1"), &eur("-3"), &eur("1")),
+        "{flat}"
+    );
+    let change = ["change", &id.to_string(), "--nodes", "1"];
+    let table = server.run(&change);
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert!(table.contains("1 EUR (-3 EUR more), fee 1 EUR"), "{table}");
+    let changed = server.run(&[&change[..], &["--yes", "--json"]].concat());
+    let changed: Value = serde_json::from_slice(&changed.stdout).expect("JSON");
+    assert_eq!(changed["price"], eur("1"), "{changed}");
+    let accounts = client.get_json("/accounts").await;
+    let entries = accounts["entries"].as_array().cloned().unwrap_or_default();
+    let fees: Vec<_> = entries.iter().filter(|entry| entry["kind"] == "change").collect();
+    assert!(!fees.is_empty(), "{accounts}");
+    for fee in fees {
+        let amount = fee["amount"]["amount"].as_str().unwrap_or_default();
+        assert_eq!(amount.trim_start_matches('-'), "1", "{accounts}");
+        assert_eq!(
+            fee["agreement"].as_str(),
+            Some(id.to_string().as_str()),
+            "{accounts}"
+        );
+    }
+    let timeline = client.get_json(&format!("/agreements/{id}/events")).await;
+    assert!(timeline.to_string().contains("1 EUR: change"), "{timeline}");
     server.assert_verified();
 }

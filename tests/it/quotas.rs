@@ -1,0 +1,170 @@
+//! What one party may have, ask and keep: each bound has its own words, and binds nobody else.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::client::Client;
+use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    a_party_has_the_offers_of_so_many_answers_held_and_no_more,
+    a_party_has_so_many_node_hours_what_is_held_included,
+    a_party_plans_so_far_ahead,
+    a_party_asks_so_often_a_minute,
+);
+
+const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+const HOUR: i64 = 3_600;
+
+/// A service with a bound, and clients of two parties.
+fn bounded(url: &str, bound: &str) -> (Server, Client, Client) {
+    let server = Server::configured(Some(url), &format!("{bound}\n{NODES}"));
+    let client = |party| server.client_with(&server.key_for(party, "consumer"));
+    let (physics, chemistry) = (client("physics"), client("chemistry"));
+    (server, physics, chemistry)
+}
+
+/// Asks for nodes for an hour that begins so many hours from now; what it is answered.
+async fn ask(client: &Client, nodes: u32, hours: i64) -> Value {
+    let start = hours_ahead(hours);
+    let body = json!({
+        "nodes": nodes,
+        "durationSeconds": HOUR,
+        "window": { "start": date_time(start), "end": date_time(start + HOUR) },
+    });
+    let request = client
+        .request(Method::POST, "/negotiations")
+        .header("content-type", "application/json")
+        .header("accept", "application/json");
+    let answer = client.send(request.body(body.to_string())).await;
+    assert_eq!(answer.status.as_u16(), 201, "{answer:?}");
+    answer.json()
+}
+
+fn assert_offered(answer: &Value) {
+    assert_eq!(answer["offers"][0]["state"], "Acceptable", "{answer}");
+}
+
+fn assert_exceeded(answer: &Value, binding: &str) {
+    assert_eq!(answer["offers"], json!([]), "{answer}");
+    assert_eq!(answer["refusal"]["reason"], "QUOTA_EXCEEDED", "{answer}");
+    let told = answer["refusal"]["bindingConstraint"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(told.contains(binding), "{binding:?} is not in {answer}");
+}
+
+async fn a_party_has_the_offers_of_so_many_answers_held_and_no_more(url: String) {
+    let (server, physics, chemistry) = bounded(&url, "[negotiation]\nholds_max = 2");
+    let first = ask(&physics, 1, 2).await;
+    assert_offered(&first);
+    assert_offered(&ask(&physics, 1, 3).await);
+    let words = "may have the offers of 2 answers held";
+    assert_exceeded(&ask(&physics, 1, 4).await, words);
+    assert_offered(&ask(&chemistry, 1, 4).await);
+    // The same in XML; and what asks for advice is answered, since it keeps nothing.
+    let id = open(&physics).await;
+    let start = hours_ahead(4);
+    let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
+    let refused = negotiate(&physics, id, &[Said::solicited("a", offer.clone())]).await;
+    assert_eq!(refused[0].state, "Rejected", "{refused:?}");
+    assert_eq!(refused[0].text("Reason"), "QUOTA_EXCEEDED");
+    assert!(
+        refused[0].text("BindingConstraint").contains(words),
+        "{refused:?}"
+    );
+    let advice = Said {
+        state: "Advisory",
+        ..Said::solicited("b", offer)
+    };
+    assert_eq!(negotiate(&physics, id, &[advice]).await[0].state, "Advisory");
+    // What is given back may be had again.
+    let path = format!(
+        "/negotiations/{}/terminate",
+        first["id"].as_str().unwrap_or_default()
+    );
+    physics.post(&path, "").await;
+    assert_offered(&ask(&physics, 1, 4).await);
+    server.assert_verified();
+}
+
+async fn a_party_has_so_many_node_hours_what_is_held_included(url: String) {
+    let (mut server, physics, chemistry) = bounded(&url, "[quotas]\nnode_hours = 4");
+    let held = ask(&physics, 3, 2).await;
+    assert_offered(&held);
+    let words = "4 node-hours at a time, offers that are held included; 3 are in use";
+    assert_exceeded(&ask(&physics, 2, 3).await, words);
+    let start = hours_ahead(3);
+    let direct = Offer::reserve(2, HOUR).within(start, start + HOUR).xml();
+    let refused = physics.post("/agreements", direct).await;
+    assert_eq!(refused.text("ErrorCode"), "QUOTA_EXCEEDED", "{refused:?}");
+    assert!(refused.text("BindingConstraint").contains(words), "{refused:?}");
+    assert_offered(&ask(&chemistry, 2, 3).await);
+    // An agreement counts as the offer that it was made from, also after a restart.
+    let accept = physics
+        .request(Method::POST, "/agreements")
+        .header("content-type", "application/json");
+    let body = json!({ "offer": held["offers"][0]["id"] }).to_string();
+    let agreement = physics.send(accept.body(body)).await.created();
+    server.kill9();
+    server.restart();
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    assert_exceeded(&ask(&physics, 2, 3).await, words);
+    assert_offered(&ask(&physics, 1, 3).await);
+    // And it is given back with its end.
+    physics
+        .post(&format!("/agreements/{agreement}/terminate"), "")
+        .await;
+    assert_offered(&ask(&physics, 2, 4).await);
+    server.assert_verified();
+}
+
+async fn a_party_plans_so_far_ahead(url: String) {
+    let (server, physics, _) = bounded(&url, "[quotas]\nhorizon_hours = 24");
+    assert_offered(&ask(&physics, 1, 20).await);
+    assert_exceeded(&ask(&physics, 1, 26).await, "may plan 24 hours ahead");
+    // A window that is left open ends where the quota does, and not with an error.
+    let open = json!({ "nodes": 1, "durationSeconds": HOUR }).to_string();
+    let request = physics
+        .request(Method::POST, "/negotiations")
+        .header("content-type", "application/json");
+    let answer = physics.send(request.body(open)).await;
+    assert_eq!(answer.status.as_u16(), 201, "{answer:?}");
+    server.assert_verified();
+}
+
+async fn a_party_asks_so_often_a_minute(url: String) {
+    let (server, physics, chemistry) = bounded(&url, "[quotas]\nprobes_per_minute = 3");
+    let id = open(&physics).await;
+    let start = hours_ahead(4);
+    let advice = |name: &str| Said {
+        state: "Advisory",
+        ..Said::solicited(name, Offer::reserve(1, HOUR).within(start, start + HOUR))
+    };
+    // The seventh is refused even where the minute changes in between.
+    let mut refused = None;
+    for number in 0..7 {
+        let answers = negotiate(&physics, id, &[advice(&format!("a-{number}"))]).await;
+        match answers[0].state.as_str() {
+            "Advisory" => {}
+            "Rejected" => {
+                assert!(number >= 3, "{answers:?}");
+                refused = refused.or(answers.into_iter().next());
+            }
+            other => panic!("{other}: {answers:?}"),
+        }
+    }
+    let refused = refused.expect("nobody may ask as often as he likes");
+    assert_eq!(refused.text("Reason"), "QUOTA_EXCEEDED");
+    assert!(
+        refused
+            .text("BindingConstraint")
+            .contains("may ask 3 times a minute"),
+        "{refused:?}"
+    );
+    assert_offered(&ask(&chemistry, 1, 4).await);
+    server.assert_verified();
+}
