@@ -6,6 +6,7 @@ mod holds;
 mod ledger;
 mod leeway;
 mod money;
+mod notes;
 mod offers;
 mod state;
 mod values;
@@ -19,6 +20,7 @@ pub use holds::{Stretch, beyond, kept};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
 pub use leeway::{Filter, Leeway, Measure, Shape};
 pub use money::{Currency, Money};
+pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
 };

@@ -29,6 +29,7 @@ mod simulate;
 mod slurm;
 mod templates;
 mod terminate;
+mod trail;
 mod verify;
 mod watch;
 
@@ -105,6 +106,8 @@ enum Command {
     Resources(nodes::ResourcesOptions),
     /// Show how nodes stand, or say that they are down, drained or back (operators).
     Nodes(nodes::Options),
+    /// Print the audit trail: everything that has happened, for operators.
+    Trail(trail::Options),
     /// Make, list and revoke API keys, in the store itself.
     Key(key::Options),
     /// Check from the database alone that what is stored can be.
@@ -240,6 +243,7 @@ pub fn run() -> ExitCode {
             Command::Ledger(options) => ledger::run(options).await,
             Command::Resources(options) => nodes::resources(options).await,
             Command::Nodes(options) => nodes::run(options).await,
+            Command::Trail(options) => trail::run(options).await,
             Command::Key(options) => key::run(options).await,
             Command::Verify(options) => verify::run(options).await,
             Command::Supervise { .. }

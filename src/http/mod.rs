@@ -19,6 +19,7 @@ mod openapi;
 mod path;
 mod resources;
 mod templates;
+mod trail;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,6 +100,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/agreements/{id}/terminate", post(agreements::terminate))
         .route("/accounts", get(accounts::list))
         .route("/metrics", get(metrics::show))
+        .route("/events", get(trail::list))
         .route("/files", get(files::list))
         .route(
             "/files/{name}",

@@ -52,7 +52,7 @@ pub(super) async fn say(
     Ok(Json(said).into_response())
 }
 
-fn operators_only(caller: &Caller) -> Result<(), Error> {
+pub(super) fn operators_only(caller: &Caller) -> Result<(), Error> {
     match caller.role {
         Role::Operator => Ok(()),
         Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),

@@ -199,7 +199,7 @@ impl Timeline {
     pub fn document(&self) -> String {
         let events = self.events.iter().map(|event| listings::Event {
             at: instant(event.at),
-            kind: event.kind.word().to_owned(),
+            kind: event.kind.clone(),
             detail: Some(event.detail.clone()).filter(|detail| !detail.is_empty()),
         });
         listings::Timeline {

@@ -4,7 +4,8 @@ use uuid::Uuid;
 
 use super::views::{AgreementPage, AgreementView, EventView, TimelineView};
 use super::{Error, Negotiation, Scope};
-use crate::agreement::{Agreement, Event};
+use crate::agreement::Agreement;
+use crate::store::TrailLine;
 
 /// Agreements on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -19,7 +20,7 @@ pub struct Page {
 /// What happened to an agreement.
 pub struct Timeline {
     pub(super) agreement: Uuid,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<TrailLine>,
 }
 
 impl Page {
@@ -64,7 +65,7 @@ impl Negotiation {
         })
     }
 
-    /// Everything that happened to an agreement, in order.
+    /// Everything that happened to an agreement, with what was said in the negotiations that led to it and those about it, in order.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
@@ -72,7 +73,7 @@ impl Negotiation {
         self.visible(&scope, id).await?;
         Ok(Timeline {
             agreement: id,
-            events: self.store.events(id).await?,
+            events: self.store.timeline(id).await?,
         })
     }
 }

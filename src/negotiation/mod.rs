@@ -28,6 +28,7 @@ mod shapes;
 mod show;
 mod templates;
 mod terminate;
+mod trail;
 mod views;
 mod wish;
 
@@ -55,6 +56,7 @@ pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntry
 pub use show::{Output, Part, Shown};
 pub use templates::{TemplateText, Templates};
 pub use terminate::{TerminateRequest, terminate_input};
+pub use trail::{TrailLineView, TrailPage, TrailView};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
     MovedView, RefusalView, RelaxationView, TemplateView, TimelineView, ValueView,

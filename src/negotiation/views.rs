@@ -6,10 +6,10 @@ use scheduler::{Interval, Reason, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Compensation, Event, Guarantee, Money};
+use crate::agreement::{Agreement, Compensation, Guarantee, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Alternative, Choice, Refusal};
-use crate::store::Succession;
+use crate::store::{Succession, TrailLine};
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -386,10 +386,10 @@ impl ChoiceView {
 }
 
 impl EventView {
-    pub(super) fn of(event: &Event) -> Self {
+    pub(super) fn of(event: &TrailLine) -> Self {
         Self {
             at: instant(event.at),
-            kind: event.kind.word().to_owned(),
+            kind: event.kind.clone(),
             detail: event.detail.clone(),
         }
     }

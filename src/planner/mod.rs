@@ -25,6 +25,7 @@ mod pricing;
 mod quotas;
 mod quote;
 mod refuse;
+mod refused;
 mod repair;
 mod replace;
 mod resource;

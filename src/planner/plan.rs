@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::agenda::Agenda;
 use super::nodes::{NodeState, Reporter, Said};
+use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
 use super::{KeptNodes, Planned, Settings, StartError};
@@ -40,6 +41,8 @@ pub struct Plan {
     stopping: BTreeMap<Uuid, Agreement>,
     /// The negotiations that go on.
     pub(super) table: Table,
+    /// Who has been refused of late.
+    pub(super) refused: Refused,
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
 }
@@ -104,6 +107,7 @@ impl Plan {
             bound,
             stopping: BTreeMap::new(),
             table: Table::default(),
+            refused: Refused::default(),
             node_seconds: HashMap::new(),
         };
         for (agreement, number) in restored {

@@ -312,7 +312,9 @@ impl Command {
 fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>) -> Answer {
     match command {
         Command::Place(proposal, reply) => {
+            let (party, id) = (proposal.party.clone(), proposal.id);
             let decided = decider.place(*proposal);
+            decider.note_refused(&party, id, &decided);
             decisions.push(Decision::of("offer", &decided));
             answer(reply, decided)
         }
@@ -351,7 +353,10 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
         Command::Initiate(negotiation, document, reply) => {
-            answer(reply, decider.initiate(*negotiation, document))
+            let (party, id) = (negotiation.party.clone(), negotiation.id);
+            let decided = decider.initiate(*negotiation, document);
+            decider.note_refused(&party, id, &decided);
+            answer(reply, decided)
         }
         Command::Quote(ask, reply) => {
             let decided = decider.quote(&ask);

@@ -16,9 +16,9 @@ use super::rows::Columns;
 use super::trail::Trail;
 use super::{
     CallBack, Database, Error, Idempotent, NodeRow, Store, agreements, bindings, call_backs, executions,
-    idempotency, ledger, negotiations, nodes, on, statements,
+    idempotency, ledger, negotiations, nodes, notes, on, statements,
 };
-use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Posting};
+use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting};
 use crate::clock::Micros;
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
@@ -119,6 +119,8 @@ pub enum Change {
     /// Stores what has become of an offer: its state, what is held for it, the agreement made from it; a conflict where
     /// one has been made from it before.
     UpdateOffer(Box<NegotiationOffer>),
+    /// Notes in the audit trail what changes nothing.
+    Note(Note),
     /// Notes that an agreement has taken the place of another; a conflict where one has before.
     Supersede {
         /// Which is over.
@@ -207,8 +209,9 @@ async fn write<D: Dialect>(
         let row = rows.first().ok_or(Failure::Refused(Error::LeaseLost))?;
         let known = Trail::of(&Columns::<D>::of(row)).map_err(Failure::Refused)?;
         let mut trail = known.clone();
+        let now = latest(batch);
         for change in batch {
-            apply::<D>(&mut transaction, &mut trail, change).await?;
+            apply::<D>(&mut transaction, &mut trail, change, now).await?;
         }
         if trail != known {
             trail.store::<D>(&mut transaction).await?;
@@ -237,6 +240,7 @@ async fn apply<D: Dialect>(
     connection: &mut D::Connection,
     trail: &mut Trail,
     change: &Change,
+    now: Micros,
 ) -> Result<(), Failure> {
     match change {
         Change::CreateAgreement {
@@ -298,24 +302,43 @@ async fn apply<D: Dialect>(
         Change::CreateNegotiation {
             negotiation,
             document,
-        } => Ok(negotiations::insert::<D>(connection, negotiation, document).await?),
+        } => {
+            negotiations::insert::<D>(connection, negotiation, document).await?;
+            Ok(notes::append::<D>(connection, trail, &Note::of_opening(negotiation)).await?)
+        }
         Change::EndNegotiation { negotiation, at } => {
-            if negotiations::end::<D>(connection, *negotiation, *at).await? {
-                return Ok(());
+            if !negotiations::end::<D>(connection, *negotiation, *at).await? {
+                return Err(conflict(format!("negotiation {negotiation} has ended")));
             }
-            Err(conflict(format!("negotiation {negotiation} has ended")))
+            Ok(notes::append::<D>(connection, trail, &Note::of_ending(*negotiation, *at)).await?)
         }
         Change::CreateOffer { offer, document } => {
-            Ok(negotiations::insert_offer::<D>(connection, offer, document).await?)
+            negotiations::insert_offer::<D>(connection, offer, document).await?;
+            Ok(notes::append::<D>(connection, trail, &Note::of_new_offer(offer)).await?)
         }
         Change::Supersede { old, new } => Ok(negotiations::supersede::<D>(connection, *old, *new).await?),
         Change::UpdateOffer(offer) => {
-            if negotiations::update_offer::<D>(connection, offer).await? {
-                return Ok(());
+            if !negotiations::update_offer::<D>(connection, offer).await? {
+                return Err(conflict(format!("offer {} has been accepted", offer.id)));
             }
-            Err(conflict(format!("offer {} has been accepted", offer.id)))
+            Ok(notes::append::<D>(connection, trail, &Note::of_offer(offer, now)).await?)
         }
+        Change::Note(note) => Ok(notes::append::<D>(connection, trail, note).await?),
     }
+}
+
+/// The latest instant that a batch speaks of, for what does not say when it happens.
+fn latest(batch: &[Change]) -> Micros {
+    let at = |change: &Change| match change {
+        Change::CreateOffer { offer, .. } => Some(offer.created),
+        Change::CreateAgreement { events, .. } | Change::UpdateAgreement { events, .. } => {
+            events.iter().map(|event| event.at).max()
+        }
+        Change::UpdateOffer(offer) => offer.released,
+        Change::EndNegotiation { at, .. } => Some(*at),
+        _ => None,
+    };
+    batch.iter().filter_map(at).max().unwrap_or(0)
 }
 
 fn conflict(what: String) -> Failure {

@@ -4,8 +4,10 @@
 use uuid::Uuid;
 
 use super::engine::{Dialect, execute};
+use super::notes::write_noted;
 use super::rows::Columns;
 use super::{Database, Error, Store, on, statements};
+use crate::agreement::{Note, NoteKind};
 use crate::clock::Micros;
 
 /// An API key without its secret.
@@ -53,7 +55,19 @@ impl Store {
             key.created.into(),
             key.expires.into(),
         ];
-        on!(self, database => database.write(statements::INSERT_KEY, &values).await)?;
+        let label = key
+            .label
+            .as_deref()
+            .map_or_else(String::new, |label| format!(": {label}"));
+        let note = Note {
+            at: key.created,
+            kind: NoteKind::KeyAdded,
+            subject: key.id,
+            negotiation: None,
+            party: Some(key.party.clone()),
+            detail: format!("as {}{label}", key.role),
+        };
+        on!(self, database => write_noted(database, statements::INSERT_KEY, &values, &note).await)?;
         Ok(())
     }
 
@@ -79,7 +93,15 @@ impl Store {
     /// [`Error::Unavailable`].
     pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool, Error> {
         let values = [id.into(), now.into()];
-        Ok(on!(self, database => database.write(statements::REVOKE_KEY, &values).await)? == 1)
+        let note = Note {
+            at: now,
+            kind: NoteKind::KeyRevoked,
+            subject: id,
+            negotiation: None,
+            party: None,
+            detail: String::new(),
+        };
+        on!(self, database => write_noted(database, statements::REVOKE_KEY, &values, &note).await)
     }
 
     /// Opens a session with a key, and forgets those that have expired at `now` and the key's own beyond its `most`

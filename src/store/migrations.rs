@@ -75,6 +75,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "node reasons",
         sql: include_str!("../../migrations/0012_node_reasons.sql"),
     },
+    Migration {
+        version: 13,
+        name: "notes",
+        sql: include_str!("../../migrations/0013_notes.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -72,8 +72,34 @@ statements! {
     BEGIN_BATCH = "UPDATE lease SET batch = $2 WHERE id = 1 AND epoch = $1 RETURNING trail_number, trail_hash";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
     TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
-    TRAIL_LINES = "SELECT number, hash, agreement, at_us, kind, detail, version, state, service FROM events \
-        WHERE number > $1 ORDER BY number LIMIT $2";
+    // Each part in the order of its index, so that an engine merges two and reads no more than a page of either.
+    TRAIL_LINES = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party, \
+        seq, version, state, service FROM events WHERE number > $1 UNION ALL SELECT number, hash, at_us, kind, detail, \
+        subject, negotiation, party, NULL, NULL, NULL, NULL FROM notes WHERE number > $1 ORDER BY number LIMIT $2";
+    LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING trail_number, trail_hash";
+    INSERT_NOTE = "INSERT INTO notes (number, hash, at_us, kind, subject, negotiation, party, detail) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    // What was said in the negotiations that an agreement was made in, and in those about it, with what happened to it.
+    TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
+        FROM events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
+        FROM notes WHERE negotiation IN (SELECT negotiation FROM offers WHERE agreement = $1 \
+        UNION SELECT id FROM negotiations WHERE agreement = $1) ORDER BY number";
+    UNTOLD_OFFERS = "SELECT o.id FROM offers o WHERE NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind IN ('asked', 'countered', 'refused', 'declined')) \
+        OR o.agreement IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind = 'taken') \
+        OR o.agreement IS NULL AND o.released_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind IN ('lapsed', 'released', 'declined')) \
+        ORDER BY o.id LIMIT $1";
+    UNTOLD_NEGOTIATIONS = "SELECT g.id FROM negotiations g WHERE NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind = 'negotiating') OR g.ended_us IS NOT NULL \
+        AND NOT EXISTS (SELECT 1 FROM notes n WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind = 'withdrawn') \
+        ORDER BY g.id LIMIT $1";
+    UNTOLD_KEYS = "SELECT k.id FROM api_keys k WHERE NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.subject = k.id AND n.kind IN ('key-added', 'key-revoked') AND n.kind = 'key-added') \
+        OR k.revoked_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.subject = k.id AND n.kind IN ('key-added', 'key-revoked') AND n.kind = 'key-revoked') \
+        ORDER BY k.id LIMIT $1";
     OUTSIDE_TRAIL = "SELECT agreement FROM events WHERE number IS NULL LIMIT 1";
     // Locks the row, and so waits for a transaction that is still being committed.
     SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
@@ -100,8 +126,6 @@ statements! {
     INSERT_EVENT = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service, number, hash) \
         SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9 FROM events WHERE agreement = $1";
     EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
-    EVENTS_BETWEEN = "SELECT agreement, seq, kind, version, state, service FROM events \
-        WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, seq";
 
     // Resources.
     PUT_RESOURCE = "INSERT INTO resources (name, kind, capacity) VALUES ($1, $2, $3) \

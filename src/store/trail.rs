@@ -1,4 +1,4 @@
-//! The audit trail: the lines of all timelines in one chain. Each line bears a number without gaps and the SHA-256 of
+//! The audit trail: the lines of all timelines, and what else is noted, in one chain. Each line bears a number without gaps and the SHA-256 of
 //! the line before and of itself; the lease's row has the last of both. Who changes a line, takes one out or adds one
 //! has to write everything after it anew.
 
@@ -31,6 +31,17 @@ pub(super) struct Line<'a> {
     pub(super) service: &'a str,
 }
 
+/// A line that is no agreement's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoteLine<'a> {
+    pub(super) subject: Uuid,
+    pub(super) negotiation: Option<Uuid>,
+    pub(super) at: Micros,
+    pub(super) kind: &'a str,
+    pub(super) party: Option<&'a str>,
+    pub(super) detail: &'a str,
+}
+
 impl Trail {
     /// The end that the lease's row knows.
     pub(super) fn of<D: Dialect>(row: &Columns<'_, D>) -> Result<Self, Error> {
@@ -48,16 +59,37 @@ impl Trail {
         }
     }
 
-    /// Goes on by one line. The texts are preceded by their lengths, so that no two lines are written the same.
+    /// Goes on by one line of an agreement.
     pub(super) fn append(&mut self, line: &Line<'_>) {
+        let mut digest = self.next();
+        digest.update(line.agreement.as_bytes());
+        digest.update(line.at.to_be_bytes());
+        digest.update(line.version.to_be_bytes());
+        self.end(digest, [line.kind, line.detail, line.state, line.service]);
+    }
+
+    /// Goes on by one line that is no agreement's: no agreement has the id with which it begins.
+    pub(super) fn append_note(&mut self, line: &NoteLine<'_>) {
+        let mut digest = self.next();
+        digest.update(Uuid::max().as_bytes());
+        digest.update(line.subject.as_bytes());
+        digest.update(line.negotiation.unwrap_or(Uuid::nil()).as_bytes());
+        digest.update(line.at.to_be_bytes());
+        digest.update([u8::from(line.party.is_some())]);
+        self.end(digest, [line.kind, line.party.unwrap_or_default(), line.detail]);
+    }
+
+    fn next(&mut self) -> Sha256 {
         self.number += 1;
         let mut digest = Sha256::new();
         digest.update(&self.hash);
         digest.update(self.number.to_be_bytes());
-        digest.update(line.agreement.as_bytes());
-        digest.update(line.at.to_be_bytes());
-        digest.update(line.version.to_be_bytes());
-        for text in [line.kind, line.detail, line.state, line.service] {
+        digest
+    }
+
+    /// The texts are preceded by their lengths, so that no two lines are written the same.
+    fn end<const N: usize>(&mut self, mut digest: Sha256, texts: [&str; N]) {
+        for text in texts {
             digest.update((text.len() as u64).to_be_bytes());
             digest.update(text);
         }

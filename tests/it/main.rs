@@ -44,3 +44,4 @@ mod slurm;
 mod store;
 mod support;
 mod tidy;
+mod trail;

@@ -44,6 +44,7 @@ const WATCHED: &[&str] = &["/metrics"];
 
 /// Every operation that is there for operators alone.
 const OPERATORS: &[(Method, &str)] = &[
+    (Method::GET, "/events"),
     (Method::GET, "/resources"),
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),

@@ -226,6 +226,49 @@ pub(crate) fn read_timeline(check: &mut Check, node: Node<'_>) -> Option<Timelin
     })
 }
 
+/// A line of the audit trail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrailedLine<'a> {
+    /// Its place in the chain, from 1.
+    pub number: i64,
+    /// When.
+    pub at: DateTime,
+    /// What, in a stable word.
+    pub kind: &'a str,
+    /// What it happened to.
+    pub subject: String,
+    /// The negotiation that it belongs to.
+    pub negotiation: Option<String>,
+    /// Whose it is.
+    pub party: Option<&'a str>,
+    /// More, for people.
+    pub detail: &'a str,
+    /// The chain's hash up to here.
+    pub hash: &'a str,
+}
+
+/// `bsp:AuditTrail`: lines of it, and what the number before the next page is.
+pub fn audit_trail(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
+    let mut xml = Xml::document("bsp:AuditTrail", &["bsp"]);
+    for line in lines {
+        xml.start("bsp:Line");
+        xml.element("bsp:Number", &line.number.to_string());
+        xml.element("bsp:At", &line.at.to_string());
+        xml.element("bsp:Kind", line.kind);
+        xml.element("bsp:Subject", &line.subject);
+        xml.optional_element("bsp:NegotiationId", line.negotiation.as_deref());
+        xml.optional_element("bsp:Party", line.party);
+        xml.optional_element(
+            "bsp:Detail",
+            Some(line.detail).filter(|detail| !detail.is_empty()),
+        );
+        xml.element("bsp:Hash", line.hash);
+        xml.end();
+    }
+    xml.optional_element("bsp:Next", next.map(|next| next.to_string()).as_deref());
+    xml.finish()
+}
+
 /// `bsp:Availability`: when so many nodes of a class of resources are free, between two dateTimes.
 pub fn availability(nodes: u32, kind: Option<&str>, within: (&str, &str), free: &[(&str, &str)]) -> String {
     let mut xml = Xml::document("bsp:Availability", &["bsp"]);

@@ -192,6 +192,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ),
         ],
     ),
+    asked(
+        get(
+            "/events",
+            "Trail",
+            "Everything that has happened, in the order of the audit trail; for operators",
+        ),
+        &[
+            ("after", "integer", "The number of the line before the first"),
+            ("limit", "count", "How many at most"),
+        ],
+    ),
     get(
         "/metrics",
         "text",

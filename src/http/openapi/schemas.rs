@@ -227,6 +227,11 @@ fn parts() -> Value {
         "Compensations": { "type": "array", "items": object(&[
             ("value", "text"), ("unit?", "text"), ("intervalSeconds?", "integer"), ("count?", "count"),
         ]) },
+        "Trail": object(&[("lines", "[]TrailLine"), ("next?", "count")]),
+        "TrailLine": object(&[
+            ("number", "count"), ("at", "date-time"), ("kind", "text"), ("subject", "uuid"), ("negotiation?", "uuid"),
+            ("party?", "text"), ("detail", "text"), ("hash", "text"),
+        ]),
         "Timeline": object(&[("agreement", "uuid"), ("events", "[]Event")]),
         "Event": object(&[("at", "date-time"), ("kind", "text"), ("detail", "text")]),
     })

@@ -15,11 +15,107 @@ pub(super) struct Step {
     pub(super) service: ServiceState,
 }
 
-pub(super) fn check(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
-    let accepted = steps.iter().any(|step| step.kind == EventKind::Accepted);
-    check_row(agreement, accepted, found);
-    check_order(agreement, steps, found);
-    check_moves(steps, found);
+/// One change: the lines of a version, by the last of them.
+#[derive(Debug, Clone, Copy)]
+struct Changed {
+    last: Step,
+    /// Whether termination was asked for in it.
+    asked: bool,
+}
+
+/// A timeline as far as it has been read: no more than what its end is checked with, whatever its length.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Life {
+    first: Step,
+    before: Option<Changed>,
+    now: Changed,
+    accepted: u32,
+    closed: u32,
+    /// Whether its lines are numbered from 1 on without gaps.
+    numbered: bool,
+    /// Whether its versions go from 1 on without gaps.
+    whole: bool,
+}
+
+impl Life {
+    /// A timeline that begins with a line.
+    pub(super) fn begin(first: Step) -> Self {
+        Self {
+            first,
+            before: None,
+            now: Changed {
+                last: first,
+                asked: first.kind == EventKind::Terminating,
+            },
+            accepted: u32::from(first.kind == EventKind::Accepted),
+            closed: u32::from(first.kind == EventKind::Closed),
+            numbered: first.seq == 1,
+            whole: first.version == 1,
+        }
+    }
+
+    /// Goes on by a line.
+    pub(super) fn go_on(&mut self, step: Step, found: &mut Findings) {
+        let last = self.now.last;
+        self.numbered &= step.seq == last.seq + 1;
+        self.accepted += u32::from(step.kind == EventKind::Accepted);
+        self.closed += u32::from(step.kind == EventKind::Closed);
+        let asked = step.kind == EventKind::Terminating;
+        if step.version == last.version {
+            self.now.asked |= asked;
+            self.now.last = step;
+        } else {
+            self.check_move(found);
+            self.whole &= step.version == last.version + 1;
+            self.before = Some(self.now);
+            self.now = Changed { last: step, asked };
+        }
+    }
+
+    /// The last change moved along an edge. What asks for termination and carries it out may be one change: it then passed
+    /// through the state between.
+    fn check_move(&self, found: &mut Findings) {
+        let Some(from) = self.before.map(|before| before.last) else {
+            return;
+        };
+        let Changed { last: to, asked } = self.now;
+        found.must(from.version < to.version, I6, || {
+            format!(
+                "its timeline goes back from version {} to {}",
+                from.version, to.version
+            )
+        });
+        let through = from.state.terminating().filter(|_| asked);
+        let allowed = from.state == to.state
+            || from.state.allows(to.state)
+            || through.is_some_and(|between| between.allows(to.state));
+        found.must(allowed, I6, || {
+            format!("it went from {} to {}", from.state, to.state)
+        });
+        found.must(
+            from.service == to.service || from.service.allows(to.service),
+            I6,
+            || {
+                format!(
+                    "its service went from {} to {}",
+                    from.service.word(),
+                    to.service.word()
+                )
+            },
+        );
+    }
+}
+
+/// An agreement and its whole timeline.
+pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
+    check_row(agreement, life.is_some_and(|life| life.accepted > 0), found);
+    match life {
+        Some(life) => {
+            check_order(agreement, life, found);
+            life.check_move(found);
+        }
+        None => found.push(I6, "it has no timeline".to_owned()),
+    }
 }
 
 /// What the row says besides its states goes with them.
@@ -72,22 +168,14 @@ fn belongs(state: AgreementState, service: ServiceState) -> bool {
 }
 
 /// The timeline is whole, begins with the acceptance or with an offer that may have been accepted later, ends with the closing, and ends in the stored states.
-fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
-    let Some((first, last)) = steps.first().zip(steps.last()) else {
-        found.push(I6, "it has no timeline".to_owned());
-        return;
-    };
-    let numbered = steps.iter().zip(1..).all(|(step, seq)| step.seq == seq);
-    found.must(numbered, I6, || "its timeline has gaps".to_owned());
-    let accepted = steps
-        .iter()
-        .filter(|step| step.kind == EventKind::Accepted)
-        .count();
+fn check_order(agreement: &Agreement, life: &Life, found: &mut Findings) {
+    let (first, last) = (life.first, life.now.last);
+    found.must(life.numbered, I6, || "its timeline has gaps".to_owned());
     let begins = match first.kind {
-        EventKind::Accepted => accepted == 1,
+        EventKind::Accepted => life.accepted == 1,
         EventKind::Offered => {
             let never = agreement.state == AgreementState::Pending || agreement.state.is_final();
-            accepted == 1 || accepted == 0 && never
+            life.accepted == 1 || life.accepted == 0 && never
         }
         _ => false,
     };
@@ -103,15 +191,15 @@ fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
             first.service.word()
         )
     });
-    let closed = steps.iter().filter(|step| step.kind == EventKind::Closed).count();
     let is_closed = last.kind == EventKind::Closed;
     found.must(
-        is_closed == agreement.state.is_final() && closed == usize::from(is_closed),
+        is_closed == agreement.state.is_final() && life.closed == u32::from(is_closed),
         I6,
         || {
             format!(
-                "it is {} and its timeline has {closed} closings, the last line {}",
+                "it is {} and its timeline has {} closings, the last line {}",
                 agreement.state,
+                life.closed,
                 last.kind.word()
             )
         },
@@ -136,48 +224,10 @@ fn check_order(agreement: &Agreement, steps: &[Step], found: &mut Findings) {
         )
     });
     // Each change has at least one line.
-    let mut versions: Vec<i64> = steps.iter().map(|step| step.version).collect();
-    versions.dedup();
-    found.must(versions.into_iter().eq(1..=agreement.version), I10, || {
+    found.must(life.whole && last.version == agreement.version, I10, || {
         format!(
             "it has changed to version {}, and not every change has its line",
             agreement.version
         )
     });
-}
-
-/// Each change moved along an edge. What asks for termination and carries it out may be one change: it then passed
-/// through the state between.
-fn check_moves(steps: &[Step], found: &mut Findings) {
-    let changes: Vec<_> = steps.chunk_by(|one, next| one.version == next.version).collect();
-    for (before, after) in changes.iter().zip(changes.iter().skip(1)) {
-        let (Some(from), Some(to)) = (before.last(), after.last()) else {
-            continue;
-        };
-        found.must(from.version < to.version, I6, || {
-            format!(
-                "its timeline goes back from version {} to {}",
-                from.version, to.version
-            )
-        });
-        let asked = after.iter().any(|step| step.kind == EventKind::Terminating);
-        let through = from.state.terminating().filter(|_| asked);
-        let allowed = from.state == to.state
-            || from.state.allows(to.state)
-            || through.is_some_and(|between| between.allows(to.state));
-        found.must(allowed, I6, || {
-            format!("it went from {} to {}", from.state, to.state)
-        });
-        found.must(
-            from.service == to.service || from.service.allows(to.service),
-            I6,
-            || {
-                format!(
-                    "its service went from {} to {}",
-                    from.service.word(),
-                    to.service.word()
-                )
-            },
-        );
-    }
 }

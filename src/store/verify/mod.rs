@@ -11,8 +11,8 @@
 //! | I9 | the ledger balances, and says of each agreement what was agreed and what came about |
 //! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
 //!
-//! Everything is read in one transaction that sees one state of the database, page by page. In memory stays what the
-//! sweep of I1 needs: a few numbers per agreement.
+//! Everything is read once, in one transaction that sees one state of the database, page by page. In memory stays what the
+//! sweep of I1 needs and how far each timeline has come: a few numbers per agreement.
 
 mod life;
 mod money;
@@ -30,9 +30,9 @@ use uuid::Uuid;
 use super::engine::Dialect;
 use super::rows::Columns;
 use super::{Binding, Database, Error, Store, agreements, bindings, ledger, on, read_on, statements};
-use crate::agreement::{Agreement, AgreementState, Entry, EventKind, ServiceState};
+use crate::agreement::{Agreement, AgreementState, Entry, ServiceState};
 use crate::clock::Micros;
-use life::Step;
+use life::Life;
 pub(super) use sweep::{Capacity, Load, overbooked};
 
 /// Agreements read at a time.
@@ -95,10 +95,11 @@ async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Erro
         capacities: capacities::<D>(connection).await?,
         ..Check::default()
     };
+    let mut lives = trail::check::<D>(connection, &mut check).await?;
     let mut after = Uuid::nil();
     while let Some(page) = Page::read::<D>(connection, after).await? {
         after = page.last;
-        check.page(page);
+        check.page(page, &mut lives);
         if check.findings.len() > FINDINGS_MAX {
             break;
         }
@@ -109,7 +110,6 @@ async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Erro
     check.findings.extend(shared);
     let unbalanced = read_on::<D, _>(connection, statements::UNBALANCED, &limit, unbalanced).await?;
     check.findings.extend(unbalanced);
-    check.findings.extend(trail::check::<D>(connection).await?);
     snapshot.rollback().await?;
     Ok(check.finish())
 }
@@ -123,10 +123,9 @@ struct Check {
 }
 
 impl Check {
-    fn page(&mut self, page: Page) {
+    fn page(&mut self, page: Page, lives: &mut BTreeMap<Uuid, Life>) {
         let Page {
             agreements,
-            mut steps,
             mut bindings,
             mut entries,
             unreadable,
@@ -134,13 +133,13 @@ impl Check {
         } = page;
         self.findings.extend(unreadable);
         for agreement in agreements {
-            let steps = steps.remove(&agreement.id).unwrap_or_default();
+            let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings {
                 agreement: agreement.id,
                 all: &mut self.findings,
             };
-            life::check(&agreement, &steps, &mut found);
+            life::check(&agreement, life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
             money::check(&agreement, &entries, &mut found);
             check_bindings(
@@ -257,11 +256,10 @@ fn check_bindings(
     }
 }
 
-/// Some agreements, oldest first, with their timelines and bindings.
+/// Some agreements, oldest first, with their bindings and entries of the ledger.
 struct Page {
     last: Uuid,
     agreements: Vec<Agreement>,
-    steps: BTreeMap<Uuid, Vec<Step>>,
     bindings: BTreeMap<Uuid, Vec<Binding>>,
     entries: BTreeMap<Uuid, Vec<Entry>>,
     unreadable: Vec<Finding>,
@@ -280,7 +278,6 @@ impl Page {
         let mut page = Self {
             last,
             agreements: Vec::with_capacity(rows.len()),
-            steps: BTreeMap::new(),
             bindings: BTreeMap::new(),
             entries: BTreeMap::new(),
             unreadable: Vec::new(),
@@ -291,14 +288,6 @@ impl Page {
             }
         }
         let between = [after.into(), last.into()];
-        let steps = read_on::<D, _>(connection, statements::EVENTS_BETWEEN, &between, |row| {
-            Ok((row.id("agreement")?, read_step(row)))
-        });
-        for (id, step) in steps.await? {
-            if let Some(step) = page.readable(id, step)? {
-                page.steps.entry(id).or_default().push(step);
-            }
-        }
         let entries = read_on::<D, _>(connection, statements::ENTRIES_BETWEEN, &between, |row| {
             Ok((row.id("agreement")?, ledger::read(row)))
         });
@@ -329,16 +318,6 @@ impl Page {
             Err(error) => Err(error),
         }
     }
-}
-
-fn read_step<D: Dialect>(row: &Columns<'_, D>) -> Result<Step, Error> {
-    Ok(Step {
-        seq: row.integer("seq")?,
-        kind: row.word("kind", EventKind::from_word)?,
-        version: row.integer("version")?,
-        state: row.word("state", AgreementState::from_word)?,
-        service: row.word("service", ServiceState::from_word)?,
-    })
 }
 
 fn double_binding<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {

@@ -1,73 +1,169 @@
-//! I10: the chain of the audit trail holds from its first line to the last one that is known.
+//! I10: the chain of the audit trail holds from its first line to the last one that is known, and everything that is to be
+//! told is in it. It is read once, a page at a time, in the order of the chain; of each agreement stays what its row is held
+//! against later.
 
-use super::{Finding, Invariant, PAGE};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use uuid::Uuid;
+
+use super::life::{Life, Step};
+use super::{Check, FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE};
+use crate::agreement::{AgreementState, EventKind, ServiceState};
 use crate::store::engine::Dialect;
 use crate::store::rows::Columns;
-use crate::store::trail::{Line, Trail};
+use crate::store::trail::{Line, NoteLine, Trail};
 use crate::store::{Error, read_on, statements};
 
 /// A stored line, with what it says of its place in the chain.
 struct Stored {
     number: i64,
     hash: Option<String>,
-    agreement: uuid::Uuid,
+    subject: Uuid,
     at: i64,
     kind: String,
     detail: String,
-    version: i64,
-    state: String,
-    service: String,
+    of: Of,
 }
 
-/// Follows the chain; the first place where it breaks is found, for what comes after it cannot be told.
-pub(super) async fn check<D: Dialect>(connection: &mut D::Connection) -> Result<Option<Finding>, Error> {
+/// What a line belongs to.
+enum Of {
+    Agreement {
+        version: i64,
+        state: String,
+        service: String,
+        step: Result<Step, Error>,
+    },
+    Note {
+        negotiation: Option<Uuid>,
+        party: Option<String>,
+    },
+}
+
+/// Follows the chain, and answers with the timelines of the agreements. The first place where the chain breaks is found, for what
+/// comes after it cannot be told.
+pub(super) async fn check<D: Dialect>(
+    connection: &mut D::Connection,
+    check: &mut Check,
+) -> Result<BTreeMap<Uuid, Life>, Error> {
+    let mut lives = BTreeMap::new();
     let ends = read_on::<D, _>(connection, statements::TRAIL, &[], Trail::of).await?;
     let end = ends.into_iter().next().unwrap_or_else(Trail::empty);
     let outside = read_on::<D, _>(connection, statements::OUTSIDE_TRAIL, &[], |row| {
         row.id("agreement")
     })
     .await?;
-    if let Some(agreement) = outside.first() {
-        return Ok(Some(finding(format!(
-            "a line of agreement {agreement} is not in it"
-        ))));
-    }
-    let mut trail = Trail::empty();
+    let mut broken = outside
+        .first()
+        .map(|agreement| format!("a line of agreement {agreement} is not in it"));
+    let (mut trail, mut read) = (Trail::empty(), 0);
     loop {
-        let values = [trail.number.into(), PAGE.into()];
+        let values = [read.into(), PAGE.into()];
         let page = read_on::<D, _>(connection, statements::TRAIL_LINES, &values, stored).await?;
-        if page.is_empty() {
+        let Some(last) = page.last() else { break };
+        read = last.number;
+        if check.findings.len() > FINDINGS_MAX {
             break;
         }
         for line in page {
-            trail.append(&Line {
-                agreement: line.agreement,
-                at: line.at,
-                kind: &line.kind,
-                detail: &line.detail,
-                version: line.version,
-                state: &line.state,
-                service: &line.service,
-            });
-            let place = format!(
-                "line {} ({} of agreement {})",
-                trail.number, line.kind, line.agreement
-            );
-            if line.number != trail.number {
-                return Ok(Some(finding(format!("line {} is missing", trail.number))));
+            if broken.is_none() {
+                broken = follow(&mut trail, &line);
             }
-            if line.hash.as_deref() != Some(trail.hash.as_str()) {
-                return Ok(Some(finding(format!("{place} is not what was written"))));
+            if let Of::Agreement { step, .. } = line.of {
+                live(&mut lives, line.subject, step, &mut check.findings)?;
             }
         }
     }
-    Ok((trail != end).then(|| {
+    if broken.is_none() && trail != end {
         let known = end.number;
-        finding(format!(
+        broken = Some(format!(
             "it ends with line {}, and line {known} was the last",
             trail.number
-        ))
-    }))
+        ));
+    }
+    check.findings.extend(broken.map(finding));
+    let limit = [FINDINGS_MAX_ROWS.into()];
+    for (what, sql) in [
+        ("offer", statements::UNTOLD_OFFERS),
+        ("negotiation", statements::UNTOLD_NEGOTIATIONS),
+        ("key", statements::UNTOLD_KEYS),
+    ] {
+        let untold = read_on::<D, _>(connection, sql, &limit, |row| row.id("id")).await?;
+        let untold = untold
+            .into_iter()
+            .map(|id| finding(format!("what has become of {what} {id} is not in it")));
+        check.findings.extend(untold);
+    }
+    Ok(lives)
+}
+
+/// Goes on by a line; what is wrong with it, if anything is.
+fn follow(trail: &mut Trail, line: &Stored) -> Option<String> {
+    let subject = line.subject;
+    let whose = match &line.of {
+        Of::Agreement {
+            version,
+            state,
+            service,
+            ..
+        } => {
+            trail.append(&Line {
+                agreement: subject,
+                at: line.at,
+                kind: &line.kind,
+                detail: &line.detail,
+                version: *version,
+                state,
+                service,
+            });
+            "agreement"
+        }
+        Of::Note { negotiation, party } => {
+            trail.append_note(&NoteLine {
+                subject,
+                negotiation: *negotiation,
+                at: line.at,
+                kind: &line.kind,
+                party: party.as_deref(),
+                detail: &line.detail,
+            });
+            "what has the id"
+        }
+    };
+    let number = trail.number;
+    if line.number != number {
+        return Some(format!("line {number} is missing"));
+    }
+    (line.hash.as_deref() != Some(trail.hash.as_str())).then(|| {
+        format!(
+            "line {number} ({} of {whose} {subject}) is not what was written",
+            line.kind
+        )
+    })
+}
+
+/// Goes on with an agreement's timeline.
+fn live(
+    lives: &mut BTreeMap<Uuid, Life>,
+    agreement: Uuid,
+    step: Result<Step, Error>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Error> {
+    let mut found = Findings {
+        agreement,
+        all: findings,
+    };
+    match step {
+        Ok(step) => match lives.entry(agreement) {
+            Entry::Vacant(place) => {
+                place.insert(Life::begin(step));
+            }
+            Entry::Occupied(mut life) => life.get_mut().go_on(step, &mut found),
+        },
+        Err(Error::Corrupt(what)) => found.push(Invariant::Readable, what),
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 fn finding(what: String) -> Finding {
@@ -79,15 +175,35 @@ fn finding(what: String) -> Finding {
 }
 
 fn stored<D: Dialect>(row: &Columns<'_, D>) -> Result<Stored, Error> {
+    let of = match row.maybe_integer("version")? {
+        Some(version) => Of::Agreement {
+            version,
+            state: row.text("state")?,
+            service: row.text("service")?,
+            step: step(row, version),
+        },
+        None => Of::Note {
+            negotiation: row.maybe_id("negotiation")?,
+            party: row.maybe_text("party")?,
+        },
+    };
     Ok(Stored {
         number: row.integer("number")?,
         hash: row.maybe_text("hash")?,
-        agreement: row.id("agreement")?,
+        subject: row.id("subject")?,
         at: row.integer("at_us")?,
         kind: row.text("kind")?,
         detail: row.text("detail")?,
-        version: row.integer("version")?,
-        state: row.text("state")?,
-        service: row.text("service")?,
+        of,
+    })
+}
+
+fn step<D: Dialect>(row: &Columns<'_, D>, version: i64) -> Result<Step, Error> {
+    Ok(Step {
+        seq: row.integer("seq")?,
+        kind: row.word("kind", EventKind::from_word)?,
+        version,
+        state: row.word("state", AgreementState::from_word)?,
+        service: row.word("service", ServiceState::from_word)?,
     })
 }

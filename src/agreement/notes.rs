@@ -1,0 +1,199 @@
+//! What the audit trail tells besides the timelines of agreements: how negotiations went, what was refused, and which keys
+//! there were.
+
+use scheduler::Interval;
+use uuid::Uuid;
+
+use super::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
+use crate::clock::Micros;
+
+/// A line of the audit trail that is no agreement's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// When it happened.
+    pub at: Micros,
+    /// What happened.
+    pub kind: NoteKind,
+    /// The negotiation, offer, request or key that it happened to.
+    pub subject: Uuid,
+    /// The negotiation that it belongs to, where it is one's.
+    pub negotiation: Option<Uuid>,
+    /// Whose it is, where that does not follow from the negotiation.
+    pub party: Option<String>,
+    /// The particulars, in words.
+    pub detail: String,
+}
+
+/// What can happen that is no change of an agreement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteKind {
+    /// A negotiation was opened.
+    Negotiating,
+    /// Its party has ended a negotiation.
+    Withdrawn,
+    /// The requester has made an offer.
+    Asked,
+    /// The service has made an offer.
+    Countered,
+    /// The service has refused what was asked for.
+    Refused,
+    /// The requester wants an offer no longer.
+    Declined,
+    /// An agreement was made from an offer.
+    Taken,
+    /// An offer is held no longer, because its time is over.
+    Lapsed,
+    /// An offer is held no longer, because something else was taken or what it counted on has changed.
+    Released,
+    /// A key was made.
+    KeyAdded,
+    /// A key was revoked.
+    KeyRevoked,
+}
+
+impl NoteKind {
+    /// Every kind.
+    pub const ALL: [Self; 11] = [
+        Self::Negotiating,
+        Self::Withdrawn,
+        Self::Asked,
+        Self::Countered,
+        Self::Refused,
+        Self::Declined,
+        Self::Taken,
+        Self::Lapsed,
+        Self::Released,
+        Self::KeyAdded,
+        Self::KeyRevoked,
+    ];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Negotiating => "negotiating",
+            Self::Withdrawn => "withdrawn",
+            Self::Asked => "asked",
+            Self::Countered => "countered",
+            Self::Refused => "refused",
+            Self::Declined => "declined",
+            Self::Taken => "taken",
+            Self::Lapsed => "lapsed",
+            Self::Released => "released",
+            Self::KeyAdded => "key-added",
+            Self::KeyRevoked => "key-revoked",
+        }
+    }
+}
+
+impl Note {
+    /// That a negotiation was opened.
+    pub fn of_opening(instance: &NegotiationInstance) -> Self {
+        Self {
+            at: instance.created,
+            kind: NoteKind::Negotiating,
+            subject: instance.id,
+            negotiation: Some(instance.id),
+            party: Some(instance.party.clone()),
+            detail: match instance.agreement {
+                None => format!("about something new, in {}", instance.id),
+                Some(agreement) => format!("about a change of {agreement}, in {}", instance.id),
+            },
+        }
+    }
+
+    /// That a negotiation was ended before its time.
+    pub fn of_ending(negotiation: Uuid, at: Micros) -> Self {
+        Self {
+            at,
+            kind: NoteKind::Withdrawn,
+            subject: negotiation,
+            negotiation: Some(negotiation),
+            party: None,
+            detail: format!("ended {negotiation}"),
+        }
+    }
+
+    /// That an offer was made.
+    pub fn of_new_offer(offer: &NegotiationOffer) -> Self {
+        let of = |kind, detail| Self::of(offer, offer.created, kind, detail);
+        let name = &offer.name;
+        match (offer.creator, offer.state) {
+            // What the service has refused at once was asked for all the same.
+            (OfferCreator::Initiator, OfferState::Rejected) if offer.parent.is_some() => {
+                of(NoteKind::Declined, format!("{name}: Rejected"))
+            }
+            (OfferCreator::Initiator, state) => of(NoteKind::Asked, format!("{name}: {}", state.word())),
+            (OfferCreator::Responder, OfferState::Rejected) => {
+                of(NoteKind::Refused, format!("{name}: {}", reason(offer)))
+            }
+            (OfferCreator::Responder, state) => {
+                let terms = offer.terms.as_ref().map_or_else(String::new, words);
+                let held = if offer.is_held() { ", held" } else { "" };
+                of(
+                    NoteKind::Countered,
+                    format!("{name}: {}{held}{terms}", state.word()),
+                )
+            }
+        }
+    }
+
+    /// What has become of an offer, by `now` where it does not say when.
+    pub fn of_offer(offer: &NegotiationOffer, now: Micros) -> Self {
+        let at = offer.released.unwrap_or(now);
+        let of = |kind, detail| Self::of(offer, at, kind, detail);
+        let name = &offer.name;
+        match (offer.agreement, offer.state) {
+            (Some(agreement), _) => of(NoteKind::Taken, format!("{name} by {agreement}")),
+            (None, OfferState::Rejected) => of(NoteKind::Declined, name.clone()),
+            _ => {
+                let lapsed = offer.is_expired(crate::clock::second_of(at));
+                let kind = if lapsed {
+                    NoteKind::Lapsed
+                } else {
+                    NoteKind::Released
+                };
+                of(kind, name.clone())
+            }
+        }
+    }
+
+    fn of(offer: &NegotiationOffer, at: Micros, kind: NoteKind, detail: String) -> Self {
+        Self {
+            at,
+            kind,
+            subject: offer.id,
+            negotiation: Some(offer.negotiation),
+            party: None,
+            detail,
+        }
+    }
+}
+
+/// What an offer amounts to, in words.
+fn words(terms: &OfferTerms) -> String {
+    let Interval { start, end } = terms.slot();
+    let instant = |time: scheduler::Time| {
+        jiff::Timestamp::from_second(time.seconds())
+            .map_or_else(|_| time.to_string(), |instant| instant.to_string())
+    };
+    let price = terms
+        .price
+        .map_or_else(String::new, |price| format!(" for {price}"));
+    format!(
+        ": {} nodes of {} from {} to {}{price}",
+        terms.nodes,
+        terms.resource,
+        instant(start),
+        instant(end)
+    )
+}
+
+/// Why an offer was rejected, as far as it is stored.
+fn reason(offer: &NegotiationOffer) -> String {
+    let refusal = offer.refusal.as_deref().unwrap_or_default();
+    let refusal: serde_json::Value = serde_json::from_str(refusal).unwrap_or_default();
+    match (refusal["reason"].as_str(), refusal["bindingConstraint"].as_str()) {
+        (Some(reason), Some(binding)) => format!("{reason}: {binding}"),
+        _ => "it breaks rules of its template or of the negotiation".to_owned(),
+    }
+}

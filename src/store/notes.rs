@@ -1,0 +1,116 @@
+//! The lines of the audit trail that are no agreement's, and the whole trail as operators read it.
+
+use uuid::Uuid;
+
+use super::engine::{Dialect, execute, fetch};
+use super::rows::Columns;
+use super::trail::{NoteLine, Trail};
+use super::{Database, Error, Store, on, statements};
+use crate::agreement::Note;
+use crate::clock::Micros;
+
+/// A line of the audit trail, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrailLine {
+    /// Its place in the chain, from 1.
+    pub number: i64,
+    /// The chain's hash up to here, itself included.
+    pub hash: String,
+    /// When it happened.
+    pub at: Micros,
+    /// What happened, in a word.
+    pub kind: String,
+    /// The particulars, in words.
+    pub detail: String,
+    /// What it happened to.
+    pub subject: Uuid,
+    /// The negotiation that it belongs to, where it is one's.
+    pub negotiation: Option<Uuid>,
+    /// Whose it is, where it says so.
+    pub party: Option<String>,
+}
+
+impl Store {
+    /// At most `limit` lines of the audit trail after the one with a number, in order.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn trail(&self, after: i64, limit: u32) -> Result<Vec<TrailLine>, Error> {
+        let values = [after.into(), limit.into()];
+        on!(self, database => database.read(statements::TRAIL_LINES, &values, read).await)
+    }
+
+    /// The timeline of an agreement with what was said in the negotiations that led to it and that were about it, in the order of
+    /// the trail.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn timeline(&self, agreement: Uuid) -> Result<Vec<TrailLine>, Error> {
+        on!(self, database => database.read(statements::TIMELINE, &[agreement.into()], read).await)
+    }
+}
+
+fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<TrailLine, Error> {
+    Ok(TrailLine {
+        number: row.maybe_integer("number")?.unwrap_or(0),
+        hash: row.maybe_text("hash")?.unwrap_or_default(),
+        at: row.integer("at_us")?,
+        kind: row.text("kind")?,
+        detail: row.text("detail")?,
+        subject: row.id("subject")?,
+        negotiation: row.maybe_id("negotiation")?,
+        party: row.maybe_text("party")?,
+    })
+}
+
+/// Appends a note to the trail.
+pub(super) async fn append<D: Dialect>(
+    connection: &mut D::Connection,
+    trail: &mut Trail,
+    note: &Note,
+) -> Result<(), sqlx::Error> {
+    trail.append_note(&NoteLine {
+        subject: note.subject,
+        negotiation: note.negotiation,
+        at: note.at,
+        kind: note.kind.word(),
+        party: note.party.as_deref(),
+        detail: &note.detail,
+    });
+    let values = [
+        trail.number.into(),
+        (&trail.hash).into(),
+        note.at.into(),
+        note.kind.word().into(),
+        note.subject.into(),
+        note.negotiation.into(),
+        (&note.party).into(),
+        (&note.detail).into(),
+    ];
+    execute::<D>(connection, statements::INSERT_NOTE, &values).await?;
+    Ok(())
+}
+
+/// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Says whether it
+/// did. The lease's row makes it wait for a batch that is being written, and a batch for it.
+pub(super) async fn write_noted<D: Dialect>(
+    database: &Database<D>,
+    sql: &'static str,
+    values: &[super::Value<'_>],
+    note: &Note,
+) -> Result<bool, Error> {
+    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let rows = fetch::<D>(&mut transaction, statements::LOCK_TRAIL, &[]).await?;
+    let row = rows
+        .first()
+        .ok_or_else(|| Error::Corrupt("the lease has no row".into()))?;
+    let mut trail = Trail::of(&Columns::<D>::of(row))?;
+    if execute::<D>(&mut transaction, sql, values).await? == 0 {
+        transaction.rollback().await?;
+        return Ok(false);
+    }
+    append::<D>(&mut transaction, &mut trail, note).await?;
+    trail.store::<D>(&mut transaction).await?;
+    transaction.commit().await?;
+    Ok(true)
+}

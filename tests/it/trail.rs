@@ -1,0 +1,305 @@
+//! What the audit trail tells besides the changes of agreements: offers, refusals and keys, for their party and for
+//! operators; and that none of it can be changed unseen.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use bespeak::store::{Finding, Invariant, Store};
+
+use crate::store::tamper;
+use crate::support::client::{Answer, Client};
+use crate::support::eventually;
+use crate::support::offers::{Offer, date_time, file, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    a_timeline_begins_with_what_was_negotiated,
+    operators_read_keys_and_refusals_in_the_trail,
+    whoever_changes_what_was_noted_is_found,
+    a_party_that_is_refused_without_end_is_noted_for_a_while_only,
+);
+
+async fn post(client: &Client, path: &str, body: &Value) -> Answer {
+    let request = client
+        .request(Method::POST, path)
+        .header("content-type", "application/json")
+        .header("accept", "application/json");
+    client.send(request.body(body.to_string())).await
+}
+
+/// Asks for nodes in a window of three hours, three hours ahead.
+async fn negotiated(client: &Client, more: &Value) -> Value {
+    let later = hours_ahead(3);
+    let mut asked = json!({"nodes": 2, "durationSeconds": 3_600,
+        "window": {"start": date_time(later), "end": date_time(later + 10_800)}});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        asked[name] = value.clone();
+    }
+    let answer = post(client, "/negotiations", &asked).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    answer.json()
+}
+
+/// Kind and detail of each line of an agreement's timeline.
+async fn told(client: &Client, agreement: &str) -> Vec<(String, String)> {
+    let timeline = client.get_json(&format!("/agreements/{agreement}/events")).await;
+    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    let events = timeline["events"].as_array().cloned().unwrap_or_default();
+    events
+        .iter()
+        .map(|event| (text(&event["kind"]), text(&event["detail"])))
+        .collect()
+}
+
+/// Every line of the trail, read in small pages.
+async fn trail(operator: &Client) -> Vec<Value> {
+    let (mut lines, mut after) = (Vec::new(), 0);
+    loop {
+        let page = operator.get_json(&format!("/events?limit=3&after={after}")).await;
+        lines.extend(page["lines"].as_array().cloned().unwrap_or_default());
+        match page["next"].as_i64() {
+            Some(next) => after = next,
+            None => return lines,
+        }
+    }
+}
+
+async fn a_timeline_begins_with_what_was_negotiated(url: String) {
+    let server = Server::start(&url);
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let first = negotiated(&physics, &json!({})).await;
+    let offer = first["offers"][0]["id"].as_str().expect("an offer").to_owned();
+    let accepted = post(&physics, "/agreements", &json!({ "offer": offer })).await;
+    let id = accepted.created().to_string();
+    let lines = told(&physics, &id).await;
+    let kinds: Vec<&str> = lines.iter().map(|(kind, _)| kind.as_str()).collect();
+    assert_eq!(kinds[..3], ["negotiating", "asked", "countered"], "{lines:?}");
+    let place = |kind| kinds.iter().position(|of| *of == kind).expect("it is told");
+    assert!(place("countered") < place("accepted"), "{lines:?}");
+    assert!(place("accepted") < place("taken"), "{lines:?}");
+    assert!(lines[2].1.contains("held: 2 nodes of local"), "{lines:?}");
+    assert!(
+        lines[place("taken")].1.ends_with(&format!("by {id}")),
+        "{lines:?}"
+    );
+
+    // A change of it is told in the timelines of both agreements, and an offer that was not taken lapses.
+    let change = negotiated(&physics, &json!({"agreement": id, "nodes": 1})).await;
+    let change = change["offers"][0]["id"].as_str().expect("an offer").to_owned();
+    let changed = post(&physics, "/agreements", &json!({ "offer": change })).await;
+    let new = changed.created().to_string();
+    for one in [&id, &new] {
+        let lines = told(&physics, one).await;
+        let taken = lines
+            .iter()
+            .any(|(kind, detail)| kind == "taken" && detail.ends_with(&new));
+        assert!(taken, "{lines:?}");
+    }
+    assert!(told(&physics, &id).await.len() > told(&physics, &new).await.len());
+    // In XML and at the command line it is the same.
+    let document = physics.get(&format!("/agreements/{new}/events")).await;
+    assert_eq!(document.text("Kind"), "negotiating");
+    let shown = server.run(&["show", &new, "--key", server.key()]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("countered"), "{shown}");
+    server.assert_verified();
+}
+
+async fn operators_read_keys_and_refusals_in_the_trail(url: String) {
+    let server = Server::start(&url);
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let later = hours_ahead(3);
+    let offer = |nodes| Offer::reserve(nodes, 3_600).within(later, later + 3_600).xml();
+    let id = physics.post("/agreements", offer(3)).await.created().to_string();
+    let refused = physics.post("/agreements", offer(2)).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    let keys = server.run(&["key", "list", "--json"]);
+    let keys: Value = serde_json::from_slice(&keys.stdout).expect("it is JSON");
+    let keys = keys
+        .as_array()
+        .or_else(|| keys["keys"].as_array())
+        .expect("a list");
+    let key = keys
+        .iter()
+        .find(|key| key["party"] == "physics")
+        .expect("it is listed");
+    let revoked = server.run(&["key", "revoke", key["id"].as_str().expect("an id")]);
+    assert!(revoked.status.success());
+
+    let lines = trail(&server.client()).await;
+    let numbers: Vec<i64> = lines.iter().filter_map(|line| line["number"].as_i64()).collect();
+    assert!(
+        numbers
+            .iter()
+            .copied()
+            .eq(1..=i64::try_from(lines.len()).expect("few"))
+    );
+    let of = |kind: &str, party: &str| {
+        let found = lines
+            .iter()
+            .find(|line| line["kind"] == kind && (line["party"] == party || party.is_empty()));
+        found.unwrap_or_else(|| panic!("{kind} of {party}: {lines:#?}"))
+    };
+    assert_eq!(
+        of("key-added", "operator")["detail"],
+        "as operator: made at start"
+    );
+    assert_eq!(of("key-added", "physics")["subject"], key["id"]);
+    assert_eq!(of("key-revoked", "")["subject"], key["id"]);
+    assert_eq!(of("accepted", "")["subject"], id.as_str());
+    let why = of("refused", "physics")["detail"].as_str().unwrap_or_default();
+    assert!(why.starts_with("NO_CAPACITY_IN_WINDOW: "), "{why}");
+    // In XML, and at the command line.
+    let document = server.client().get("/events?limit=2").await;
+    assert_eq!(document.texts("Kind").len(), 2, "{document:?}");
+    assert_eq!(document.text("Next"), "2");
+    let printed = server.run(&["trail", "--limit", "0", "--key", server.key()]);
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert_eq!(printed.lines().count(), lines.len(), "{printed}");
+    assert!(printed.contains("NO_CAPACITY_IN_WINDOW"), "{printed}");
+    server.assert_verified();
+}
+
+/// What is done to the notes, and what must be found then.
+const DAMAGE: &[(&str, &str)] = &[
+    (
+        "UPDATE notes SET party = 'chemistry' WHERE kind = 'key-added'",
+        "is not what was written",
+    ),
+    (
+        "UPDATE notes SET party = NULL WHERE kind = 'refused'",
+        "is not what was written",
+    ),
+    (
+        "UPDATE notes SET detail = 'free' WHERE kind = 'countered'",
+        "is not what was written",
+    ),
+    (
+        "UPDATE notes SET at_us = at_us + 1 WHERE kind = 'negotiating'",
+        "is not what was written",
+    ),
+    (
+        "UPDATE notes SET negotiation = NULL WHERE kind = 'asked'",
+        "what has become of offer",
+    ),
+    ("DELETE FROM notes WHERE kind = 'refused'", "is missing"),
+    (
+        "DELETE FROM notes WHERE kind = 'taken'",
+        "what has become of offer",
+    ),
+    (
+        "DELETE FROM notes WHERE kind = 'released'",
+        "what has become of offer",
+    ),
+    (
+        "DELETE FROM notes WHERE kind = 'negotiating'",
+        "what has become of negotiation",
+    ),
+    (
+        "DELETE FROM notes WHERE kind = 'withdrawn'",
+        "what has become of negotiation",
+    ),
+    (
+        "DELETE FROM notes WHERE kind = 'key-revoked'",
+        "what has become of key",
+    ),
+    (
+        "UPDATE api_keys SET revoked_us = 1 WHERE party = 'operator'",
+        "what has become of key",
+    ),
+];
+
+async fn whoever_changes_what_was_noted_is_found(url: String) {
+    let mut server = Server::start(&url);
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let asked = negotiated(&physics, &json!({})).await;
+    let offer = asked["offers"][0]["id"].as_str().expect("an offer").to_owned();
+    post(&physics, "/agreements", &json!({ "offer": offer }))
+        .await
+        .created();
+    let other = negotiated(&physics, &json!({})).await;
+    let withdrawn = format!("/negotiations/{}/terminate", other["id"].as_str().expect("an id"));
+    let ending = physics
+        .post(
+            &withdrawn,
+            file("tests/messages/m17-negotiation-terminate-input.xml"),
+        )
+        .await;
+    assert_eq!(ending.status, StatusCode::OK, "{ending:?}");
+    let later = hours_ahead(3);
+    let too_many = Offer::reserve(4, 10_800).within(later, later + 10_800).xml();
+    assert_eq!(
+        physics.post("/agreements", too_many).await.status,
+        StatusCode::CONFLICT
+    );
+    let keys = server.run(&["key", "list", "--json"]);
+    let keys = String::from_utf8_lossy(&keys.stdout).into_owned();
+    let keys: Value = serde_json::from_str(&keys).expect("it is JSON");
+    let keys = keys
+        .as_array()
+        .or_else(|| keys["keys"].as_array())
+        .expect("a list");
+    let key = keys
+        .iter()
+        .find(|key| key["party"] == "physics")
+        .expect("it is listed");
+    assert!(
+        server
+            .run(&["key", "revoke", key["id"].as_str().expect("an id")])
+            .status
+            .success()
+    );
+    server.stop();
+
+    let store = Store::open(&url).await.expect("it can be opened");
+    assert_eq!(findings(&store).await, []);
+    tamper(&url, "CREATE TABLE kept AS SELECT * FROM notes").await;
+    for (sql, said) in DAMAGE {
+        tamper(&url, sql).await;
+        let found = findings(&store).await;
+        let names = |of: &Finding| of.invariant == Invariant::I10 && of.what.contains(said);
+        assert!(found.iter().any(names), "{sql}: {found:#?}");
+        let mended = "DELETE FROM notes; INSERT INTO notes SELECT * FROM kept; \
+            UPDATE api_keys SET revoked_us = NULL WHERE party = 'operator'";
+        tamper(&url, mended).await;
+        assert_eq!(findings(&store).await, [], "{sql}");
+    }
+}
+
+async fn findings(store: &Store) -> Vec<Finding> {
+    store.verify().await.expect("it can be read")
+}
+
+async fn a_party_that_is_refused_without_end_is_noted_for_a_while_only(url: String) {
+    let server = Server::start(&url);
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let later = hours_ahead(3);
+    let offer = |nodes| Offer::reserve(nodes, 3_600).within(later, later + 3_600).xml();
+    physics.post("/agreements", offer(4)).await.created();
+    // Two minutes' worth and more, in less than a minute unless the machine is very slow.
+    eventually(
+        "a minute with many refusals",
+        Duration::from_mins(3),
+        async || {
+            for _ in 0..70 {
+                let refused = physics.post("/agreements", offer(1)).await;
+                assert_eq!(refused.status, StatusCode::CONFLICT);
+            }
+            let lines = trail(&server.client()).await;
+            let refused: Vec<&str> = lines
+                .iter()
+                .filter(|line| line["kind"] == "refused")
+                .filter_map(|line| line["detail"].as_str())
+                .collect();
+            refused
+                .iter()
+                .any(|detail| detail.ends_with("in this minute are not noted"))
+                .then_some(())
+        },
+    )
+    .await;
+    server.assert_verified();
+}
