@@ -216,6 +216,7 @@ mod tests {
             outcome,
             created: 50 * MICROS_PER_SECOND,
             version: 1,
+            origin: None,
         }
     }
 

@@ -76,9 +76,17 @@ pub struct Agreement {
     pub created: Micros,
     /// Counts changes, from 1; the entity tag.
     pub version: i64,
+    /// The agreement under whose id its work is known outside, where it has taken that over while it ran.
+    pub origin: Option<Uuid>,
 }
 
 impl Agreement {
+    /// The id under which its job, its folder and its nodes are known outside: that of the agreement that they began
+    /// with, however often that was replaced since.
+    pub fn work(&self) -> Uuid {
+        self.origin.unwrap_or(self.id)
+    }
+
     /// The window `[T^r, D)`.
     pub fn window(&self) -> Interval {
         Interval::new(self.ready, self.deadline)
@@ -99,6 +107,11 @@ impl Agreement {
     /// Node-seconds of its slot.
     pub fn node_seconds(&self) -> u128 {
         u128::from(self.nodes) * u128::from(self.duration.unsigned_abs())
+    }
+
+    /// Whether its slot has begun and is not over, and nobody has asked to end it.
+    pub fn is_being_carried_out(&self) -> bool {
+        self.state == AgreementState::Observed && self.service.is_ready()
     }
 
     /// Whether it is accepted and its slot has not begun.

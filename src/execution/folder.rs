@@ -7,6 +7,7 @@
 //! | `spec.json` | the executor, once | the intent: what is to run, and until when |
 //! | `lock` | the supervisor | locked while one is at work; which process that is |
 //! | `claim.json` | the launcher or the supervisor, whoever is first, once | the job started as this process, or never will |
+//! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `stop` | the executor | the job is to be stopped |
 //! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
 //!
@@ -40,6 +41,7 @@ const WRITTEN_FILES_MAX: usize = 1_000;
 const SPEC: &str = "spec.json";
 const LOCK: &str = "lock";
 const CLAIM: &str = "claim.json";
+const UNTIL: &str = "until.json";
 const STOP: &str = "stop";
 const END: &str = "end.json";
 const WORK: &str = "work";
@@ -179,9 +181,37 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The intent to run the job; `None` before there is one.
+    /// The intent to run the job, with the end that its slot has by now; `None` before there is one.
     pub(super) fn spec(&self) -> Result<Option<JobSpec>, ExecutionError> {
-        self.read(SPEC)
+        let Some(mut job) = self.read::<JobSpec>(SPEC)? else {
+            return Ok(None);
+        };
+        job.slot_end = self.until()?.unwrap_or(job.slot_end);
+        Ok(Some(job))
+    }
+
+    /// Until when the job may run, where that has changed since the intent.
+    pub(super) fn until(&self) -> Result<Option<Micros>, ExecutionError> {
+        self.read(UNTIL)
+    }
+
+    /// Has the job stop at another instant, durably.
+    pub(super) fn put_until(&self, end: Micros) -> Result<(), ExecutionError> {
+        let path = self.path.join(UNTIL);
+        let draft = self.path.join(format!(".{UNTIL}.{}", Uuid::now_v7()));
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new()
+                .create_new(true)
+                .write(true)
+                .mode(0o600)
+                .open(&draft)?;
+            file.write_all(&serde_json::to_vec(&end)?)?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            sync_folder(&self.path)
+        };
+        // A draft that stays behind does no harm.
+        write().map_err(ExecutionError::system("write", &path))
     }
 
     /// Whether the job started; `None` while nobody knows.
@@ -448,119 +478,4 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_is_written_once_and_the_first_one_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = Folder::at(folder.path());
-        assert_eq!(folder.claim().unwrap(), None);
-        assert!(folder.decide(&Claim::Abandoned).unwrap());
-        let process = ProcessIdentity::current().unwrap();
-        assert!(!folder.decide(&Claim::Started { process, at: 1 }).unwrap());
-        assert_eq!(folder.claim().unwrap(), Some(Claim::Abandoned));
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "drafts are removed"
-        );
-    }
-
-    #[test]
-    fn of_many_deciders_at_once_one_decides() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = Folder::at(folder.path());
-        let decided = std::thread::scope(|scope| {
-            let deciders: Vec<_> = (0..16)
-                .map(|_| scope.spawn(|| folder.decide(&Claim::Abandoned).unwrap()))
-                .collect();
-            deciders
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .filter(|won| *won)
-                .count()
-        });
-        assert_eq!(decided, 1);
-    }
-
-    #[test]
-    fn one_supervisor_at_a_time_holds_the_lock_and_is_known_by_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = Folder::at(folder.path());
-        assert!(!folder.is_supervised());
-        let lock = folder.lock().unwrap();
-        assert!(lock.is_some() && folder.is_supervised());
-        assert!(folder.lock().unwrap().is_none());
-        drop(lock);
-        assert!(folder.lock().unwrap().is_some());
-    }
-
-    #[test]
-    fn a_damaged_record_is_said_to_be_one() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(END), "{").unwrap();
-        let error = Folder::at(folder.path()).end().unwrap_err();
-        assert!(matches!(error, ExecutionError::Damaged { .. }), "{error}");
-    }
-
-    #[test]
-    fn what_a_job_writes_is_listed_and_its_inputs_links_and_pipes_are_not() {
-        let jobs = tempfile::tempdir().unwrap();
-        let input = jobs.path().join("input.txt");
-        fs::write(&input, "in").unwrap();
-        let job = JobSpec {
-            agreement: Uuid::now_v7(),
-            party: "physics".to_owned(),
-            program: "/bin/true".into(),
-            arguments: Vec::new(),
-            inputs: vec![input.clone()],
-            nodes: 1,
-            slot_end: 0,
-            output_limit: 1,
-            limits: crate::catalogue::JobLimits::default(),
-        };
-        let folder = Folder::create(jobs.path(), &job).unwrap();
-        let work = folder.work();
-        fs::remove_file(&input).unwrap();
-        assert_eq!(
-            fs::read(work.join("input.txt")).unwrap(),
-            b"in",
-            "the job keeps it"
-        );
-        fs::write(work.join("result.dat"), "42").unwrap();
-        fs::write(work.join("-option"), "").unwrap();
-        fs::create_dir(work.join("folder")).unwrap();
-        symlink("/etc/passwd", work.join("passwd")).unwrap();
-        let files = folder.written_files().unwrap();
-        let names: Vec<_> = files
-            .iter()
-            .map(|file| (file.name.as_str(), file.bytes))
-            .collect();
-        assert_eq!(names, [("result.dat", 2)]);
-        for name in [
-            "input.txt",
-            "passwd",
-            "-option",
-            "folder",
-            "../spec.json",
-            "absent",
-        ] {
-            assert_eq!(folder.written(name).unwrap(), None, "{name}");
-        }
-        let result = folder.written("result.dat").unwrap().unwrap();
-        assert!(folder.open(&result).unwrap().is_some());
-        // The job is faster than the reader.
-        fs::remove_file(work.join("result.dat")).unwrap();
-        symlink("/etc/passwd", work.join("result.dat")).unwrap();
-        assert!(folder.open(&result).is_err());
-        assert_eq!(
-            folder.written("stdout").unwrap(),
-            Some(Written::Stream(Stream::Out))
-        );
-        assert!(
-            folder.open(&Written::Stream(Stream::Out)).unwrap().is_none(),
-            "it has not begun"
-        );
-    }
-}
+mod tests;

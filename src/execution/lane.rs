@@ -1,7 +1,7 @@
 //! One resource's side of the dispatcher. All calls of its executor are made here: each under a time-out, only so many at
 //! a time, and never two about one agreement, so that an executor that hangs holds a few threads and nobody else.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::trouble::{Doing, Troubles};
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
 use crate::catalogue::Catalogue;
-use crate::clock::{Clock, MICROS_PER_SECOND};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::planner::{self, Planner, Repaired, Reporter};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
@@ -140,8 +140,17 @@ impl Lane {
 
     /// Does what is missing between what an agreement says and how its job stands.
     async fn attend(&self, agreement: Agreement) -> Result<(), Failure> {
-        let id = agreement.id;
-        let status = self.call(Some(id), move |executor| executor.poll(id)).await?;
+        let (id, work) = (agreement.id, agreement.work());
+        let end = slot_end(&agreement);
+        let is_over = agreement.state.is_final();
+        let look = move |executor: &dyn Executor| {
+            let status = executor.poll(work)?;
+            if matches!(status, JobStatus::Running { .. }) && !is_over {
+                executor.keep_until(work, end)?;
+            }
+            Ok(status)
+        };
+        let status = self.call(Some(work), look).await?;
         if agreement.state.is_final() {
             return self.see_off(&agreement, status).await;
         }
@@ -149,7 +158,7 @@ impl Lane {
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
                 Ok(job) => {
                     info!(agreement = %id, program = %job.program.display(), "starting");
-                    self.call(Some(id), move |executor| executor.start(&job)).await
+                    self.call(Some(work), move |executor| executor.start(&job)).await
                 }
                 Err(outcome) => {
                     let end = self.never_ran(&agreement, outcome);
@@ -158,7 +167,7 @@ impl Lane {
             },
             JobStatus::Running { started } => {
                 if agreement.state == AgreementState::ObservedAndTerminating {
-                    self.call(Some(id), move |executor| executor.stop(id)).await?;
+                    self.call(Some(work), move |executor| executor.stop(work)).await?;
                 }
                 match started {
                     Some(at) if agreement.started.is_none() => {
@@ -173,9 +182,9 @@ impl Lane {
 
     /// Has what is left of a job stopped whose agreement is over because its nodes were lost.
     async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
-        let id = agreement.id;
+        let (id, work) = (agreement.id, agreement.work());
         match status {
-            JobStatus::Running { .. } => self.call(Some(id), move |executor| executor.stop(id)).await,
+            JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(work)).await,
             JobStatus::Ended(end) => self.report_ended(id, end).await,
             JobStatus::NotStarted => {
                 self.report_ended(id, self.never_ran(agreement, Outcome::Lost))
@@ -216,7 +225,7 @@ impl Lane {
         };
         let limits = self.shared.allowance.of(application.limits, agreement.nodes);
         Ok(JobSpec {
-            agreement: agreement.id,
+            agreement: agreement.work(),
             party: agreement.party.clone(),
             program: application.program.clone(),
             arguments: job.arguments.clone(),
@@ -226,11 +235,7 @@ impl Lane {
                 .filter_map(|name| self.hands.files.find(&agreement.party, name))
                 .collect(),
             nodes: agreement.nodes,
-            slot_end: agreement
-                .placement
-                .end
-                .seconds()
-                .saturating_mul(MICROS_PER_SECOND),
+            slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
         })
@@ -318,11 +323,16 @@ impl Lane {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let ids: HashMap<Uuid, Uuid> = planned
+            .iter()
+            .map(|of| (of.agreement.work(), of.agreement.id))
+            .collect();
         let slots: Vec<_> = planned.into_iter().map(planned_slot).collect();
         let prepared = self.call(None, move |executor| executor.prepare(&slots)).await;
         let kept = self.shared.executor.kept_nodes();
         self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
-        for (id, unused) in self.shared.executor.unused() {
+        for (work, unused) in self.shared.executor.unused() {
+            let id = ids.get(&work).copied().unwrap_or(work);
             known(self.hands.planner.report_unused(id, unused).await)?;
         }
         prepared
@@ -369,7 +379,7 @@ impl Lane {
 fn planned_slot(planned: planner::Planned) -> PlannedSlot {
     let agreement = planned.agreement;
     PlannedSlot {
-        agreement: agreement.id,
+        agreement: agreement.work(),
         party: agreement.party,
         nodes: agreement.nodes,
         interval: agreement.placement,
@@ -377,6 +387,15 @@ fn planned_slot(planned: planner::Planned) -> PlannedSlot {
         begun: agreement.service != ServiceState::NotReady,
         has_job: agreement.job.is_some(),
     }
+}
+
+/// When the slot of an agreement ends.
+fn slot_end(agreement: &Agreement) -> Micros {
+    agreement
+        .placement
+        .end
+        .seconds()
+        .saturating_mul(MICROS_PER_SECOND)
 }
 
 /// A report that the planner has no use for was made before: its answer was lost, not its effect.

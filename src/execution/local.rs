@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::folder::{Claim, Folder};
 use super::retention::JobFolders;
 use super::{ExecutionError, Executor, JobSpec, JobStatus};
+use crate::clock::Micros;
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
 pub(super) const EXECUTABLE: &str = "/proc/self/exe";
@@ -156,6 +157,14 @@ impl Executor for LocalExecutor {
             Some(Claim::Abandoned) | None => None,
         };
         Ok(JobStatus::Running { started })
+    }
+
+    fn keep_until(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
+        let folder = self.folder(agreement);
+        match folder.spec()? {
+            Some(job) if job.slot_end != end => folder.put_until(end),
+            _ => Ok(()),
+        }
     }
 
     fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {

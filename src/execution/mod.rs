@@ -132,6 +132,16 @@ pub trait Executor: Send + Sync {
     /// When that cannot be known at the moment.
     fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError>;
 
+    /// Has a job that runs stop at `end` instead of when it was to until now, durably. Called again and again while it
+    /// runs; where that is its end already, nothing happens.
+    ///
+    /// # Errors
+    /// When that could not be arranged; a further call tries again.
+    fn keep_until(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
+        let _ = (agreement, end);
+        Ok(())
+    }
+
     /// Asks a job to stop; [`Executor::poll`] tells when it has. A job that is about to start never does.
     ///
     /// # Errors

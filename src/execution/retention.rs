@@ -140,7 +140,7 @@ impl JobFolders {
                 continue;
             }
             let agreement = store.agreement(id).await?;
-            if agreement.is_some_and(|of| of.state.is_final()) {
+            if agreement.is_some_and(|of| of.state.is_final()) && !store.goes_on(id).await? {
                 self.remove(id)?;
                 removed += 1;
             }

@@ -258,7 +258,7 @@ impl Supervisor<'_> {
 
     /// Why the job is to run no longer, if it is not to.
     fn stop(&self) -> Result<Option<Stop>, ExecutionError> {
-        let over = || (self.clock.micros() >= self.job.slot_end).then_some(Stop::SlotOver);
+        let over = || (self.clock.micros() >= self.slot_end()).then_some(Stop::SlotOver);
         Ok(self.ordered()?.or_else(over))
     }
 
@@ -272,9 +272,16 @@ impl Supervisor<'_> {
         ))
     }
 
+    /// When the slot ends: it may have been made longer or shorter since the job began. What cannot be read has not been
+    /// changed, as far as anybody knows.
+    fn slot_end(&self) -> Micros {
+        let changed = self.folder.until().ok().flatten();
+        changed.unwrap_or(self.job.slot_end)
+    }
+
     /// How long to wait before the clock is looked at again.
     fn next_look(&self) -> Duration {
-        let left = self.job.slot_end.saturating_sub(self.clock.micros());
+        let left = self.slot_end().saturating_sub(self.clock.micros());
         TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
     }
 

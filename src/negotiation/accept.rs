@@ -11,7 +11,7 @@ use super::negotiations::id_in;
 use super::offer::Draft;
 use super::offer_views::{Negotiated, Said};
 use super::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
-use crate::agreement::{NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator};
+use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator};
 use crate::planner::{self, Acceptance, Accepted, Lost};
 
 /// An offer that cannot be accepted any more, and what can be had now instead.
@@ -95,8 +95,11 @@ impl Negotiation {
         }
         let said = Said::read(row.clone(), &document)?;
         let of = party.to_owned();
+        let replaced = self.replaced(&instance).await?;
         let Draft { mut proposal, .. } = self
-            .reading(move |this| this.draft_accepted(&said, accepting.words.as_deref(), &of))
+            .reading(move |this| {
+                this.draft_accepted(&said, accepting.words.as_deref(), &of, replaced.as_ref())
+            })
             .await??;
         let hash = key.as_ref().map(RequestKey::hash);
         proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
@@ -117,7 +120,13 @@ impl Negotiation {
     }
 
     /// The request of a counter offer, from the words that accept it, or else its own.
-    fn draft_accepted(&self, said: &Said, words: Option<&str>, party: &str) -> Result<Draft, Error> {
+    fn draft_accepted(
+        &self,
+        said: &Said,
+        words: Option<&str>,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Draft, Error> {
         let offered = AgreementOffer {
             name: said.words.name.clone(),
             agreement_id: None,
@@ -135,7 +144,7 @@ impl Negotiation {
         }
         match wsag::read(&document).map_err(Error::Invalid)? {
             // Counter offers leave no choice.
-            wsag::Message::AgreementOffer(offer) => only(self.drafts(&document, &offer, party)?),
+            wsag::Message::AgreementOffer(offer) => only(self.drafts(&document, &offer, party, replaced)?),
             _ => Err(Error::Internal("an offer is no offer".to_owned())),
         }
     }

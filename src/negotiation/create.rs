@@ -86,7 +86,7 @@ impl Negotiation {
                 return Err(Error::not_offered(&document, "", what));
             }
         };
-        Ok(Asked::New(self.drafts(&document, &offer, party)?, decision))
+        Ok(Asked::New(self.drafts(&document, &offer, party, None)?, decision))
     }
 
     /// Where the decision is to be told.
@@ -119,7 +119,7 @@ impl Negotiation {
         let read = || {
             let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
             match wsag::read(&document).map_err(Error::Invalid)? {
-                Message::AgreementOffer(offer) => self.drafts(&document, &offer, party),
+                Message::AgreementOffer(offer) => self.drafts(&document, &offer, party, None),
                 _ => Err(Error::Internal(
                     "an offer was written as something else".to_owned(),
                 )),

@@ -153,7 +153,7 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let folder = Folder::of(&self.jobs, id);
+        let folder = Folder::of(&self.jobs, agreement.work());
         still_kept(&agreement, &folder)?;
         let written = blocking(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();

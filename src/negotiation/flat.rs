@@ -140,8 +140,9 @@ impl Negotiation {
         let replaced = match agreement {
             None => None,
             Some(id) => {
-                self.stored(&Scope::Party(party.to_owned()), id).await?;
-                Some(self.store.agreement_document(id).await?.ok_or(Error::NotFound)?)
+                let agreement = self.stored(&Scope::Party(party.to_owned()), id).await?;
+                let document = self.store.agreement_document(id).await?;
+                Some((agreement, document.ok_or(Error::NotFound)?))
             }
         };
         let party = party.to_owned();
@@ -152,15 +153,17 @@ impl Negotiation {
                 check.add("/pending", "what is negotiated is decided by accepting it");
                 return check.finish(None);
             }
-            let offer = match replaced {
+            let offer = match &replaced {
                 None => wish.offer(&offered.template),
-                Some(text) => changed(&wish, &text)?,
+                Some((_, text)) => changed(&wish, text)?,
             };
+            let replaced = replaced.map(|(agreement, _)| agreement);
             let text = offer.to_xml();
             let document = Document::parse(text.as_bytes())
                 .map_err(Error::Malformed)
                 .map_err(in_request)?;
-            this.drafts(&document, &offer, &party).map_err(in_request)?;
+            this.drafts(&document, &offer, &party, replaced.as_ref())
+                .map_err(in_request)?;
             Ok(offer)
         })
         .await?

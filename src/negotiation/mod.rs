@@ -4,6 +4,7 @@
 mod accept;
 mod accounts;
 mod availability;
+mod begun;
 mod counter;
 mod create;
 mod documents;

@@ -14,7 +14,7 @@ use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 use super::offer_views::{OfferView, Said};
 use super::views::{instant, second};
 use super::{Error, Negotiation, Scope};
-use crate::agreement::{NegotiationInstance, NegotiationState};
+use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState};
 use crate::planner;
 
 /// A negotiation.
@@ -116,14 +116,10 @@ impl Negotiation {
         if let Some(agreement) = opening.agreement {
             let scope = Scope::Party(party.to_owned());
             let found = self.stored(&scope, agreement).await?;
-            if !found.is_waiting() {
-                let what = if found.state.is_final() {
-                    found.state.word()
-                } else {
-                    "being carried out"
-                };
+            if found.state != AgreementState::Observed {
                 return Err(Error::Conflict(format!(
-                    "the agreement is {what}, and can be changed before its slot begins only"
+                    "the agreement is {}, and can be changed while it is Observed only",
+                    found.state
                 )));
             }
         }
@@ -237,6 +233,14 @@ impl Negotiation {
             Ok(ended) => Ok(NegotiationView::of(&ended, self.clock.now())),
             Err(planner::Error::NotFound) => Err(over(&self.instance(scope, id).await?)),
             Err(why) => Err(why.into()),
+        }
+    }
+
+    /// The agreement that a negotiation is to replace.
+    pub(super) async fn replaced(&self, instance: &NegotiationInstance) -> Result<Option<Agreement>, Error> {
+        match instance.agreement {
+            None => Ok(None),
+            Some(id) => Ok(self.store.agreement(id).await?),
         }
     }
 

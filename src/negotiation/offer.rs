@@ -12,7 +12,7 @@ use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::templates::Offered;
 use super::{Error, Negotiation, filters, shapes};
-use crate::agreement::{Currency, Job, Money, Shape};
+use crate::agreement::{Agreement, Currency, Job, Money, Shape};
 use crate::planner::{Choice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
@@ -33,7 +33,9 @@ pub(super) struct Check<'a> {
     pub(super) offered: &'a Offered,
     /// The terms that hold: one way to read an offer that leaves a choice.
     chosen: &'a [&'a Term],
-    now: Time,
+    pub(super) now: Time,
+    /// The agreement that it would replace, where that one's slot has begun.
+    begun: Option<&'a Agreement>,
     pub(super) found: Vec<Violation>,
 }
 
@@ -46,22 +48,23 @@ struct Described<'a> {
 }
 
 /// Sizes and window of a request.
-struct Request {
-    shapes: Vec<Shape>,
-    scaling: Scaling,
-    ready: Option<Time>,
+pub(super) struct Request {
+    pub(super) shapes: Vec<Shape>,
+    pub(super) scaling: Scaling,
+    pub(super) ready: Option<Time>,
     deadline: Option<Time>,
 }
 
 impl Negotiation {
     /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes
     /// the request of it; of one that leaves a choice, a request for each way to read it that is right, in the
-    /// requester's order.
+    /// requester's order. In place of an agreement whose slot has begun, what cannot change any more has to be as it is.
     pub(super) fn drafts(
         &self,
         document: &Document<'_>,
         offer: &AgreementOffer,
         party: &str,
+        replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>, Error> {
         let Some(alternatives) = offer.terms.alternatives() else {
             let message = format!(
@@ -88,6 +91,7 @@ impl Negotiation {
                 offered,
                 chosen: &alternative.terms,
                 now: self.clock.now(),
+                begun: replaced.filter(|of| of.is_being_carried_out()),
                 found: found.clone(),
             };
             match check.draft(alternative) {
@@ -157,7 +161,10 @@ impl<'a> Check<'a> {
         let filters = described
             .job
             .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
-        let request = self.request(&described, job.as_ref());
+        let mut request = self.request(&described, job.as_ref());
+        if let Some(begun) = self.begun {
+            self.goes_on(begun, request.as_mut(), job.as_ref(), &filters);
+        }
         let guarantees = self.guarantees();
         let budget = self.budget(&described);
         let found = std::mem::take(&mut self.found);
@@ -455,11 +462,12 @@ impl<'a> Check<'a> {
                 None => defaults.nodes,
             };
             // What was learned is work; what somebody says is a contract.
+            let begun = self.begun.map(|of| of.duration);
             let (duration, scaling) = match (
-                time.duration,
+                time.duration.map(Seconds::from).or(begun),
                 job.and_then(|job| self.negotiation.predicted(self.party, self.offered, job, nodes)),
             ) {
-                (Some(said), _) => (Seconds::from(said), Scaling::Contract),
+                (Some(said), _) => (said, Scaling::Contract),
                 (None, Some(learned)) => (learned, Scaling::ReferenceRate),
                 (None, None) => (defaults.duration, Scaling::Contract),
             };
@@ -471,7 +479,7 @@ impl<'a> Check<'a> {
         let deadline = time.end.map(|end| Time(end.floor()));
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
-        let contracted = scaling == Scaling::Contract && duration > 0;
+        let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
         if contracted && deadline.is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");

@@ -17,7 +17,7 @@ use super::negotiations::over;
 use super::offer_views::{Negotiated, Said};
 use super::rejection::Rejection;
 use super::{Error, Negotiation, RefusalView, Scope};
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 use crate::planner::{self, Ask, Bargain, Candidate, Spoken as Put};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
@@ -173,9 +173,10 @@ impl Negotiation {
         place: &str,
     ) -> Result<Result<Vec<Put>, Rejection>, Error> {
         let (party, to) = (instance.party.clone(), place.to_owned());
+        let replaced = self.replaced(instance).await?;
         let (asked, drafted) = self
             .reading(move |this| {
-                let drafted = this.draft_of(&asked, &party, &to);
+                let drafted = this.draft_of(&asked, &party, &to, replaced.as_ref());
                 (asked, drafted)
             })
             .await?;
@@ -361,6 +362,7 @@ impl Negotiation {
         offer: &AgreementOffer,
         party: &str,
         place: &str,
+        replaced: Option<&Agreement>,
     ) -> Result<super::offer::Draft, Error> {
         let text = offer.to_xml();
         let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
@@ -374,7 +376,7 @@ impl Negotiation {
             }
             violations
         };
-        let drafts = self.drafts(&document, offer, party).and_then(only);
+        let drafts = self.drafts(&document, offer, party, replaced).and_then(only);
         drafts.map_err(|why| match why {
             Error::Invalid(violations) => Error::Invalid(there(violations)),
             Error::NotOffered(violations) => Error::NotOffered(there(violations)),

@@ -9,7 +9,9 @@ use super::decide::Decider;
 use super::plan::request_of;
 use super::replace::Lifted;
 use super::{Accepted, Error, Proposal};
-use crate::agreement::{AgreementState, EventKind, Money, NegotiationOffer, OfferState, PostingKind};
+use crate::agreement::{
+    Agreement, AgreementState, Event, EventKind, Money, NegotiationOffer, OfferState, PostingKind,
+};
 use crate::clock::second_of;
 use crate::store::Change;
 
@@ -83,21 +85,31 @@ impl Decider<'_> {
             return Err(Error::Lost(Lost::Replaced));
         };
         self.give_way(answer);
+        let begun = lifted.as_ref().is_some_and(Lifted::has_begun);
         let number = self.plan.next_number();
         let resource = self.plan.resources.place(&terms.resource);
         let admitted = Admitted {
             resource: resource.unwrap_or(usize::MAX),
             nodes: terms.nodes,
-            // As offered, or from now on where that has begun.
-            slot: Interval::of(terms.start.max(now), terms.duration),
+            // As offered, or from now on where that time has come and nothing runs yet.
+            slot: Interval::of(
+                if begun { terms.start } else { terms.start.max(now) },
+                terms.duration,
+            ),
             moved: Vec::new(),
             transferred: Vec::new(),
             price: terms.price,
         };
-        let agreement = self.agreement_of(&proposal, terms.window(), &admitted);
-        let request = request_of(&agreement, number);
-        let start = agreement.placement.start;
-        let taken = resource.is_some_and(|at| self.plan.resources.put(at, now, &request, start));
+        let mut agreement = self.agreement_of(&proposal, terms.window(), &admitted);
+        let taken = resource.is_some_and(|at| {
+            let (request, start) = if begun {
+                let rest = self.rest_of(at, &agreement, number);
+                (rest, rest.ready)
+            } else {
+                (request_of(&agreement, number), agreement.placement.start)
+            };
+            self.plan.resources.put(at, now, &request, start)
+        });
         if !taken {
             // Its place was held, so this is a fault of ours; what was there is put back, and nobody is told yes.
             tracing::error!(offer = %id, "an offer that was held has no room");
@@ -109,13 +121,20 @@ impl Decider<'_> {
             self.release(held);
             return Err(Error::Lost(Lost::NotHeld));
         }
+        let mut old = lifted.map(|lifted| lifted.agreement);
+        let mut settled = Vec::new();
+        if let Some(old) = old.as_mut().filter(|_| begun) {
+            settled = self.settle_guarantees(old, &mut agreement);
+            agreement.origin = Some(old.work());
+            agreement.job.clone_from(&old.job);
+        }
         self.plan.insert(agreement.clone(), number);
         let mut events = vec![self.event(
             EventKind::Accepted,
             format!("placed on {} as it was offered", agreement.resource),
         )];
-        if let Some(lifted) = &lifted {
-            let detail = format!("in place of {}", lifted.agreement.id);
+        if let Some(old) = &old {
+            let detail = format!("in place of {}", old.id);
             events.push(self.event(EventKind::Superseded, detail));
         }
         self.batch.push(Change::CreateAgreement {
@@ -125,8 +144,11 @@ impl Decider<'_> {
         });
         // Before its siblings, so that none of them counts on a place that is no longer there.
         self.take(&offer, agreement.id);
-        if let Some(lifted) = lifted {
-            self.supersede(lifted, agreement.id, terms.fee)?;
+        if let Some(old) = old {
+            if begun {
+                agreement = self.take_over(&old, agreement);
+            }
+            self.supersede(old, settled, agreement.id, terms.fee)?;
         }
         let siblings = self.siblings(&offer);
         self.release(siblings);
@@ -160,9 +182,14 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
-    fn supersede(&mut self, lifted: Lifted, by: Uuid, fee: Option<Money>) -> Result<(), Error> {
-        let mut old = lifted.agreement;
-        let mut events = vec![self.event(EventKind::Superseded, format!("by {by}"))];
+    fn supersede(
+        &mut self,
+        mut old: Agreement,
+        mut events: Vec<Event>,
+        by: Uuid,
+        fee: Option<Money>,
+    ) -> Result<(), Error> {
+        events.push(self.event(EventKind::Superseded, format!("by {by}")));
         if let Some(fee) = fee {
             events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
         }

@@ -293,13 +293,12 @@ impl Decider<'_> {
         }
         let mut agreement = self.processing(id)?;
         // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged.
+        let agreed = agreement.created.min(agreement.started.unwrap_or(self.now));
         let started = end.started.or(agreement.started);
-        let started = started.map(|at| at.clamp(agreement.created.min(self.now), self.now));
+        let started = started.map(|at| at.clamp(agreed.min(self.now), self.now));
         let end = &JobEnd {
             started,
-            ended: end
-                .ended
-                .clamp(started.unwrap_or(agreement.created).min(self.now), self.now),
+            ended: end.ended.clamp(started.unwrap_or(agreed).min(self.now), self.now),
             ..*end
         };
         agreement.started = started;
@@ -358,6 +357,8 @@ impl Decider<'_> {
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
         let release = self.plan.is_bound(agreement.id) && agreement.state.is_final();
+        // What was offered in its place counts on its waiting, or on its going on.
+        let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),
             events,
@@ -371,7 +372,12 @@ impl Decider<'_> {
         // A node whose work ended within a second is free from the next one on.
         let moves = self.plan.replace(agreement.clone(), second_after(self.now));
         self.moved(&moves, "into time that became free");
-        if !agreement.is_waiting() {
+        let goes_on = if waited {
+            agreement.is_waiting()
+        } else {
+            agreement.is_being_carried_out()
+        };
+        if !goes_on {
             self.release_about(agreement.id);
         }
         agreement
@@ -423,6 +429,7 @@ impl Decider<'_> {
             outcome: None,
             created: self.now,
             version: 1,
+            origin: None,
         }
     }
 }

@@ -197,8 +197,8 @@ impl super::Plan {
 
     fn base(&self, negotiation: Uuid, resource: &str) -> Option<Stretch> {
         let agreement = self.renegotiated(negotiation)?;
-        (agreement.resource == resource && agreement.is_waiting())
-            .then_some((agreement.placement, agreement.nodes))
+        let in_force = agreement.is_waiting() || agreement.is_being_carried_out();
+        (agreement.resource == resource && in_force).then_some((agreement.placement, agreement.nodes))
     }
 
     /// What an answer has to keep, by resource.

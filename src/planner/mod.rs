@@ -22,6 +22,7 @@ mod nodes;
 mod pending;
 mod plan;
 mod pricing;
+mod prolong;
 mod quotas;
 mod quote;
 mod refuse;

@@ -233,6 +233,15 @@ impl Nodes {
         self.busy.iter().any(is)
     }
 
+    /// Whether a node of so many stands, and is not others' or out of use by plan at some time of an interval.
+    pub(super) fn may_be_kept(&self, node: u32, capacity: u32, interval: Interval) -> bool {
+        let planned =
+            |(of, nodes): &(Interval, u32)| of.meets(interval) && node >= capacity.saturating_sub(*nodes);
+        self.state(node) == NodeState::Up
+            && !self.is_busy(node, interval)
+            && !self.maintenance.iter().any(planned)
+    }
+
     /// Takes what is reported; answers with the states that are to be stored.
     pub(super) fn hear(
         &mut self,

@@ -92,6 +92,7 @@ impl Decider<'_> {
             outcome: None,
             created: self.now,
             version: 1,
+            origin: None,
         };
         self.plan.wait(agreement.clone());
         self.batch.push(Change::CreateAgreement {

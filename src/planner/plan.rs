@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Fraction, Move, Request, Seconds, Time};
+use scheduler::{Fraction, Interval, Move, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::agenda::Agenda;
@@ -180,6 +180,8 @@ impl Plan {
         if !next.state.is_final() {
             self.watch(&next);
             self.agenda.note(Some(&old), &next);
+            let used = self.node_seconds.entry(old.party.clone()).or_default();
+            *used = used.saturating_sub(old.node_seconds()) + next.node_seconds();
             self.live.insert(next.id, next);
             return Vec::new();
         }
@@ -394,6 +396,27 @@ impl Plan {
         let nodes = self.resources.bindings(at, bind).unwrap_or_default();
         self.bound.insert(agreement.id, nodes.clone());
         nodes
+    }
+
+    /// Gives the nodes that an agreement has to another, or to itself, until `end`.
+    pub(super) fn hand_over(&mut self, old: &Agreement, to: Uuid, end: Time) {
+        let nodes = self.bound.remove(&old.id).unwrap_or_default();
+        if let Some(at) = self.resources.place(&old.resource) {
+            self.resources.bindings(at, |of| of.unbind(&nodes, end));
+        }
+        self.bound.insert(to, nodes);
+    }
+
+    /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval.
+    pub(super) fn may_keep(&self, agreement: &Agreement, interval: Interval) -> bool {
+        let place = self.resources.place(&agreement.resource);
+        let Some(of) = place.and_then(|at| self.resources.get(at)) else {
+            return false;
+        };
+        let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
+        nodes
+            .iter()
+            .all(|node| of.nodes.may_be_kept(*node, of.resource.capacity, interval))
     }
 
     /// Whether an agreement has been given nodes.

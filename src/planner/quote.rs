@@ -15,10 +15,10 @@ use crate::agreement::{Money, OfferKind, OfferTerms, Shape};
 use crate::clock::second_of;
 
 /// A hold shorter than this cannot be used over a network.
-const HOLD_MIN: Seconds = 2;
+pub(super) const HOLD_MIN: Seconds = 2;
 
 /// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
-const PHI_EPSILON: f64 = 1e-9;
+pub(super) const PHI_EPSILON: f64 = 1e-9;
 
 /// A request for offers.
 #[derive(Debug, Clone)]
@@ -116,13 +116,14 @@ impl Decider<'_> {
         let Ok(lifted) = instance.agreement.map(|id| self.lift(id)).transpose() else {
             return Err(Error::Lost(Lost::Replaced));
         };
-        let quote = self
-            .quote_without(ask, instance.expires, lifted.as_ref())
-            .unwrap_or_else(Quote::refused);
+        let quote = match &lifted {
+            Some(lifted) if lifted.has_begun() => self.quote_begun(ask, instance.expires, lifted),
+            lifted => Ok(self.quote_without(ask, instance.expires, lifted.as_ref())),
+        };
         if let Some(lifted) = lifted {
             self.put_back(&lifted);
         }
-        Ok(quote)
+        Ok(quote?.unwrap_or_else(Quote::refused))
     }
 
     /// The same with the agreement that would be replaced out of the plan.
@@ -438,7 +439,7 @@ fn affordable(search: &Search, candidate: &Candidate) -> bool {
 }
 
 /// By how much one price is more than another.
-fn difference(price: Money, before: Money) -> Option<Money> {
+pub(super) fn difference(price: Money, before: Money) -> Option<Money> {
     let more = price.micros.checked_sub(before.micros)?;
     (price.currency == before.currency).then(|| Money::new(more, price.currency))
 }

@@ -265,7 +265,7 @@ fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxatio
 }
 
 /// A refusal with nothing else to offer.
-fn bare(reason: Reason, binding: String) -> Refusal {
+pub(super) fn bare(reason: Reason, binding: String) -> Refusal {
     Refusal {
         reason,
         binding,

@@ -1,13 +1,16 @@
 //! An agreement that is to be replaced is out of the plan while its successor is looked for, and back in it afterwards
-//! unless it was replaced.
+//! unless it was replaced. One whose slot has begun goes on meanwhile: what is left of its slot is what is given up, and
+//! its successor takes over what runs.
 
+use scheduler::Request;
 use uuid::Uuid;
 
-use super::Error;
 use super::decide::Decider;
 use super::plan::request_of;
-use crate::agreement::Agreement;
+use super::{Error, Proposal};
+use crate::agreement::{Agreement, Event, EventKind, GuaranteeState};
 use crate::clock::second_of;
+use crate::store::Change;
 
 /// An agreement that is out of the plan for a while.
 pub(super) struct Lifted {
@@ -15,16 +18,37 @@ pub(super) struct Lifted {
     number: u64,
 }
 
+impl Lifted {
+    /// Whether its slot has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        self.agreement.is_being_carried_out()
+    }
+
+    /// Whether a proposal leaves be what cannot change any more once the slot has begun: what runs, where, on how many
+    /// nodes, and since when.
+    pub(super) fn goes_on_in(&self, proposal: &Proposal) -> bool {
+        let old = &self.agreement;
+        proposal.job == old.job
+            && proposal.filters == old.leeway.filters
+            && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes)
+            && proposal.ready.is_none_or(|ready| ready <= old.placement.start)
+    }
+}
+
 impl Decider<'_> {
-    /// Takes a waiting agreement out of its resource's schedule; everybody else stays where he is.
+    /// Takes an agreement out of its resource's schedule, one whose slot has begun with what is left of that; everybody
+    /// else stays where he is.
     pub(super) fn lift(&mut self, id: Uuid) -> Result<Lifted, Error> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
-        if !agreement.is_waiting() {
-            return Err(Error::Conflict("being carried out"));
+        let now = second_of(self.now);
+        // Within its last second there is nothing left to give up.
+        let goes_on = agreement.is_being_carried_out() && agreement.placement.end > now + 1;
+        if !agreement.is_waiting() && !goes_on {
+            return Err(Error::Conflict("being ended, or at its end"));
         }
         let number = self.plan.number(id).ok_or(Error::NotFound)?;
         if let Some(at) = self.plan.resources.place(&agreement.resource) {
-            self.plan.resources.vacate(at, second_of(self.now), number);
+            self.plan.resources.vacate(at, now, number);
         }
         Ok(Lifted { agreement, number })
     }
@@ -32,14 +56,78 @@ impl Decider<'_> {
     /// Puts it back where it lay.
     pub(super) fn put_back(&mut self, lifted: &Lifted) {
         let agreement = &lifted.agreement;
-        let start = agreement.placement.start;
-        let mut request = request_of(agreement, lifted.number);
-        if agreement.fixed {
-            request = request.fixed_to(start);
+        let Some(at) = self.plan.resources.place(&agreement.resource) else {
+            return;
+        };
+        let (request, start) = if lifted.has_begun() {
+            let rest = self.rest_of(at, agreement, lifted.number);
+            (rest, rest.ready)
+        } else {
+            let request = request_of(agreement, lifted.number);
+            let start = agreement.placement.start;
+            let fixed = agreement.fixed;
+            (if fixed { request.fixed_to(start) } else { request }, start)
+        };
+        let back = self.plan.resources.put(at, second_of(self.now), &request, start);
+        debug_assert!(back, "nobody has taken its place meanwhile");
+    }
+
+    /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and
+    /// then.
+    pub(super) fn rest_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
+        let now = second_of(self.now);
+        let now = self
+            .plan
+            .resources
+            .get(at)
+            .map_or(now, |of| of.schedule.now().max(now));
+        let end = agreement.placement.end;
+        Request {
+            ready: now,
+            deadline: end,
+            duration: end - now,
+            ..request_of(agreement, number)
         }
-        if let Some(at) = self.plan.resources.place(&agreement.resource) {
-            let back = self.plan.resources.put(at, second_of(self.now), &request, start);
-            debug_assert!(back, "nobody has taken its place meanwhile");
+    }
+
+    /// Goes on under a new agreement with what runs for an old one: its nodes are the new one's from the start, and so is
+    /// its job. Answers with the new one as it is then.
+    pub(super) fn take_over(&mut self, old: &Agreement, mut new: Agreement) -> Agreement {
+        self.hand_over_nodes(old, new.id, new.placement.end);
+        new.service = old.service;
+        new.started = old.started;
+        let goes_on = self.event(
+            EventKind::Started,
+            format!("goes on with what runs for {}", old.id),
+        );
+        self.update(new, vec![goes_on])
+    }
+
+    /// Gives the nodes of an agreement that has begun to another, or to itself, until `end`.
+    pub(super) fn hand_over_nodes(&mut self, old: &Agreement, to: Uuid, end: scheduler::Time) {
+        self.plan.hand_over(old, to, end);
+        self.batch.push(Change::HandOverNodes {
+            from: old.id,
+            to,
+            now: second_of(self.now),
+            end,
+        });
+    }
+
+    /// What has been found of the guarantees of an agreement by now is settled with it; the agreement that goes on with
+    /// its work knows what was found, and owes nothing for it again. Answers with the lines for the old one's timeline.
+    pub(super) fn settle_guarantees(&mut self, old: &mut Agreement, new: &mut Agreement) -> Vec<Event> {
+        let events = self.assess(old);
+        for guarantee in &mut new.guarantees {
+            let found = old.guarantees.iter().find(|of| of.name == guarantee.name);
+            if let Some(found) = found.filter(|of| of.state != GuaranteeState::NotDetermined) {
+                guarantee.state = found.state;
+                guarantee.evidence.clone_from(&found.evidence);
+                guarantee.values.penalties.clear();
+                guarantee.values.rewards.clear();
+                guarantee.values.determined = found.values.determined;
+            }
         }
+        events
     }
 }

@@ -67,6 +67,17 @@ impl Store {
         on!(self, database => database.read(statements::AGREEMENTS_OLDEST, &values, read).await)
     }
 
+    /// Whether an agreement that is not final goes on with the work that began under another.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn goes_on(&self, work: Uuid) -> Result<bool, Error> {
+        on!(self, database => {
+            let found = database.read(statements::GOES_ON, &[work.into()], |row| row.id("id")).await?;
+            Ok(!found.is_empty())
+        })
+    }
+
     /// The timeline of an agreement, oldest first.
     ///
     /// # Errors
@@ -118,6 +129,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
         outcome: row.maybe_outcome()?,
         created: row.integer("created_us")?,
         version: row.integer("version")?,
+        origin: row.maybe_id("origin")?,
     })
 }
 
@@ -156,6 +168,7 @@ pub(super) async fn insert<D: Dialect>(
         agreement.price.map(|price| price.micros).into(),
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
         (&leeway).into(),
+        agreement.origin.into(),
     ];
     execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
     execute::<D>(

@@ -58,6 +58,18 @@ pub(super) async fn bind<D: Dialect>(
     Ok(execute::<D>(connection, statements::BIND_NODE, &values).await? == 1)
 }
 
+/// Gives the nodes that an agreement has at `now` to another, or to itself, until `end`.
+pub(super) async fn hand_over<D: Dialect>(
+    connection: &mut D::Connection,
+    from: Uuid,
+    to: Uuid,
+    (now, end): (Time, Time),
+) -> Result<(), sqlx::Error> {
+    let values = [from.into(), to.into(), end.into(), now.into()];
+    execute::<D>(connection, statements::HAND_OVER_NODES, &values).await?;
+    Ok(())
+}
+
 /// Ends every binding of an agreement at `end`, if it does not end before.
 pub(super) async fn release<D: Dialect>(
     connection: &mut D::Connection,

@@ -60,6 +60,17 @@ pub enum Change {
         /// From when until when.
         interval: Interval,
     },
+    /// Gives the nodes that an agreement has to another, or to itself, until another instant.
+    HandOverNodes {
+        /// The owner.
+        from: Uuid,
+        /// The owner from now on, and as if it had always been.
+        to: Uuid,
+        /// The present.
+        now: Time,
+        /// Until when.
+        end: Time,
+    },
     /// Shortens the bindings of an agreement to end at `end`; those that would be empty go.
     ReleaseNodes {
         /// The owner.
@@ -275,6 +286,9 @@ async fn apply<D: Dialect>(
                 }
             }
             Ok(())
+        }
+        Change::HandOverNodes { from, to, now, end } => {
+            Ok(bindings::hand_over::<D>(connection, *from, *to, (*now, *end)).await?)
         }
         Change::ReleaseNodes { agreement, end } => {
             Ok(bindings::release::<D>(connection, *agreement, *end).await?)

@@ -80,6 +80,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "notes",
         sql: include_str!("../../migrations/0013_notes.sql"),
     },
+    Migration {
+        version: 14,
+        name: "origins",
+        sql: include_str!("../../migrations/0014_origins.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -15,7 +15,7 @@ macro_rules! select_agreement {
         concat!(
             "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
              planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-             version, fixed, price_micros, price_currency, leeway FROM agreements ",
+             version, fixed, price_micros, price_currency, leeway, origin FROM agreements ",
             $rest
         )
     };
@@ -107,8 +107,9 @@ statements! {
     // Agreements.
     INSERT_AGREEMENT = "INSERT INTO agreements (id, party, name, template, resource, nodes, duration_s, ready_s, \
         deadline_s, planned_start_s, planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, \
-        exit_status, created_us, version, fixed, price_micros, price_currency, leeway) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, \
-        $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)";
+        exit_status, created_us, version, fixed, price_micros, price_currency, leeway, \
+        origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, \
+        $21, $22, $23, $24, $25, $26)";
     UPDATE_AGREEMENT = "UPDATE agreements SET resource = $2, nodes = $3, duration_s = $4, ready_s = $5, \
         deadline_s = $6, planned_start_s = $7, planned_end_s = $8, job = $9, guarantees = $10, state = $11, \
         service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17, fixed = $18 \
@@ -118,6 +119,7 @@ statements! {
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
+    GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
@@ -151,6 +153,7 @@ statements! {
         WHERE last.end_s > $3)";
     RELEASE_NODES = "DELETE FROM node_bindings WHERE agreement = $1 AND start_s >= $2";
     SHORTEN_BINDINGS = "UPDATE node_bindings SET end_s = $2 WHERE agreement = $1 AND end_s > $2";
+    HAND_OVER_NODES = "UPDATE node_bindings SET agreement = $2, end_s = $3 WHERE agreement = $1 AND end_s > $4";
     LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
         WHERE end_s > $1 \
         OR agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
@@ -204,13 +207,13 @@ statements! {
     OFFER = select_offer!("WHERE id = $1");
     SUPERSEDE = "INSERT INTO successions (old, new) VALUES ($1, $2)";
     SUCCESSIONS = "SELECT old, new FROM successions WHERE old = $1 OR new = $1";
-    // An agreement that is to be replaced counts while its slot has not begun.
+    // An agreement that is to be replaced counts while it is in force.
     OFFERS_HELD_OR_ACCEPTED = "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
         o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
         a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
         r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes \
         FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
-        LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service = 'NotReady' \
+        LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
         WHERE o.id > $1 AND (o.held_us IS NOT NULL OR o.agreement IS NOT NULL) ORDER BY o.id LIMIT $2";
     OFFER_NAMED = select_offer!("WHERE negotiation = $1 AND name = $2");
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");

@@ -14,6 +14,7 @@ mod examples;
 mod execution;
 mod files;
 mod four_calls;
+mod going_on;
 mod hostile;
 mod json;
 mod lasting;

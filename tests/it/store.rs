@@ -85,6 +85,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         outcome: None,
         created: 1_000_000,
         version: 1,
+        origin: None,
     }
 }
 

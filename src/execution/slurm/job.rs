@@ -19,15 +19,32 @@ use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 /// arguments. The claim comes before anything else, so that a second submission of the same job does nothing, whatever
 /// Slurm remembers of the first.
 pub(super) const SCRIPT: &str = r#"#!/bin/sh
-# Runs a job of Bespeak at most once, and not beyond the end of its slot.
+# Runs a job of Bespeak at most once, and not beyond the end of its slot, which the service may change in `until`.
 records=$1 end=$2
 shift 2
-left=$((end - $(date +%s)))
+look() {
+  [ -r "$records/until" ] && read -r end <"$records/until"
+  left=$((end - $(date +%s)))
+}
+look
 [ "$left" -gt 0 ] || exit 118
 mkdir "$records/claim" 2>/dev/null || exit 117
 date +%s%6N >"$records/.started" && mv "$records/.started" "$records/started"
-timeout --kill-after=2 "$left" "$@"
+# It is stopped from outside: this makes a group of it, and kills that where asking does not help.
+timeout --kill-after=2 0 "$@" &
+program=$!
+(
+  while look; [ "$left" -gt 0 ]; do
+    sleep "$((left < 5 ? left : 5))"
+  done
+  : >"$records/.over"
+  kill "$program"
+) &
+watch=$!
+wait "$program"
 status=$?
+kill "$watch" 2>/dev/null
+[ -e "$records/.over" ] && status=124
 echo "$status $(date +%s%6N)" >"$records/.ended" && mv "$records/.ended" "$records/ended"
 exit "$status"
 "#;
@@ -205,6 +222,40 @@ impl SlurmExecutor {
         let partitions = self.slurm.partitions()?;
         let ours = partitions.iter().find(|row| row.name == self.settings.partition);
         Ok(ours.and_then(|row| row.longest_job))
+    }
+
+    /// Has a job stop at another instant than it was told: its script is told, which stops it to the second, the service's
+    /// own record, and Slurm, whose limit counts from the job's start in whole minutes.
+    pub(super) fn stop_at(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
+        let folder = Folder::of(&self.jobs, agreement);
+        let Some(job) = folder.spec()? else {
+            return Ok(());
+        };
+        if job.slot_end != end {
+            self.work_of(&job)?.put_until(second_of(end))?;
+            folder.put_until(end)?;
+        }
+        if folder.until()?.is_none() {
+            return Ok(());
+        }
+        let name = name_of(agreement);
+        let user = self.owner_of(&job.party)?.user;
+        let listed = self.listed_jobs()?;
+        let ours = |row: &&JobRow| row.name == name && row.user == user && row.state == JobState::Running;
+        for row in listed.iter().filter(ours) {
+            let (Some(start), Some(limit)) = (row.start, row.end) else {
+                continue;
+            };
+            if limit >= second_of(end) || !self.may_try(agreement, TRY_EVERY) {
+                continue;
+            }
+            let seconds = second_of(end) - start;
+            let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
+            let (of, limit) = (format!("JobId={}", row.id), format!("TimeLimit={minutes}"));
+            self.slurm.call("scontrol", ["update", &of, &limit])?;
+            self.forget_list();
+        }
+        Ok(())
     }
 
     /// Asks a job to stop, durably.

@@ -34,6 +34,7 @@ pub use hostlist::expand as expand_nodes;
 use view::JobRow;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
+use crate::clock::Micros;
 use crate::planner::{KeptNodes, NodeReport, Unused};
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
@@ -239,6 +240,10 @@ impl Executor for SlurmExecutor {
 
     fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
         self.status(agreement)
+    }
+
+    fn keep_until(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
+        self.stop_at(agreement, end)
     }
 
     fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {

@@ -6,15 +6,17 @@
 //! | `work/` | the service | the working folder, with copies of the input files |
 //! | `stdout`, `stderr` | the job | its outputs |
 //! | `claim/` | the job, once | it has begun, and none begins after it |
+//! | `until` | the service | when its slot ends, in seconds, where that has changed since it was submitted |
 //! | `started` | the job | when its program began, in microseconds |
 //! | `ended` | the job, once | exit status of its program, and when that was |
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use scheduler::Time;
 use uuid::Uuid;
 
 use super::super::folder::Stream;
@@ -108,6 +110,25 @@ impl Work {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(ExecutionError::system("look for", claim)(error)),
         }
+    }
+
+    /// Tells its job that its slot ends at another instant; nothing where there is no folder yet.
+    ///
+    /// What the job's user may have put there is replaced, and not followed.
+    pub(super) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
+        let path = self.path.join("until");
+        let draft = self.path.join(format!(".until.{}", Uuid::now_v7()));
+        let write = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            let opened = options.create_new(true).write(true).mode(0o644).open(&draft);
+            let mut file = match opened {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                file => file?,
+            };
+            writeln!(file, "{}", end.seconds())?;
+            fs::rename(&draft, &path)
+        };
+        write().map_err(ExecutionError::system("write", path))
     }
 
     /// When its program began; `None` while it has not, or where that cannot be read.

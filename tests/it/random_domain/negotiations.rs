@@ -124,20 +124,31 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
     let Some(negotiation) = random.choose(&told.negotiations).cloned() else {
         return;
     };
-    let proposal = proposal(random, clock.now());
-    let other = proposal.shapes.first().map(|shape| Shape {
+    let mut asked = proposal(random, clock.now());
+    let replaced = told
+        .agreements
+        .iter()
+        .find(|of| Some(of.id) == negotiation.agreement);
+    if let Some(old) = replaced.filter(|_| random.below(3) > 0) {
+        // As somebody would ask for what runs to end at another time.
+        asked.shapes[0].nodes = old.nodes;
+        asked.job.clone_from(&old.job);
+        (asked.ready, asked.deadline) = (None, None);
+    }
+    let other = asked.shapes.first().map(|shape| Shape {
         nodes: (shape.nodes / 2).max(1),
         ..*shape
     });
     let ask = Ask {
         negotiation: negotiation.id,
-        proposal,
+        proposal: asked,
         others: other.map(|shape| vec![shape]),
         weights: Weights::default(),
     };
     let quote = match domain.planner.quote(ask).await {
         Ok(quote) => quote,
-        Err(Error::NotFound | Error::Lost(Lost::Replaced)) => return,
+        // What has begun keeps its size and what it runs.
+        Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_)) => return,
         Err(why) => panic!("{why}"),
     };
     assert_eq!(quote.candidates.is_empty(), quote.refusal.is_some());
@@ -225,7 +236,8 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
                 (terms.nodes, terms.duration, terms.window()),
                 "seed {seed}: it is what was offered"
             );
-            assert_eq!(agreement.placement.start, terms.start.max(now), "seed {seed}");
+            let began = agreement.origin.map_or(terms.start.max(now), |_| terms.start);
+            assert_eq!(agreement.placement.start, began, "seed {seed}");
             told.accepted.insert(offer.id, agreement.id);
             // Its siblings are let go of, and what was offered to replace the same agreement.
             let same = |other: &NegotiationOffer| {

@@ -1,0 +1,299 @@
+//! An agreement is changed while its work runs: the end of its slot moves, and what runs goes on.
+
+use std::fs;
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::support::client::{Answer, Client};
+use crate::support::eventually;
+use crate::support::negotiation::{Said, negotiate};
+use crate::support::offers::{Offer, date_time, file, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+/// Nothing here takes so long, on a machine that runs other tests.
+const SOON: Duration = Duration::from_mins(1);
+/// Four nodes, an hour of one for an hour's price of 3.60: a second is 0.001.
+const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+                      [pricing]\ncurrency = \"EUR\"\nnode_hour = \"3.60\"\ncancellation_percent = 10\nchange_percent = 2\n";
+
+on_both_engines!(
+    a_later_end_keeps_the_job_that_runs_over_a_kill,
+    an_earlier_end_stops_the_job_then_and_frees_its_nodes,
+    what_has_begun_cannot_change_its_size_start_or_arguments,
+    the_nodes_after_a_slot_are_had_where_others_can_make_room,
+);
+
+async fn post(client: &Client, path: &str, body: &Value) -> Answer {
+    let request = client
+        .request(Method::POST, path)
+        .header("content-type", "application/json")
+        .header("accept", "application/json");
+    client.send(request.body(body.to_string())).await
+}
+
+/// The first offer in place of an agreement.
+async fn quote(client: &Client, change: &Value) -> Value {
+    let quoted = post(client, "/negotiations", change).await;
+    assert_eq!(quoted.status, StatusCode::CREATED, "{quoted:?}");
+    let first = quoted.json()["offers"][0].clone();
+    assert!(first.is_object(), "{quoted:?}");
+    first
+}
+
+async fn show(client: &Client, id: Uuid) -> Value {
+    client.get_json(&format!("/agreements/{id}")).await
+}
+
+/// The agreement once its process runs.
+async fn running(client: &Client, id: Uuid) -> Value {
+    eventually("its process", SOON, async || {
+        let shown = show(client, id).await;
+        shown["started"].is_string().then_some(shown)
+    })
+    .await
+}
+
+async fn complete(client: &Client, id: Uuid) -> Value {
+    eventually("its end", SOON, async || {
+        let shown = show(client, id).await;
+        (shown["state"] == "Complete").then_some(shown)
+    })
+    .await
+}
+
+/// The processes that sleep for so long.
+fn sleepers(seconds: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let sleeps = |process: &fs::DirEntry| {
+        let line = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        line.contains("sleep") && line.ends_with(&format!("\0{seconds}\0"))
+    };
+    processes
+        .filter(sleeps)
+        .map(|process| process.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+async fn a_later_end_keeps_the_job_that_runs_over_a_kill(url: String) {
+    let mut server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    // It sleeps for longer than its slot.
+    let begun = now();
+    let offer = Offer::sleep(21, 18).within(begun, begun + 80);
+    let old = client.post("/agreements", offer.xml()).await.created();
+    let before = running(&client, old).await;
+    let job = server.data_dir().join("jobs").join(old.to_string());
+    let claim = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
+    let change = json!({"agreement": old, "durationSeconds": 60, "window": {"end": date_time(begun + 90)}});
+    let offered = quote(&client, &change).await;
+    assert_eq!(
+        (&offered["kind"], &offered["durationSeconds"]),
+        (&"exact".into(), &60.into()),
+        "{offered}"
+    );
+    assert_eq!(offered["start"], before["plannedStart"], "{offered}");
+    // 42 seconds of a node more, and the fee of 2 % of what it cost.
+    assert_eq!(offered["priceDifference"]["amount"], "0.042", "{offered}");
+    assert_eq!(offered["fee"]["amount"], "0.00036", "{offered}");
+    server.assert_verified();
+    let new = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+        .await
+        .created();
+    server.kill9();
+    server.assert_verified();
+    server.restart();
+    let client = server.client();
+    let replaced = show(&client, old).await;
+    assert_eq!(
+        (&replaced["state"], &replaced["supersededBy"]),
+        (&"Complete".into(), &json!(new)),
+        "{replaced}"
+    );
+    let goes_on = show(&client, new).await;
+    assert_eq!(goes_on["started"], before["started"], "{goes_on}");
+    let over = complete(&client, new).await;
+    assert_eq!(over["outcome"], "completed", "{over}");
+    let after = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
+    assert_eq!(after, claim, "the job ran once");
+    // What it has written is its own now.
+    client.get_json(&format!("/agreements/{new}/files")).await;
+    server.assert_verified();
+}
+
+async fn an_earlier_end_stops_the_job_then_and_frees_its_nodes(url: String) {
+    let server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    let seconds = format!("{}", 200_000 + u32::from(server.address().port()));
+    let begun = now();
+    let offer = Offer {
+        run: Some(("sleep", vec![seconds.clone()])),
+        ..Offer::reserve(4, 1_000)
+    };
+    let old = client
+        .post("/agreements", offer.within(begun, begun + 1_000).xml())
+        .await
+        .created();
+    running(&client, old).await;
+    // A change of the deadline alone leaves the end.
+    let later = json!({"agreement": old, "window": {"end": date_time(begun + 2_000)}});
+    let offered = quote(&client, &later).await;
+    assert_eq!(offered["priceDifference"]["amount"], "0", "{offered}");
+    let old = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+        .await
+        .created();
+    let length = now() - begun + 15;
+    let offered = quote(&client, &json!({"agreement": old, "durationSeconds": length})).await;
+    let new = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+        .await
+        .created();
+    server.assert_verified();
+    // Somebody else has the nodes from then on.
+    let next = Offer::sleep(1, 20).on(4).within(begun, begun + 600);
+    let next = client.post("/agreements", next.xml()).await.created();
+    assert_eq!(sleepers(&seconds).len(), 1, "it goes on until then");
+    let over = complete(&client, new).await;
+    assert_eq!(over["outcome"], "killed", "{over}");
+    assert_eq!(over["plannedEnd"], offered["end"], "{over}");
+    assert_eq!(sleepers(&seconds), Vec::<String>::new());
+    assert_eq!(complete(&client, next).await["outcome"], "completed");
+    server.assert_verified();
+}
+
+async fn what_has_begun_cannot_change_its_size_start_or_arguments(url: String) {
+    let server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    let begun = now();
+    let (first, window) = (Offer::sleep(3_000, 600), (begun, begun + 3_000));
+    let first = first.within(window.0, window.1);
+    let id = client.post("/agreements", first.xml()).await.created();
+    running(&client, id).await;
+    for (change, pointer) in [
+        (json!({"nodes": 2}), "/nodes"),
+        (
+            json!({"window": {"start": date_time(begun + 100)}}),
+            "/window/start",
+        ),
+        (
+            json!({"application": "sleep", "arguments": ["4"]}),
+            "/arguments/0",
+        ),
+        (
+            json!({"application": "sha256sum", "arguments": ["x"]}),
+            "/application",
+        ),
+        (json!({"durationSeconds": 1}), "/durationSeconds"),
+    ] {
+        let mut asked = change.clone();
+        asked["agreement"] = json!(id);
+        // The slot has to have begun longer ago than that.
+        eventually("a refusal", SOON, async || (now() > begun + 2).then_some(())).await;
+        let refused = post(&client, "/negotiations", &asked).await;
+        assert_eq!(
+            refused.status,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "{change}: {refused:?}"
+        );
+        let paths: Vec<_> = refused.json()["violations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|of| of["path"].clone())
+            .collect();
+        assert!(paths.contains(&pointer.into()), "{change}: {refused:?}");
+    }
+    // In XML each offer comes back Rejected with the paths.
+    let input = file("tests/messages/m18-initiate-renegotiation-input.xml");
+    let talks = client
+        .post("/negotiations", input.replace("/a-1", &format!("/{id}")))
+        .await
+        .created();
+    let larger = Said::solicited("c", first.clone().on(2));
+    let refused = negotiate(&client, talks, &[larger]).await;
+    assert_eq!(refused[0].state, "Rejected", "{refused:?}");
+    assert!(refused[0].xml.contains("TotalResourceCount"), "{refused:?}");
+    let longer = Said::solicited(
+        "d",
+        Offer {
+            duration: 700,
+            ..first
+        },
+    );
+    let offered = negotiate(&client, talks, &[longer]).await;
+    assert_eq!(offered[0].state, "Acceptable", "{offered:?}");
+    // Once it is being ended nothing of it is for sale, and what was offered is given back.
+    post(&client, &format!("/agreements/{id}/terminate"), &json!({})).await;
+    let late = post(
+        &client,
+        "/negotiations",
+        &json!({"agreement": id, "durationSeconds": 900}),
+    )
+    .await;
+    assert_eq!(late.status, StatusCode::CONFLICT, "{late:?}");
+    complete_or_terminated(&client, id).await;
+    server.assert_verified();
+}
+
+async fn complete_or_terminated(client: &Client, id: Uuid) {
+    eventually("its end", SOON, async || {
+        let state = show(client, id).await["state"].clone();
+        (state == "Complete" || state == "Terminated").then_some(())
+    })
+    .await;
+}
+
+async fn the_nodes_after_a_slot_are_had_where_others_can_make_room(url: String) {
+    let server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    let begun = now();
+    let own = Offer::reserve(4, 600).within(begun, begun + 10_000);
+    let id = client.post("/agreements", own.xml()).await.created();
+    eventually("its slot", SOON, async || {
+        (client
+            .get(&format!("/agreements/{id}"))
+            .await
+            .body
+            .contains("wsag:Idle>"))
+        .then_some(())
+    })
+    .await;
+    let start = begun + 700;
+    let flexible = Offer::reserve(4, 500).within(start, begun + 4_000);
+    let flexible = client.post("/agreements", flexible.xml()).await.created();
+    let rigid = Offer::reserve(1, 100).within(begun + 3_000, begun + 3_100);
+    client.post("/agreements", rigid.xml()).await.created();
+    // Where all of it is not to be had, as much as there is room for as the plan stands.
+    let asked = json!({"agreement": id, "durationSeconds": 8_000});
+    let quoted = post(&client, "/negotiations", &asked).await.json();
+    let over = quoted["offers"][0].clone();
+    assert_eq!(
+        (&over["kind"], &over["durationSeconds"]),
+        (&"shorter".into(), &700.into()),
+        "{quoted}"
+    );
+    let talks = format!(
+        "/negotiations/{}/terminate",
+        quoted["id"].as_str().unwrap_or_default()
+    );
+    assert!(
+        client.post(&talks, "").await.status.is_success(),
+        "whoever only asked gives it back"
+    );
+    // The flexible one makes room.
+    let offered = quote(&client, &json!({"agreement": id, "durationSeconds": 1_200})).await;
+    assert_eq!(offered["kind"], "exact", "{offered}");
+    server.assert_verified();
+    let moved = show(&client, flexible).await["plannedStart"].clone();
+    assert!(moved.as_str() >= offered["end"].as_str(), "{moved} {offered}");
+    let id = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+        .await
+        .created();
+    server.assert_verified();
+    assert_eq!(show(&client, id).await["plannedEnd"], offered["end"]);
+    let lost = post(&client, "/agreements", &json!({"offer": over["id"]})).await;
+    assert!(lost.status.is_client_error(), "{lost:?}");
+    server.assert_verified();
+}
