@@ -162,6 +162,11 @@ impl NegotiationOffer {
         self.state != OfferState::Rejected && self.agreement.is_none()
     }
 
+    /// Whether the service has taken it back: it was held, and could not be kept any longer.
+    pub fn is_withdrawn(&self) -> bool {
+        self.state == OfferState::Rejected && self.held.is_some() && self.refusal.is_some()
+    }
+
     /// Whether its time is over at `now`.
     pub fn is_expired(&self, now: Time) -> bool {
         self.expires.is_some_and(|at| at <= now)

@@ -90,6 +90,7 @@ impl Error {
             Self::Negotiation(N::QuotaExceeded(_)) => (StatusCode::CONFLICT, "QUOTA_EXCEEDED"),
             Self::Negotiation(N::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
             Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
+            Self::Negotiation(N::Lost(lost)) if lost.is_withdrawn() => (StatusCode::GONE, "WITHDRAWN"),
             Self::Negotiation(N::Lost(lost)) if lost.has_expired() => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Conflict(_) | N::Lost(_)) => (StatusCode::CONFLICT, "STATE"),

@@ -37,6 +37,11 @@ impl LostOffer {
         self.lost == Lost::Expired
     }
 
+    /// Whether the service has taken it back.
+    pub fn is_withdrawn(&self) -> bool {
+        self.lost == Lost::Withdrawn
+    }
+
     /// What can be had now, as flat values.
     pub fn offers(&self) -> Vec<OfferView> {
         self.fresh.views()
@@ -156,6 +161,8 @@ impl Negotiation {
             Some(Lost::Accepted)
         } else if row.creator == OfferCreator::Initiator {
             Some(Lost::NotHeld)
+        } else if row.is_withdrawn() {
+            Some(Lost::Withdrawn)
         } else if row.is_expired(now) || instance.state(now) == NegotiationState::Expired {
             Some(Lost::Expired)
         } else if !row.is_held() {

@@ -26,6 +26,8 @@ pub enum Lost {
     NotHeld,
     /// It has been rejected.
     Rejected,
+    /// The service has taken it back: its nodes are out of use.
+    Withdrawn,
     /// The agreement that it is to replace is over or has begun.
     Replaced,
 }
@@ -38,6 +40,7 @@ impl Lost {
             Self::Accepted => "the offer has been accepted already",
             Self::NotHeld => "the offer is not held, or no longer; only what is Acceptable can be accepted",
             Self::Rejected => "the offer has been rejected",
+            Self::Withdrawn => "the offer has been withdrawn, since its nodes are out of use",
             Self::Replaced => "the agreement that it is to replace is over or has begun",
         }
     }
@@ -204,6 +207,8 @@ impl Decider<'_> {
 fn lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
     if offer.agreement.is_some() {
         Some(Lost::Accepted)
+    } else if offer.is_withdrawn() {
+        Some(Lost::Withdrawn)
     } else if offer.state == OfferState::Rejected {
         Some(Lost::Rejected)
     } else if offer.is_expired(now) {

@@ -158,7 +158,7 @@ fn may_be_answered(talks: &Talks, id: Uuid, now: scheduler::Time) -> Result<(), 
 }
 
 /// A refusal without alternatives as it is stored.
-fn short(refusal: &Refusal) -> String {
+pub(super) fn short(refusal: &Refusal) -> String {
     serde_json::json!({
         "reason": refusal.reason.word(),
         "bindingConstraint": refusal.binding,

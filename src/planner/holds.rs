@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Request, Time};
+use scheduler::{Interval, Reason, Request, Time};
 use uuid::Uuid;
 
+use super::bargain::short;
 use super::decide::Decider;
-use crate::agreement::{NegotiationOffer, Stretch, beyond, kept};
+use super::refuse::bare;
+use crate::agreement::{NegotiationOffer, OfferState, Stretch, beyond, kept};
 use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
 use crate::store::Change;
 
@@ -51,7 +53,12 @@ impl Decider<'_> {
         let less = kept(&offers, base);
         offers.push((terms.kept(), terms.nodes));
         let (mut added, mut moves, mut fits) = (Vec::new(), Vec::new(), true);
-        for stretch in beyond(&kept(&offers, base), &less) {
+        for (interval, nodes) in beyond(&kept(&offers, base), &less) {
+            // What has passed of it needs no keeping.
+            let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
+            if stretch.0.is_empty() {
+                continue;
+            }
             let held = Held {
                 resource: terms.resource.clone(),
                 number: self.plan.table.next_hold(),
@@ -132,6 +139,51 @@ impl Decider<'_> {
         }
     }
 
+    /// Takes what is kept on a resource in a time out of the plan, with all that is kept for the same answers; which these are.
+    pub(super) fn give_way_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
+        let here = |held: &&Held| held.resource == resource && held.stretch.0.meets(time);
+        let holds = self.plan.table.holds.iter();
+        let answers = holds.filter(|(_, held)| held.iter().any(|held| here(&held)));
+        let answers: Vec<Uuid> = answers.map(|(answer, _)| *answer).collect();
+        for answer in &answers {
+            self.give_way(*answer);
+        }
+        answers
+    }
+
+    /// Keeps again what can be kept of the offers of an answer, each beside those before it, after nodes have gone or the
+    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party finds why.
+    pub(super) fn keep_again(&mut self, answer: Uuid) {
+        self.give_way(answer);
+        let Some((negotiation, offers)) = self.plan.table.answered(answer) else {
+            return;
+        };
+        for offer in &offers {
+            self.plan.table.put(NegotiationOffer {
+                held: None,
+                ..offer.clone()
+            });
+        }
+        let mut withdrawn = Vec::new();
+        for offer in offers {
+            if self.hold(&offer) {
+                self.plan.table.put(offer);
+            } else {
+                withdrawn.push(offer);
+            }
+        }
+        for mut offer in withdrawn {
+            let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
+            let binding = format!("nodes of {resource} are out of use, and no others are free for it");
+            offer.refusal = Some(short(&bare(Reason::NoCapacityInWindow, binding)));
+            offer.state = OfferState::Rejected;
+            offer.released = Some(self.now);
+            self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
+            self.plan.table.put(offer);
+        }
+        self.unpin(negotiation);
+    }
+
     /// Keeps stretches that are known to be free.
     fn keep(&mut self, answer: Uuid, needed: BTreeMap<String, Vec<Stretch>>) {
         let now = second_of(self.now);
@@ -186,6 +238,15 @@ impl super::Plan {
     /// The agreement that a negotiation is to replace, while it is in force.
     fn renegotiated(&self, negotiation: Uuid) -> Option<&crate::agreement::Agreement> {
         self.get(self.table.get(negotiation)?.instance.agreement?)
+    }
+
+    /// The numbers of what is kept on a resource, each with the answer whose offers it is kept for.
+    pub(super) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
+        let holds = self.table.holds.iter();
+        let each = holds.flat_map(|(answer, held)| held.iter().map(move |held| (held, *answer)));
+        each.filter(|(held, _)| held.resource == resource)
+            .map(|(held, answer)| (held.number, answer))
+            .collect()
     }
 
     /// Takes something that is kept out of the plan; everybody else stays where he is.

@@ -3,7 +3,9 @@
 //! What ran on nodes that are gone is lost. Who waits and no longer fits is placed again, those with least slack first: where
 //! he was if others' leaving has made room, else elsewhere on the resource, on another resource, where others move inside
 //! their windows, and where he has sizes to choose from on another size. Nobody who still fits is hurt. Who finds no place
-//! is told at once.
+//! is told at once. What is kept for offers is kept where it can be, and gives way before an agreement is broken.
+
+use std::collections::BTreeSet;
 
 use scheduler::{Interval, Request, Seconds, Time};
 use uuid::Uuid;
@@ -83,7 +85,12 @@ impl Decider<'_> {
         for id in lost {
             repaired.lost += usize::from(self.lose(id).is_some());
         }
-        let known = self.plan.waiting_on(at, now);
+        let mut known = self.plan.waiting_on(at, now);
+        let resource = self.plan.resources.get(at).map(|of| of.resource.name.clone());
+        let resource = resource.unwrap_or_default();
+        // What is kept for offers stands where it stands: it leaves after those that may move, and before who may not.
+        let held = self.plan.held_on(&resource);
+        known.extend(held.keys().map(|number| (*number, 0)));
         let homeless = self
             .plan
             .resources
@@ -92,16 +99,24 @@ impl Decider<'_> {
             return repaired;
         };
         homeless.sort_by_key(|(number, _)| (known.get(number).copied(), *number));
+        let mut answers = BTreeSet::new();
         for (number, start) in homeless {
+            answers.extend(held.get(&number));
             let Some(agreement) = self.plan.by_number(number).cloned() else {
                 continue;
             };
+            // They count on its place.
+            answers.extend(self.plan.table.answers_about(agreement.id));
             let request = placed_request(&agreement, number);
-            match self.place_again(at, agreement, &request, start, now) {
+            match self.place_again(at, agreement, &request, start, now, &mut answers) {
                 Again::Stayed => {}
                 Again::Moved => repaired.moved += 1,
                 Again::Broken => repaired.broken += 1,
             }
+        }
+        // An agreement counts more than an offer: what is left is kept for those.
+        for answer in answers {
+            self.keep_again(answer);
         }
         let moves = self.plan.resources.improve_one(at, now, IMPROVE_WAITING_MAX);
         self.moved(&moves, "into time that became free");
@@ -126,7 +141,8 @@ impl Decider<'_> {
         Some(lost)
     }
 
-    /// Finds another place for one that waits, or ends it.
+    /// Finds another place for one that waits, at last where something is kept for offers, or ends it. The answers whose
+    /// offers have made room go to `given_way`.
     fn place_again(
         &mut self,
         at: usize,
@@ -134,14 +150,20 @@ impl Decider<'_> {
         request: &Request,
         start: Time,
         now: Time,
+        given_way: &mut BTreeSet<Uuid>,
     ) -> Again {
         if self.plan.resources.put(at, now, request, start) {
             return Again::Stayed;
         }
-        let found = self
-            .free_place(at, &agreement, request, now)
-            .or_else(|| self.crowded_place(at, &agreement, request, now))
-            .or_else(|| self.place_of_another_size(&agreement, request, now));
+        let mut found = self.any_place(at, &agreement, request, now);
+        if found.is_none() {
+            let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+            given_way.extend(self.give_way_in(&agreement.resource, window));
+            if self.plan.resources.put(at, now, request, start) {
+                return Again::Stayed;
+            }
+            found = self.any_place(at, &agreement, request, now);
+        }
         if let Some(found) = found {
             self.moved_to(agreement, &found);
             Again::Moved
@@ -149,6 +171,12 @@ impl Decider<'_> {
             self.break_off(agreement, now);
             Again::Broken
         }
+    }
+
+    fn any_place(&mut self, at: usize, agreement: &Agreement, request: &Request, now: Time) -> Option<Found> {
+        self.free_place(at, agreement, request, now)
+            .or_else(|| self.crowded_place(at, agreement, request, now))
+            .or_else(|| self.place_of_another_size(agreement, request, now))
     }
 
     /// A place that is free for it as it is: on its resource, and if there is none on the best of the others.

@@ -173,6 +173,19 @@ impl Table {
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
 
+    /// The answers whose offers to replace an agreement are held.
+    pub(super) fn answers_about(&self, agreement: Uuid) -> impl Iterator<Item = Uuid> {
+        self.about(agreement).filter_map(|offer| offer.parent)
+    }
+
+    /// The negotiation of an answer, and its offers that are held, the best first.
+    pub(super) fn answered(&self, answer: Uuid) -> Option<(Uuid, Vec<NegotiationOffer>)> {
+        let talks = self.iter().find(|talks| talks.offers.contains_key(&answer))?;
+        let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
+        let offers = talks.offers.values().filter(held).cloned().collect();
+        Some((talks.instance.id, offers))
+    }
+
     /// Counts that a party asks in a minute; how often it has done so by now.
     pub(super) fn count_probe(&mut self, party: &str, minute: i64) -> u32 {
         self.probes.retain(|_, (last, _)| *last == minute);

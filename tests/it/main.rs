@@ -46,3 +46,4 @@ mod store;
 mod support;
 mod tidy;
 mod trail;
+mod withdrawn;

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Acceptance, Ask, Bargain, Error, Lost, Spoken, Termination, Weights, best_of};
+use bespeak::planner::{
+    Acceptance, Ask, Bargain, Error, Lost, NodeReport, NodeState, Reporter, Spoken, Termination, Weights,
+    best_of,
+};
 use uuid::Uuid;
 
-use super::{Domain, NOW, end_something, pass, proposal, seeds, verify};
+use super::{CAPACITY, Domain, NOW, end_something, pass, proposal, seeds, verify};
 use crate::support::random::Random;
 use crate::support::run;
 use crate::support::stores::TestDatabase;
@@ -50,7 +53,7 @@ async fn live(url: &str, seed: u64) {
     let mut domain = Domain::start(url, &clock).await;
     let mut told = Told::default();
     for verb in 0..VERBS {
-        match random.below(20) {
+        match random.below(22) {
             0..=1 => initiate(&domain, &clock, &mut told, &mut random).await,
             2..=7 => bargain(&domain, &clock, &mut told, &mut random).await,
             8..=11 => accept(&domain, &clock, &mut told, &mut random, seed).await,
@@ -65,6 +68,7 @@ async fn live(url: &str, seed: u64) {
             15 => terminate(&domain, &told, &mut random).await,
             16..=17 => pass(&domain.planner, &clock, &mut random).await,
             18 => end_something(&domain.planner, &clock, &mut random).await,
+            19..=20 => fail(&domain, &mut told, &mut random).await,
             _ => {
                 domain.stop().await;
                 clock.set(clock.micros() + random.seconds(3) * 40 * MICROS_PER_SECOND);
@@ -99,6 +103,25 @@ async fn live(url: &str, seed: u64) {
         "seed {seed}: the planner is out of step"
     );
     domain.stop().await;
+}
+
+/// A few nodes go away or come back. What is withdrawn then does not stand any more, and everything else does.
+async fn fail(domain: &Domain, told: &mut Told, random: &mut Random) {
+    let state = |down| if down { NodeState::Drained } else { NodeState::Up };
+    let report = NodeReport {
+        states: (0..CAPACITY).map(|_| state(random.below(6) == 0)).collect(),
+        ..NodeReport::default()
+    };
+    let set = domain
+        .planner
+        .set_nodes("local".into(), Reporter::Operator, report);
+    set.await.expect("it is a resource of the domain");
+    for id in told.standing.clone() {
+        let stored = domain.store.offer(id).await.expect("it can be read");
+        if stored.is_none_or(|(offer, _)| offer.is_withdrawn()) {
+            told.standing.remove(&id);
+        }
+    }
 }
 
 async fn initiate(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Random) {
