@@ -251,17 +251,18 @@ impl Dispatcher {
             .is_none_or(|trouble| trouble.next_try <= Instant::now())
     }
 
-    /// Keeps account of what fails: says it when it is new, and when it is over.
+    /// Keeps account of what fails: says it when it is new, and when it is over. Of a resource its lane says it.
     fn note(&mut self, with: Concern, failure: Option<&Failure>) {
+        let said = matches!(with, Concern::Resource(_));
         let Some(failure) = failure else {
-            if self.troubles.remove(&with).is_some() {
+            if self.troubles.remove(&with).is_some() && !said {
                 info!(concern = ?with, "works again");
             }
             return;
         };
         let message = failure.to_string();
         let before = self.troubles.get(&with);
-        if before.is_none_or(|before| before.message != message) {
+        if !said && before.is_none_or(|before| before.message != message) {
             warn!(concern = ?with, %message, "failed; trying again");
         }
         let wait = before.map_or(RETRY.0, |before| (before.wait * 2).min(RETRY.1));

@@ -77,13 +77,6 @@ impl Troubles {
         of.map(|(_, trouble)| trouble.clone()).collect()
     }
 
-    /// The resources that fail in something, by name.
-    pub fn resources(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.lock().keys().map(|(name, _)| name.clone()).collect();
-        names.dedup();
-        names
-    }
-
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Doing), Trouble>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +92,6 @@ mod tests {
         let fails =
             |message: &str, now| troubles.note("cluster", Doing::FollowPlan, Some(message.to_owned()), now);
         assert!(fails("down", 1) && !fails("down", 2) && fails("slow", 3));
-        assert_eq!(troubles.resources(), ["cluster"]);
         let of = troubles.of("cluster");
         assert_eq!(
             of.iter()
@@ -110,6 +102,6 @@ mod tests {
         assert!(troubles.of("other").is_empty());
         assert!(!troubles.note("cluster", Doing::TellNodes, None, 4));
         assert!(troubles.note("cluster", Doing::FollowPlan, None, 5));
-        assert!(troubles.resources().is_empty() && fails("down", 6));
+        assert!(troubles.of("cluster").is_empty() && fails("down", 6));
     }
 }

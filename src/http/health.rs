@@ -11,16 +11,11 @@ pub(super) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-/// GET /readyz: the plan is rebuilt and the store answers.
+/// GET /readyz: the plan is rebuilt and the store answers. Anybody may ask, so that it says nothing else: how resources do is at
+/// /resources.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if api.negotiation.is_ready().await {
-        match api.negotiation.troubled() {
-            (0, _) => "ready\n".into_response(),
-            (troubled, of) => {
-                format!("ready, with {troubled} of {of} resources in trouble: see /resources\n")
-                    .into_response()
-            }
-        }
+        "ready\n".into_response()
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,

@@ -149,17 +149,24 @@ impl Check<'_> {
     /// Whether the requester has taken over what the template obliges it to. What the provider owes may be waived by leaving
     /// it out; what the requester owes may not. A guarantee inside a choice of the template is one that may be left out.
     fn obligations(&mut self, taken: &[Guarantee]) {
-        let owed = self.offered.template.terms.all.iter().flatten();
-        let owed = owed.filter_map(|member| match member {
-            TermTree::Term(term) => match &**term {
-                Term::Guarantee(term) if term.obligated == guarantees::Obligated::ServiceConsumer => {
-                    Some(term)
-                }
-                _ => None,
-            },
-            _ => None,
-        });
-        for term in owed.filter(|term| taken.iter().all(|one| one.name != term.name)) {
+        let mut owed = Vec::new();
+        let mut members: Vec<&TermTree> = self.offered.template.terms.all.iter().flatten().collect();
+        while let Some(member) = members.pop() {
+            match member {
+                TermTree::All(all) => members.extend(all),
+                TermTree::ExactlyOne(_) | TermTree::OneOrMore(_) => {}
+                TermTree::Term(term) => match &**term {
+                    Term::Guarantee(term) if term.obligated == guarantees::Obligated::ServiceConsumer => {
+                        owed.push(term);
+                    }
+                    _ => {}
+                },
+            }
+        }
+        for term in owed
+            .into_iter()
+            .filter(|term| taken.iter().all(|one| one.name != term.name))
+        {
             let message = format!(
                 "the guarantee {:?} is expected: it is the requester's, and part of every offer from this template",
                 term.name

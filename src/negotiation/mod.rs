@@ -321,6 +321,15 @@ impl Negotiation {
     /// Writes down what is counted here and below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
+        let mut family = text.family(
+            "bespeak_resource_troubles",
+            Kind::Gauge,
+            "In how many of its doings a resource fails at the moment; /resources says which and why.",
+        );
+        for resource in self.planner.resources() {
+            let troubles = self.troubles.of(&resource.name);
+            family.sample(&[("resource", &resource.name)], troubles.len());
+        }
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
             text.family(

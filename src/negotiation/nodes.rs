@@ -136,11 +136,6 @@ impl Negotiation {
         Ok(ResourcesView { resources })
     }
 
-    /// How many resources fail in something at the moment, of how many.
-    pub fn troubled(&self) -> (usize, usize) {
-        (self.troubles.resources().len(), self.planner.resources().len())
-    }
-
     /// How the nodes of a resource stand. For operators.
     ///
     /// # Errors

@@ -302,6 +302,7 @@ fn decisions_add_up(after: &Scrape) {
     }
     for none in [
         "bespeak_jobs_running",
+        "bespeak_resource_troubles",
         "bespeak_call_backs_waiting",
         "bespeak_planner_failed_commits_total",
     ] {
