@@ -9,6 +9,7 @@
 //! | `claim.json` | the launcher or the supervisor, whoever is first, once | the job started as this process, or never will |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `stop` | the executor | the job is to be stopped |
+//! | `shared.json` | the executor, once | where the job's other folder is, on a disk that a cluster's nodes share |
 //! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
 //!
 //! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
@@ -46,6 +47,7 @@ const STOP: &str = "stop";
 const END: &str = "end.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
+const SHARED: &str = "shared.json";
 
 /// The folder of one job.
 #[derive(Debug, Clone)]
@@ -156,6 +158,16 @@ impl Folder {
         let options = options.create(true).append(true).mode(0o600);
         let mut file = options.open(self.path.join(Stream::Err.name()))?;
         file.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Notes, durably, that the job has another folder, on a disk that nodes of a cluster share; the first note stays.
+    pub(super) fn note_shared(&self, path: &Path) -> Result<(), ExecutionError> {
+        self.write_once(SHARED, &path).map(drop)
+    }
+
+    /// The job's other folder, there or not; none where it never had one.
+    pub(super) fn shared(&self) -> Result<Option<PathBuf>, ExecutionError> {
+        self.read(SHARED)
     }
 
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run

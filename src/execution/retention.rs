@@ -141,8 +141,13 @@ impl JobFolders {
             }
             let agreement = store.agreement(id).await?;
             if agreement.is_some_and(|of| of.state.is_final()) && !store.goes_on(id).await? {
-                self.remove(id)?;
-                removed += 1;
+                let folders = self.clone();
+                // The disk of a cluster may be slow, or away: others' folders do not wait for it.
+                match tokio::task::spawn_blocking(move || folders.remove(id)).await {
+                    Ok(Ok(_)) => removed += 1,
+                    Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays for now"),
+                    Err(error) => warn!(agreement = %id, %error, "its folder stays for now"),
+                }
             }
         }
         Ok(removed)
@@ -153,6 +158,7 @@ impl JobFolders {
     /// # Errors
     /// When the system refuses; what is left is removed by the next sweep.
     pub fn remove(&self, id: Uuid) -> Result<bool, ExecutionError> {
+        self.remove_shared(id)?;
         let path = Folder::of(&self.jobs, id).path().to_owned();
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder would not be known for what it is.
@@ -163,6 +169,18 @@ impl JobFolders {
         self.known().remove(&id);
         fs::remove_dir_all(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
         Ok(true)
+    }
+
+    /// Removes the folder that a job has on a disk of its cluster. It belongs to the job's user, who may have put anything
+    /// there: no link is followed.
+    fn remove_shared(&self, id: Uuid) -> Result<(), ExecutionError> {
+        let Some(shared) = Folder::of(&self.jobs, id).shared()? else {
+            return Ok(());
+        };
+        match fs::remove_dir_all(&shared) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(ExecutionError::system("remove", shared)),
+        }
     }
 
     /// Removes what an earlier removal has left.

@@ -94,7 +94,7 @@ impl Negotiation {
         let handed = agreement.job.is_none()
             && !agreement.state.is_final()
             && self.planner.kind_of(&agreement.resource) == Some("slurm");
-        handed.then(|| name_of(agreement.work()))
+        handed.then(|| name_of(&agreement.resource, agreement.work()))
     }
 
     /// What an agreement's job has written, from its beginning: to `stdout`, to `stderr`, or to a file of its working

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod others;
 mod service;
 
 use std::collections::BTreeMap;
@@ -52,7 +53,7 @@ impl Site {
     }
 
     fn reservation(&self, slot: &PlannedSlot) -> Option<BTreeMap<String, String>> {
-        self.cluster.reservation(&name_of(slot.agreement))
+        self.cluster.reservation(&name_of("cluster", slot.agreement))
     }
 
     /// Reserves a node from now on and says what is to run there: a script that may last so many seconds.
@@ -99,6 +100,11 @@ impl Site {
         );
     }
 
+    /// The folder of a job on the disk that the nodes share.
+    fn shared_folder(&self, agreement: Uuid) -> std::path::PathBuf {
+        self.cluster.folder().join("work").join(agreement.to_string())
+    }
+
     fn output(&self, agreement: Uuid, name: &str) -> String {
         let folder = self.data.path().join("jobs").join(agreement.to_string());
         fs::read_to_string(folder.join(name)).unwrap()
@@ -106,9 +112,13 @@ impl Site {
 }
 
 fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
+    SlurmExecutor::new(settings(cluster), data).unwrap()
+}
+
+fn settings(cluster: &Cluster) -> Settings {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).unwrap();
-    let settings = Settings {
+    Settings {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: NODES.map(Into::into).into(),
@@ -122,8 +132,7 @@ fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
         patience: Duration::from_secs(20),
         turnaround: 5,
         reclaim_after: Some(4),
-    };
-    SlurmExecutor::new(settings, data).unwrap()
+    }
 }
 
 /// A slot that begins so many seconds from now.
@@ -185,12 +194,15 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
     // What is in step is not touched; what Slurm has lost comes back.
     site.cluster.run(
         "scontrol",
-        &["delete", &format!("ReservationName={}", name_of(third.agreement))],
+        &[
+            "delete",
+            &format!("ReservationName={}", name_of("cluster", third.agreement)),
+        ],
     );
     site.executor.prepare(&[long.clone(), third.clone()]).unwrap();
     assert!(site.reservation(&third).is_some());
     // A reservation of that kind that this service has not made is another one's.
-    let name = name_of(Uuid::now_v7());
+    let name = name_of("cluster", Uuid::now_v7());
     let named = format!("ReservationName={name}");
     site.cluster.run(
         "scontrol",
@@ -214,7 +226,9 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
         .prepare(&[fits.clone(), too_many.clone()])
         .unwrap_err();
     assert!(
-        refused.to_string().contains(&name_of(too_many.agreement)),
+        refused
+            .to_string()
+            .contains(&name_of("cluster", too_many.agreement)),
         "{refused}"
     );
     assert_eq!(site.reservation(&fits).unwrap()["NodeCnt"], "4");
@@ -292,7 +306,10 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
         "{end:?}"
     );
     assert_eq!(site.output(id, "stdout"), "a b|$HOME; *\n");
-    assert_eq!(site.output(id, "stderr"), format!("1 {}", name_of(id))[..20]);
+    assert_eq!(
+        site.output(id, "stderr"),
+        format!("1 {}", name_of("cluster", id))[..20]
+    );
     assert!(end.truncated && end.output_bytes == 33, "{end:?}");
     assert_eq!(site.output(id, "work/result"), "left\n");
     assert!(!site.data.path().join(format!("jobs/{id}/work/link")).exists());
@@ -302,7 +319,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     assert_eq!(site.cluster.jobs().len(), 1, "{:?}", site.cluster.jobs());
     // Over, though a user goes on in it: it is given back with what runs there.
     site.executor.prepare(&[]).unwrap();
-    assert_eq!(site.cluster.reservation(&name_of(id)), None);
+    assert_eq!(site.cluster.reservation(&name_of("cluster", id)), None);
 }
 
 #[test]
@@ -326,7 +343,11 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     let lost = site.job("sleep 6000", 600);
     site.executor.start(&lost).unwrap();
     site.until_started(lost.agreement);
-    let node = site.cluster.reservation(&name_of(lost.agreement)).unwrap()["Nodes"].clone();
+    let node = site
+        .cluster
+        .reservation(&name_of("cluster", lost.agreement))
+        .unwrap()["Nodes"]
+        .clone();
     site.cluster
         .cut_power(NODES.into_iter().find(|name| *name == node).unwrap());
     let nodename = format!("nodename={node}");
@@ -408,7 +429,7 @@ fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_jo
     assert_eq!(site.executor.unused(), []);
     let script = site.cluster.folder().join("script");
     fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();
-    let reservation = format!("--reservation={}", name_of(used.agreement));
+    let reservation = format!("--reservation={}", name_of("cluster", used.agreement));
     let user = format!("--uid={}", Cluster::user());
     let mut arguments = vec![
         &*reservation,

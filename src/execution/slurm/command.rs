@@ -215,10 +215,26 @@ mod tests {
     #[test]
     fn a_program_that_hangs_is_killed_with_what_it_started() {
         let started = Instant::now();
-        let mark = format!("sleep 8640{}; true", std::process::id());
-        let answer = slurm(Duration::from_millis(100)).call("sh", ["-c", &mark]);
+        let folder = tempfile::tempdir().unwrap();
+        let written = folder.path().join("processes");
+        // Its own number and that of what it starts, which does not end with it by itself.
+        let script = format!("sleep 86400 & echo $$ $! >'{}'; wait", written.display());
+        let answer = slurm(Duration::from_secs(2)).call("sh", ["-c", &script]);
         assert!(matches!(answer, Err(Error::Slow { .. })), "{answer:?}");
         assert!(started.elapsed() < Duration::from_secs(30));
+        let text = std::fs::read_to_string(&written).expect("it ran");
+        let processes: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(processes.len(), 2, "{text:?}");
+        let runs = |process: &str| {
+            let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let state = stat.rsplit(") ").next().unwrap_or_default();
+            // What nobody has waited for yet runs no more.
+            !state.is_empty() && !state.starts_with('Z')
+        };
+        while processes.iter().any(|process| runs(process)) {
+            assert!(started.elapsed() < Duration::from_secs(30), "{text} run on");
+            thread::yield_now();
+        }
     }
 
     #[test]

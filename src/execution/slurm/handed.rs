@@ -4,20 +4,22 @@
 //! jobs, which may go on until their limits. So they are remembered by their numbers until they are gone.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
-use scheduler::Time;
+use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use super::super::PlannedSlot;
 use super::view::{JobRow, JobState};
-use super::{SlurmExecutor, lock, name_of};
+use super::{SlurmExecutor, lock};
 use crate::planner::Unused;
 
 /// What is known of the use of one reservation.
 #[derive(Debug, Clone)]
 pub(super) struct Handed {
-    /// Since when this has been looked at, in its slot; a restart of the service begins anew, in favour of the user.
-    since: Time,
+    /// Seconds of its slot in which Slurm was seen to have no job in it; a restart of the service begins anew, and time in
+    /// which Slurm could not be asked does not count, in favour of the user.
+    unused: Seconds,
     /// When it was last looked at.
     seen: Time,
     warned: bool,
@@ -29,6 +31,7 @@ pub(super) struct Handed {
 impl SlurmExecutor {
     /// Takes note of the reservations that have been handed to users, and of those that have had a job.
     pub(super) fn note_use(&self, slots: &[PlannedSlot], jobs: &[JobRow], now: Time) {
+        let blind = self.blind.swap(false, Ordering::Relaxed);
         let mut handed = lock(&self.handed);
         let begun = |slot: &&PlannedSlot| slot.begun && !slot.has_job;
         let current: HashSet<Uuid> = slots.iter().filter(begun).map(|slot| slot.agreement).collect();
@@ -43,14 +46,17 @@ impl SlurmExecutor {
         });
         for agreement in current {
             let of = handed.entry(agreement).or_insert(Handed {
-                since: now,
+                unused: 0,
                 seen: now,
                 warned: false,
                 jobs: HashSet::new(),
                 over: false,
             });
+            if !blind {
+                of.unused += (now - of.seen).max(0);
+            }
             of.seen = now;
-            let name = name_of(agreement);
+            let name = self.name_of(agreement);
             let inside = jobs.iter().filter(|job| job.reservation.as_ref() == Some(&name));
             of.jobs.extend(inside.map(|job| job.id.clone()));
         }
@@ -84,10 +90,9 @@ impl SlurmExecutor {
             .iter_mut()
             .filter(|(_, of)| of.jobs.is_empty() && !of.over)
         {
-            let wait = of.seen - of.since;
-            if wait >= reclaim_after {
+            if of.unused >= reclaim_after {
                 unused.push((*agreement, Unused::Reclaim));
-            } else if !of.warned && wait >= reclaim_after / 2 {
+            } else if !of.warned && of.unused >= reclaim_after / 2 {
                 of.warned = true;
                 unused.push((*agreement, Unused::Warn));
             }

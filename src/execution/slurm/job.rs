@@ -11,7 +11,7 @@ use super::super::{ExecutionError, JobSpec, JobStatus};
 use super::command::{Error, not_understood, option};
 use super::view::{JobRow, JobState};
 use super::work::{Ended, Owner, Work};
-use super::{SlurmExecutor, lock, name_of};
+use super::{SlurmExecutor, lock};
 use crate::agreement::{JobEnd, Outcome};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 
@@ -58,6 +58,11 @@ const STOPPED: [i32; 2] = [124, 137];
 const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
 /// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
 const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
+/// How long after Slurm has given it its nodes a job may say that its program began: its user writes that record, and whoever
+/// writes a later one would have a late start paid for.
+const BEGINS_WITHIN: Micros = 3 * MICROS_PER_SECOND;
+/// Seconds that only a job lasts that has run.
+const RAN: i64 = 3;
 /// How often a submission or a cancellation is repeated.
 const TRY_EVERY: Duration = Duration::from_secs(1);
 /// By how much submissions that come to nothing slow the next one down at most.
@@ -80,38 +85,50 @@ impl SlurmExecutor {
             return Ok(JobStatus::NotStarted);
         };
         let work = self.work_of(&job)?;
-        if let Some(ended) = work.ended() {
-            return conclude(
-                &folder,
-                &job,
-                &work,
-                outcome_of(ended, &job, folder.stop_asked()),
-                ended.at,
-            );
-        }
-        let listed = self.listed_jobs()?;
-        let name = name_of(agreement);
+        let now = Clock::system().micros();
+        let recorded = work.ended();
+        let conclude_as_recorded = |ended: Ended, row: Option<&JobRow>| {
+            let outcome = outcome_of(ended, &job, folder.stop_asked());
+            conclude(&folder, &job, &work, outcome, ended.at, row)
+        };
+        let listed = match (self.listed_jobs(), recorded) {
+            // After its slot nothing is gained by a wrong word, and a controller may be down for days.
+            (Err(_), Some(ended)) if now > job.slot_end + OVERTIME => {
+                return conclude_as_recorded(ended, None);
+            }
+            (listed, _) => listed?,
+        };
+        let name = self.name_of(agreement);
         // Anybody may give a job this name.
         let user = self.owner_of(&job.party)?.user;
         let ours: Vec<&JobRow> = listed
             .iter()
             .filter(|row| row.name == name && row.user == user)
             .collect();
-        let now = Clock::system().micros();
-        let alive: Vec<&JobRow> = ours.iter().filter(|row| !row.state.is_final()).copied().collect();
+        // Its user may write any record of its end; while Slurm says that it runs, it does.
+        let runs = |row: &&&JobRow| {
+            !row.state.is_final() && (recorded.is_none() || row.state != JobState::Completing)
+        };
+        let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
             let overtime = now > job.slot_end + OVERTIME;
             if (overtime || folder.stop_asked()) && self.may_try(agreement, TRY_EVERY) {
                 self.cancel(&alive)?;
             }
+            let running = alive.iter().find(|row| row.state == JobState::Running);
             return Ok(JobStatus::Running {
-                started: work.started(),
+                started: running.map_or_else(|| work.started(), |row| started_of(&work, Some(row), now)),
             });
+        }
+        if let Some(ended) = recorded {
+            // Of several submissions only one has begun; the others were turned away at once.
+            let row = ours.iter().max_by_key(|row| row.lasted()).copied();
+            return conclude_as_recorded(ended, row);
         }
         for row in &ours {
             if let Some(outcome) = self.outcome_by_slurm(row, &job, folder.stop_asked())? {
                 let ended = row.end.map_or(now, |end| end.seconds() * MICROS_PER_SECOND);
-                return conclude(&folder, &job, &work, outcome, ended.min(now));
+                return conclude(&folder, &job, &work, outcome, ended.min(now), Some(row));
             }
         }
         let tried = u32::try_from(ours.len()).unwrap_or(u32::MAX);
@@ -130,7 +147,7 @@ impl SlurmExecutor {
         if work.is_claimed()? {
             // Slurm has forgotten it. It may run on, and must not be run again; its script writes down its end.
             return if now > job.slot_end + ORPHAN_WAIT {
-                conclude(folder, job, work, Outcome::Lost, now)
+                conclude(folder, job, work, Outcome::Lost, now, None)
             } else {
                 Ok(JobStatus::Running {
                     started: work.started(),
@@ -138,12 +155,13 @@ impl SlurmExecutor {
             };
         }
         if folder.stop_asked() {
-            return conclude(folder, job, work, Outcome::Terminated, now);
+            return conclude(folder, job, work, Outcome::Terminated, now, None);
         }
         if now >= job.slot_end {
-            return conclude(folder, job, work, Outcome::Lost, now);
+            return conclude(folder, job, work, Outcome::Lost, now, None);
         }
         if self.may_try(job.agreement, TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
+            folder.note_shared(work.path())?;
             work.create(job, &folder.work())?;
             self.submit(job, work)?;
         }
@@ -152,7 +170,7 @@ impl SlurmExecutor {
 
     fn submit(&self, job: &JobSpec, work: &Work) -> Result<(), ExecutionError> {
         let account = self.settings.account_of(&job.party);
-        let name = name_of(job.agreement);
+        let name = self.name_of(job.agreement);
         let end = second_of(job.slot_end).seconds();
         let left = end - Clock::system().now().seconds();
         let limit = self.longest_job()?.unwrap_or(i64::MAX);
@@ -238,7 +256,7 @@ impl SlurmExecutor {
         if folder.until()?.is_none() {
             return Ok(());
         }
-        let name = name_of(agreement);
+        let name = self.name_of(agreement);
         let user = self.owner_of(&job.party)?.user;
         let listed = self.listed_jobs()?;
         let ours = |row: &&JobRow| row.name == name && row.user == user && row.state == JobState::Running;
@@ -281,35 +299,22 @@ impl SlurmExecutor {
         Ok(match row.state {
             // Its user has given the name to something else: what our script starts it claims first.
             JobState::Completed | JobState::TimedOut if !claimed => None,
-            JobState::Waiting | JobState::Running | JobState::Completing => None,
+            JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             JobState::Completed => Some(Outcome::Completed),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
             JobState::Cancelled if cut => Some(Outcome::Killed),
             // By its user, or by an administrator: nothing that the nodes failed in.
-            JobState::Cancelled if claimed => Some(Outcome::Terminated),
+            JobState::Cancelled if claimed || !row.nodes.is_empty() => Some(Outcome::Terminated),
             JobState::Cancelled | JobState::Lost => Some(Outcome::Lost),
-            JobState::Failed => match self.exit_of(&row.id)? {
+            JobState::Failed => match self.slurm.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
-                _ if !claimed => None,
+                // One that ran has removed its claim.
+                _ if !claimed && row.lasted() < RAN => None,
                 exit => Some(Outcome::Failed { exit }),
             },
         })
-    }
-
-    /// The exit status of a job that failed, 128 + signal when a signal ended it.
-    fn exit_of(&self, id: &str) -> Result<i32, Error> {
-        let shown = self.slurm.call("scontrol", ["-o", "show", "job", id])?;
-        let exit = || {
-            let value = shown
-                .split_whitespace()
-                .find_map(|pair| pair.strip_prefix("ExitCode="))?;
-            let (status, signal) = value.split_once(':')?;
-            let (status, signal): (i32, i32) = (status.parse().ok()?, signal.parse().ok()?);
-            Some(if signal == 0 { status } else { 128 + signal })
-        };
-        exit().ok_or_else(|| not_understood("scontrol", &shown))
     }
 
     fn work_of(&self, job: &JobSpec) -> Result<Work, ExecutionError> {
@@ -321,7 +326,7 @@ impl SlurmExecutor {
     ///
     /// # Errors
     /// When this machine does not know the user, or may not act for it.
-    fn owner_of(&self, party: &str) -> Result<Owner, Error> {
+    pub(super) fn owner_of(&self, party: &str) -> Result<Owner, Error> {
         let name = &self.settings.account_of(party).user;
         if let Some(owner) = lock(&self.owners).get(name) {
             return Ok(*owner);
@@ -349,6 +354,19 @@ impl SlurmExecutor {
     }
 }
 
+/// When a job's program began: what its user's record says, as far as Slurm's own word leaves room for it.
+fn started_of(work: &Work, row: Option<&JobRow>, now: Micros) -> Option<Micros> {
+    let recorded = work.started();
+    let Some(given) = row.and_then(|row| row.start) else {
+        return recorded;
+    };
+    let given = given.seconds() * MICROS_PER_SECOND;
+    let latest = given + BEGINS_WITHIN;
+    recorded
+        .map(|at| at.clamp(given, latest))
+        .or((now > latest).then_some(latest))
+}
+
 /// How a program ended, from what its job recorded.
 fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
     match ended.status {
@@ -366,6 +384,7 @@ fn conclude(
     work: &Work,
     outcome: Outcome,
     ended: Micros,
+    row: Option<&JobRow>,
 ) -> Result<JobStatus, ExecutionError> {
     let (mut output_bytes, mut truncated) = (0, false);
     for stream in [Stream::Out, Stream::Err] {
@@ -384,7 +403,8 @@ fn conclude(
     let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
     let end = JobEnd {
         outcome,
-        started: work.started(),
+        // One that never had its nodes has not begun.
+        started: started_of(work, row.filter(|row| !row.nodes.is_empty()), ended),
         ended,
         input_bytes: job.inputs.iter().map(bytes).sum(),
         output_bytes,

@@ -21,6 +21,7 @@ mod work;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -88,14 +89,10 @@ impl Settings {
     }
 }
 
-/// The name of an agreement's reservation, and of its job.
-pub fn name_of(agreement: Uuid) -> String {
-    format!("{PREFIX}{agreement}")
-}
-
-/// The agreement that a reservation or job serves, if it is one of ours.
-fn agreement_of(name: &str) -> Option<Uuid> {
-    name.strip_prefix(PREFIX)?.parse().ok()
+/// The name of an agreement's reservation on a resource, and of its job there. It has the resource in it because several may
+/// be of one cluster, and an agreement may move between them.
+pub fn name_of(resource: &str, agreement: Uuid) -> String {
+    format!("{PREFIX}{resource}-{agreement}")
 }
 
 /// Makes reservations in a Slurm cluster and runs jobs in them.
@@ -116,6 +113,8 @@ pub struct SlurmExecutor {
     /// What was held for the plan when that was last looked at.
     kept: Mutex<Vec<KeptNodes>>,
     handed: Mutex<HashMap<Uuid, Handed>>,
+    /// Whether Slurm could not be asked since it last told what runs: who used what meanwhile is not known.
+    blind: AtomicBool,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, work::Owner>>,
     /// When something was last tried for an agreement that is not worth trying in every round.
@@ -155,6 +154,7 @@ impl SlurmExecutor {
             listed: Mutex::default(),
             kept: Mutex::default(),
             handed: Mutex::default(),
+            blind: AtomicBool::new(false),
             owners: Mutex::default(),
             tried: Mutex::default(),
         })
@@ -213,6 +213,17 @@ impl SlurmExecutor {
             }
             cancelled => cancelled.map(drop),
         }
+    }
+
+    /// The name of an agreement's reservation and job on this resource.
+    fn name_of(&self, agreement: Uuid) -> String {
+        name_of(&self.settings.resource, agreement)
+    }
+
+    /// The agreement that a reservation or job of this name serves, if it is one of this resource.
+    fn agreement_of(&self, name: &str) -> Option<Uuid> {
+        let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
+        rest.strip_prefix('-')?.parse().ok()
     }
 
     fn mark(&self, agreement: Uuid) -> PathBuf {

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::sync::atomic::Ordering;
 
 use scheduler::{Interval, Time};
 use tracing::info;
 use uuid::Uuid;
 
+use super::super::folder::Folder;
 use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::names::{Calendar, Wanted, assign};
-use super::view::{JobRow, JobState, PartitionRow, ReservationRow};
-use super::{SlurmExecutor, agreement_of, lock, name_of};
+use super::view::{JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
+use super::{SlurmExecutor, lock};
 use crate::clock::Clock;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, NodeState};
 
@@ -30,6 +32,7 @@ struct Present {
     jobs: Vec<JobRow>,
     /// By the node's number.
     states: Vec<NodeState>,
+    reasons: BTreeMap<u32, String>,
 }
 
 /// A reservation as the plan wants it.
@@ -47,12 +50,14 @@ impl SlurmExecutor {
     /// Makes, moves, resizes and deletes reservations until they are those of the plan. What Slurm refuses is tried again
     /// after the rest: it may be in the way of something that is still to move.
     pub(super) fn follow_plan(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
-        let present = self.present()?;
+        let present = self
+            .present()
+            .inspect_err(|_| self.blind.store(true, Ordering::Relaxed))?;
         let now = present.now;
         let held: BTreeMap<Uuid, &ReservationRow> = present
             .reservations
             .iter()
-            .filter_map(|row| Some((agreement_of(&row.name)?, row)))
+            .filter_map(|row| Some((self.agreement_of(&row.name)?, row)))
             .collect();
         self.note_use(slots, &present.jobs, now);
         let mut failures = self.give_back(slots, &held, &present.jobs)?;
@@ -75,7 +80,7 @@ impl SlurmExecutor {
         let (targets, unnamed) = self.targets(&due, &held, &present);
         failures.extend(unnamed.iter().map(|id| {
             let nodes = "too few nodes are up and free of others' jobs and reservations";
-            format!("{}: {nodes}", name_of(*id))
+            format!("{}: {nodes}", self.name_of(*id))
         }));
         failures.extend(self.apply(&targets, &held, now)?);
         failures.extend(self.differences(&targets)?);
@@ -234,7 +239,7 @@ impl SlurmExecutor {
                         "reserved"
                     ),
                     Err(ExecutionError::Slurm(Error::Refused { said, .. })) => {
-                        failures.push(format!("{}: {said}", name_of(target.agreement)));
+                        failures.push(format!("{}: {said}", self.name_of(target.agreement)));
                         refused.push(target);
                     }
                     Err(other) => return Err(other),
@@ -257,7 +262,7 @@ impl SlurmExecutor {
                 let waiting = held
                     .get(&target.agreement)
                     .is_some_and(|row| row.interval.start > now);
-                if waiting && self.delete(&name_of(target.agreement)).is_ok() {
+                if waiting && self.delete(&self.name_of(target.agreement)).is_ok() {
                     held.remove(&target.agreement);
                 }
             }
@@ -276,7 +281,7 @@ impl SlurmExecutor {
             [
                 "create".to_owned(),
                 "reservation".to_owned(),
-                format!("ReservationName={}", name_of(target.agreement)),
+                format!("ReservationName={}", self.name_of(target.agreement)),
                 format!("StartTime={start}"),
                 format!("EndTime={}", instant(target.interval.end)),
                 format!("Nodes={}", target.nodes.join(",")),
@@ -284,7 +289,7 @@ impl SlurmExecutor {
             ],
         )?;
         if target.handed {
-            self.let_overlap(&name_of(target.agreement))?;
+            self.let_overlap(&self.name_of(target.agreement))?;
         }
         Ok(())
     }
@@ -343,11 +348,11 @@ impl SlurmExecutor {
             // One that is over vanishes.
             target.interval.end > now
                 && !held
-                    .get(&name_of(target.agreement))
+                    .get(&self.name_of(target.agreement))
                     .is_some_and(|row| target.is_met_by(row, now))
         };
         let kept = |target: &Target| {
-            let row = held.get(&name_of(target.agreement))?;
+            let row = held.get(&self.name_of(target.agreement))?;
             let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
             Some(KeptNodes {
                 agreement: target.agreement,
@@ -355,7 +360,7 @@ impl SlurmExecutor {
             })
         };
         *lock(&self.kept) = targets.iter().filter_map(kept).collect();
-        let say = |target: &Target| format!("{}: it is not held as planned", name_of(target.agreement));
+        let say = |target: &Target| format!("{}: it is not held as planned", self.name_of(target.agreement));
         Ok(targets.iter().filter(differs).map(say).collect())
     }
 
@@ -383,19 +388,40 @@ impl SlurmExecutor {
         Ok(NodeReport {
             busy: self.foreign(&present, |agreement| marked.contains(&agreement)),
             states: present.states,
-            reasons: BTreeMap::new(),
+            reasons: present.reasons,
         })
     }
 
+    /// Whether this service has submitted a job: anybody may give a job the name of one.
+    fn is_own(&self, job: &JobRow) -> bool {
+        let submitted = || {
+            let agreement = self.agreement_of(&job.name)?;
+            let spec = Folder::of(&self.jobs, agreement).spec().ok()??;
+            self.owner_of(&spec.party).ok()
+        };
+        submitted().is_some_and(|owner| owner.user == job.user)
+    }
+
     fn present(&self) -> Result<Present, Error> {
-        let states: HashMap<String, String> = self
-            .slurm
-            .node_states(&self.settings.partition)?
-            .into_iter()
-            .collect();
-        let state = |name: &String| states.get(name).map_or(NodeState::Down, |word| state_of(word));
+        let nodes = self.slurm.nodes(&self.settings.partition)?;
+        let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
+        let (mut states, mut reasons) = (Vec::new(), BTreeMap::new());
+        for (number, name) in self.settings.nodes.iter().enumerate() {
+            let row = nodes.get(name.as_str());
+            let state = row.map_or(NodeState::Down, |row| state_of(&row.state));
+            states.push(state);
+            if state != NodeState::Up {
+                let reason = row.map_or_else(
+                    || Some("it is not in the partition".to_owned()),
+                    |row| row.reason.clone(),
+                );
+                // Far fewer nodes than that are in the settings.
+                reasons.extend(u32::try_from(number).ok().zip(reason));
+            }
+        }
         Ok(Present {
-            states: self.settings.nodes.iter().map(state).collect(),
+            states,
+            reasons,
             reservations: self.slurm.reservations()?,
             jobs: self.slurm.jobs()?,
             now: Clock::system().now(),
@@ -404,13 +430,13 @@ impl SlurmExecutor {
 
     /// When nodes are others': their reservations, and the jobs that run outside of ours.
     fn foreign(&self, present: &Present, is_ours: impl Fn(Uuid) -> bool) -> Vec<BusyTime> {
-        let ours = |name: &str| agreement_of(name).is_some_and(&is_ours);
+        let ours = |name: &str| self.agreement_of(name).is_some_and(&is_ours);
         let handed = self.handed_jobs();
         // Our own jobs end with their slots by themselves, and what is completing is as good as gone.
         let is_foreign = |job: &&JobRow| {
-            job.state == JobState::Running
+            matches!(job.state, JobState::Starting | JobState::Running)
                 && !job.reservation.as_deref().is_some_and(ours)
-                && agreement_of(&job.name).is_none()
+                && !self.is_own(job)
                 && !handed.contains(&job.id)
         };
         let reservations = present

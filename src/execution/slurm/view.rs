@@ -1,10 +1,17 @@
 //! What Slurm says of itself, read from fixed formats: the fields are named in the call, in an order that is ours, and
-//! times are seconds. A line that is not as asked for is an error, never a guess.
+//! times are seconds. What is not as asked for is an error, never a guess.
+//!
+//! Anybody may put separators and line breaks into the name of a job. Such a text is asked for last, and each record begins
+//! with a mark that is chosen anew for every call, so that nobody can write what would be read as another record.
 
 use scheduler::{Interval, Time};
+use uuid::Uuid;
 
 use super::command::{Error, Slurm, not_understood};
 use super::hostlist::expand;
+
+/// Characters of the reason for a node's state that are passed on.
+const REASON_MAX: usize = 200;
 
 /// One job that Slurm knows of, also one that ended a while ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +32,21 @@ pub(super) struct JobRow {
     pub(super) name: String,
 }
 
+impl JobRow {
+    /// Seconds that it has had its nodes, once it has ended.
+    pub(super) fn lasted(&self) -> i64 {
+        let pair = self.start.zip(self.end).filter(|_| !self.nodes.is_empty());
+        pair.map_or(0, |(start, end)| end - start)
+    }
+}
+
 /// How a job stands, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobState {
     /// It has no nodes yet.
     Waiting,
+    /// It has nodes, which are being made ready for it.
+    Starting,
     /// It has nodes.
     Running,
     /// It has come to its end, and its nodes are being cleared.
@@ -53,6 +70,7 @@ impl JobState {
             "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESV_DEL_HOLD" | "SPECIAL_EXIT" => {
                 Self::Waiting
             }
+            "CONFIGURING" => Self::Starting,
             "COMPLETING" => Self::Completing,
             "COMPLETED" => Self::Completed,
             "FAILED" | "OUT_OF_MEMORY" => Self::Failed,
@@ -67,7 +85,10 @@ impl JobState {
 
     /// Whether nothing of it runs any more.
     pub(super) fn is_final(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running | Self::Completing)
+        !matches!(
+            self,
+            Self::Waiting | Self::Starting | Self::Running | Self::Completing
+        )
     }
 }
 
@@ -83,6 +104,18 @@ pub(super) struct ReservationRow {
     pub(super) overlaps: bool,
 }
 
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NodeRow {
+    pub(super) name: String,
+    /// The word for its state.
+    pub(super) state: String,
+    /// Its processors that jobs have, and all that it has.
+    pub(super) cpus: (u32, u32),
+    /// Why it is in that state, where somebody has said so.
+    pub(super) reason: Option<String>,
+}
+
 /// The longest that a job may last on the nodes of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PartitionRow {
@@ -95,10 +128,19 @@ pub(super) struct PartitionRow {
 impl Slurm {
     /// Every job that the controller has not forgotten.
     pub(super) fn jobs(&self) -> Result<Vec<JobRow>, Error> {
-        // The name last: it alone may have the separator in it.
-        let format = "%i|%T|%v|%N|%S|%e|%U|%j";
-        let listed = self.call("squeue", ["-a", "-h", "-t", "all", "-o", format])?;
-        each_line("squeue", &listed, job_of)
+        let mark = mark();
+        let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%j");
+        let listed = self.call("squeue", ["-a", "-h", "-t", "all", "-o", &format])?;
+        each_record("squeue", &listed, &mark, job_of)
+    }
+
+    /// The exit status of a job that has ended, 128 + signal when a signal ended it.
+    pub(super) fn exit_of(&self, id: &str) -> Result<i32, Error> {
+        let listed = self.call(
+            "squeue",
+            ["-a", "-h", "-t", "all", "-j", id, "-O", "exit_code:20"],
+        )?;
+        exit_status(&listed).ok_or_else(|| not_understood("squeue", &listed))
     }
 
     /// Every reservation.
@@ -107,16 +149,15 @@ impl Slurm {
         if shown.trim().is_empty() || shown.starts_with("No reservations in the system") {
             return Ok(Vec::new());
         }
-        each_line("scontrol", &shown, reservation_of)
+        each_record("scontrol", &shown, "ReservationName=", reservation_of)
     }
 
-    /// The nodes of a partition and the word for the state of each.
-    pub(super) fn node_states(&self, partition: &str) -> Result<Vec<(String, String)>, Error> {
-        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", "%N|%T"])?;
-        each_line("sinfo", &listed, |line| {
-            let (node, state) = line.split_once('|')?;
-            Some((node.to_owned(), state.to_owned()))
-        })
+    /// The nodes of a partition.
+    pub(super) fn nodes(&self, partition: &str) -> Result<Vec<NodeRow>, Error> {
+        let mark = mark();
+        let format = format!("{mark}%N|%T|%C|%E");
+        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
+        each_record("sinfo", &listed, &mark, node_of)
     }
 
     /// Every partition, once or several times, with all or some of its nodes.
@@ -146,6 +187,36 @@ fn each_line<T>(
         .collect()
 }
 
+/// What a record begins with that nobody could know who chose what is in it.
+fn mark() -> String {
+    format!("{}|", Uuid::now_v7().simple())
+}
+
+/// Reads each record: what stands between one mark at the beginning of a line and the next.
+fn each_record<T>(
+    program: &'static str,
+    text: &str,
+    mark: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    let mut rest = text.strip_prefix(mark);
+    if rest.is_none() && !text.trim().is_empty() {
+        return Err(not_understood(program, text));
+    }
+    let next = format!("\n{mark}");
+    let mut records = Vec::new();
+    while let Some(from) = rest {
+        let record;
+        (record, rest) = match from.split_once(&next) {
+            Some((record, rest)) => (record, Some(rest)),
+            None => (from, None),
+        };
+        let record = record.trim_end();
+        records.push(read(record).ok_or_else(|| not_understood(program, record))?);
+    }
+    Ok(records)
+}
+
 /// The fields of a line, of which only the last may have a separator in it.
 fn fields<const N: usize>(line: &str) -> Option<[&str; N]> {
     line.splitn(N, '|').collect::<Vec<_>>().try_into().ok()
@@ -166,14 +237,41 @@ fn job_of(line: &str) -> Option<JobRow> {
     })
 }
 
-fn reservation_of(line: &str) -> Option<ReservationRow> {
+fn node_of(record: &str) -> Option<NodeRow> {
+    let [name, state, cpus, reason] = fields(record)?;
+    let counts: Vec<u32> = cpus
+        .split('/')
+        .map(|count| count.parse().ok())
+        .collect::<Option<_>>()?;
+    let [allocated, _idle, _other, all] = counts.try_into().ok()?;
+    let reason = reason.lines().next().unwrap_or_default().trim();
+    let reason = Some(reason).filter(|reason| !matches!(*reason, "" | "none" | "(null)"));
+    Some(NodeRow {
+        name: name.to_owned(),
+        state: state.to_owned(),
+        cpus: (allocated, all),
+        reason: reason.map(|reason| reason.chars().take(REASON_MAX).collect()),
+    })
+}
+
+/// An exit status from what `wait` tells of a process: a signal in the low seven bits, or a status above eight.
+fn exit_status(listed: &str) -> Option<i32> {
+    let told: u32 = listed.trim().parse().ok()?;
+    let (signal, status) = (told & 0x7f, (told >> 8) & 0xff);
+    i32::try_from(if signal == 0 { status } else { 128 + signal }).ok()
+}
+
+/// A reservation from what follows `ReservationName=`. Only operators make them, and choose their names.
+fn reservation_of(record: &str) -> Option<ReservationRow> {
+    let (name, rest) = record.split_once(" StartTime=")?;
+    let rest = format!("StartTime={rest}");
     let value = |key: &str| {
-        let mut pairs = line.split(' ').filter_map(|pair| pair.split_once('='));
+        let mut pairs = rest.split(' ').filter_map(|pair| pair.split_once('='));
         pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
     };
     let (start, end) = (instant(value("StartTime")?)??, instant(value("EndTime")?)??);
     Some(ReservationRow {
-        name: value("ReservationName")?.to_owned(),
+        name: name.to_owned(),
         interval: Interval::new(start, end.max(start)),
         nodes: nodes_of(value("Nodes")?)?,
         users: value("Users")?.to_owned(),
@@ -256,6 +354,43 @@ mod tests {
     }
 
     #[test]
+    fn a_record_lasts_until_the_next_mark_at_the_beginning_of_a_line() {
+        let read = |text: &str| each_record("squeue", text, "M|", |record| Some(record.to_owned()));
+        assert_eq!(
+            read("M|1 a\nM|2\n7 M|b\nM |\nM|3\n").unwrap(),
+            ["1 a", "2\n7 M|b\nM |", "3"]
+        );
+        assert_eq!(read("\n").unwrap(), [""; 0]);
+        assert!(read("slurm says something else\nM|1").is_err());
+        assert!(mark() != mark());
+    }
+
+    #[test]
+    fn nodes_are_read_with_the_first_line_of_their_reason() {
+        let node = node_of("n2|drained*|2/0/4/4|two\nlines | pipe").unwrap();
+        assert_eq!(
+            (
+                node.name.as_str(),
+                node.state.as_str(),
+                node.cpus,
+                node.reason.as_deref()
+            ),
+            ("n2", "drained*", (2, 4), Some("two"))
+        );
+        assert_eq!(node_of("n1|idle|0/4/0/4|none").unwrap().reason, None);
+        for wrong in ["", "n1|idle", "n1|idle|0/4/0|none", "n1|idle|a/4/0/4|none"] {
+            assert_eq!(node_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_exit_is_a_status_or_a_signal() {
+        assert_eq!(exit_status("1280                \n"), Some(5));
+        assert_eq!(exit_status("9"), Some(137));
+        assert_eq!((exit_status("0"), exit_status("5:0")), (Some(0), None));
+    }
+
+    #[test]
     fn a_word_that_nobody_knows_is_no_end() {
         assert!(!JobState::of("LEVITATING").is_final());
         assert!(JobState::of("NODE_FAIL").is_final());
@@ -263,16 +398,16 @@ mod tests {
 
     #[test]
     fn reservations_are_read_by_their_keys() {
-        let line = "ReservationName=b1 StartTime=100 EndTime=220 Duration=00:02:00 Nodes=n[3-4] NodeCnt=2 CoreCnt=8 \
+        let record = "b1 StartTime=100 EndTime=220 Duration=00:02:00 Nodes=n[3-4] NodeCnt=2 CoreCnt=8 \
                     Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=nobody Groups=(null)";
-        let row = reservation_of(line).unwrap();
+        let row = reservation_of(record).unwrap();
         assert_eq!(row.interval, Interval::new(Time(100), Time(220)));
         assert_eq!(
             (row.nodes.join(" ").as_str(), row.users.as_str()),
             ("n3 n4", "nobody")
         );
         assert_eq!(
-            reservation_of("ReservationName=b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
+            reservation_of("b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
             None
         );
     }

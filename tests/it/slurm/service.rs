@@ -68,7 +68,7 @@ async fn until(client: &Client, cluster: &Cluster, id: Uuid, state: &str) -> Ans
 /// The nodes that Slurm holds for an agreement, once it does.
 async fn reserved(cluster: &Cluster, id: Uuid, nodes: usize) -> BTreeSet<String> {
     eventually(&format!("a reservation for {id}"), SOON, async || {
-        let held = cluster.reservation(&name_of(id))?;
+        let held = cluster.reservation(&name_of("cluster", id))?;
         let nodes_of = cluster.run("scontrol", &["show", "hostnames", &held["Nodes"]]);
         let names: BTreeSet<_> = nodes_of.lines().map(str::to_owned).collect();
         (names.len() == nodes).then_some(names)
@@ -154,7 +154,7 @@ fn an_agreement_gets_its_nodes_on_a_cluster_full_of_others_jobs() {
         let jobs = ran(&cluster);
         let own = jobs
             .iter()
-            .find(|job| job.name == name_of(id))
+            .find(|job| job.name == name_of("cluster", id))
             .expect("its job ran");
         assert!(
             own.start >= start && own.nodes == names,
@@ -189,7 +189,7 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
         reserved(&cluster, id, 1).await;
         let own = script(&cluster, "sleep 600");
         let user = format!("--uid={}", Cluster::user());
-        let reservation = format!("--reservation={}", name_of(id));
+        let reservation = format!("--reservation={}", name_of("cluster", id));
         let mut arguments = vec!["-Jown", "-o/dev/null", "--chdir=/", &reservation, &own];
         // Only root may submit for others; everybody else is the user.
         if rustix::process::geteuid().is_root() {
@@ -209,13 +209,16 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
         .await;
         let shown = client.get(&format!("/agreements/{id}")).await;
         assert!(
-            shown.body.contains(&name_of(id)),
+            shown.body.contains(&name_of("cluster", id)),
             "its name is not told: {shown:?}"
         );
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
         eventually("its end", SOON, async || {
-            cluster.reservation(&name_of(id)).is_none().then_some(())
+            cluster
+                .reservation(&name_of("cluster", id))
+                .is_none()
+                .then_some(())
         })
         .await;
         eventually("the job's end", SOON, async || {
@@ -319,7 +322,12 @@ fn a_job_runs_once_though_the_service_and_the_controller_are_killed() {
         let mut cluster = Cluster::start();
         let mut server = serve(&cluster);
         let id = accepted(&server.client(), &Offer::sleep(6, 60)).await;
-        let job = || cluster.jobs().iter().any(|[_, name, _]| *name == name_of(id));
+        let job = || {
+            cluster
+                .jobs()
+                .iter()
+                .any(|[_, name, _]| *name == name_of("cluster", id))
+        };
         eventually("its job", SOON, async || job().then_some(())).await;
         server.kill9();
         cluster.kill_controller();
@@ -328,7 +336,7 @@ fn a_job_runs_once_though_the_service_and_the_controller_are_killed() {
         let over = until(&server.client(), &cluster, id, "Complete").await;
         let claims = ran(&cluster)
             .into_iter()
-            .filter(|job| job.name == name_of(id) && job.end - job.start >= 5);
+            .filter(|job| job.name == name_of("cluster", id) && job.end - job.start >= 5);
         assert!(claims.count() <= 1, "{:?}", cluster.jobs());
         assert_eq!(over.text("Outcome"), "completed", "{over:?}");
         server.assert_verified();
