@@ -53,6 +53,8 @@ pub enum PostingKind {
     Cancellation,
     /// The fee for a change of an agreement.
     Change,
+    /// The price of the time that a slot was made longer because its work was not over.
+    Overrun,
     /// What a violated guarantee costs the side that owes it.
     Penalty,
     /// What a fulfilled guarantee earns the side that owes it.
@@ -61,10 +63,11 @@ pub enum PostingKind {
 
 impl PostingKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Price,
         Self::Cancellation,
         Self::Change,
+        Self::Overrun,
         Self::Penalty,
         Self::Reward,
     ];
@@ -75,6 +78,7 @@ impl PostingKind {
             Self::Price => "price",
             Self::Cancellation => "cancellation",
             Self::Change => "change",
+            Self::Overrun => "overrun",
             Self::Penalty => "penalty",
             Self::Reward => "reward",
         }

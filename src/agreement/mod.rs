@@ -104,6 +104,21 @@ impl Agreement {
         Interval::new(start, end)
     }
 
+    /// Seconds that its slot is longer than its contract, because its work was not over.
+    pub fn overrun(&self) -> Seconds {
+        (self.placement.duration() - self.duration).max(0)
+    }
+
+    /// Seconds beyond its contract that it has used once it is over.
+    pub fn used_overrun(&self) -> Seconds {
+        (self.occupied().duration() - self.duration).max(0)
+    }
+
+    /// What these cost, at the rate that was agreed; none where nothing is priced.
+    pub fn overrun_price(&self) -> Option<Money> {
+        Some(part(self.price?, self.used_overrun(), self.duration))
+    }
+
     /// Node-seconds of its slot.
     pub fn node_seconds(&self) -> u128 {
         u128::from(self.nodes) * u128::from(self.duration.unsigned_abs())
@@ -252,6 +267,8 @@ pub enum EventKind {
     Started,
     /// Its party uses nothing of what it was given, and may lose it.
     Unused,
+    /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
+    Overrun,
     /// Its nodes are out of use and there is no other place for it.
     Broken,
     /// The job's process runs.
@@ -284,6 +301,7 @@ impl EventKind {
             Self::Fixed => "fixed",
             Self::Started => "started",
             Self::Unused => "unused",
+            Self::Overrun => "overrun",
             Self::Broken => "broken",
             Self::Running => "running",
             Self::Ended => "ended",
@@ -306,6 +324,7 @@ impl EventKind {
             Self::Fixed,
             Self::Started,
             Self::Unused,
+            Self::Overrun,
             Self::Broken,
             Self::Running,
             Self::Ended,

@@ -25,6 +25,8 @@ use crate::planner;
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
 /// Times told in steps of more than a day say nothing.
+/// A slot that is made longer than by all of itself was none.
+const OVERRUN_PERCENT_MAX: u32 = 100;
 const COARSEN_SECONDS_MAX: u32 = 86_400;
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
@@ -74,6 +76,9 @@ struct Template {
     /// The probability in percent with which a slot holds work whose offer names no duration.
     #[serde(default)]
     slot_percent: Option<u32>,
+    /// By how much its slots are made longer for work that is not over, in percent.
+    #[serde(default)]
+    overrun_percent: Option<u32>,
 }
 
 /// How offers are placed.
@@ -96,6 +101,8 @@ struct Scheduling {
     coarsen_seconds: u32,
     /// Whether idle moments are used to place what waits earlier.
     improve: bool,
+    /// By how much slots are made longer for work that is not over, in percent of their duration.
+    overrun_percent: u32,
 }
 
 /// The orders that a provider can choose.
@@ -130,6 +137,7 @@ impl Default for Scheduling {
             availability: true,
             coarsen_seconds: 1,
             improve: true,
+            overrun_percent: 0,
         }
     }
 }
@@ -155,7 +163,7 @@ impl Scheduling {
                 self.coarsen_seconds
             ));
         }
-        Ok(())
+        overrun(self.overrun_percent).map_err(|why| format!("scheduling.overrun_percent: {why}"))
     }
 
     fn objective(&self) -> Objective {
@@ -372,6 +380,8 @@ impl Config {
             {
                 return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
             }
+            overrun(template.overrun_percent.unwrap_or(0))
+                .map_err(|why| format!("template[{index}].overrun_percent: {why}"))?;
         }
         self.failures.check()?;
         self.pricing()?;
@@ -415,6 +425,10 @@ impl Config {
             improve: self.scheduling.improve
                 && !matches!(self.scheduling.objective, ObjectiveName::LatestStart),
             failures: self.failures.planner(),
+            overruns: planner::Overruns {
+                percent: self.scheduling.overrun_percent,
+                templates: BTreeMap::new(),
+            },
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
             quotas: self.quotas.planner(),
@@ -472,10 +486,18 @@ impl Config {
                     slot_probability: template
                         .slot_percent
                         .map_or(SLOT_PROBABILITY, |percent| f64::from(percent) / 100.0),
+                    overrun_percent: template.overrun_percent,
                 })
             })
             .collect()
     }
+}
+
+fn overrun(percent: u32) -> Result<(), String> {
+    if percent <= OVERRUN_PERCENT_MAX {
+        return Ok(());
+    }
+    Err(format!("expected 0 to {OVERRUN_PERCENT_MAX}, found {percent}"))
 }
 
 impl Limits {

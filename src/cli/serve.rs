@@ -67,7 +67,7 @@ enum LogFormat {
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
     let config = Config::load(options.store.config.as_deref())?;
-    let settings = config.planner();
+    let mut settings = config.planner();
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
     let data_dir = &options.store.data_dir;
@@ -76,6 +76,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let catalogue = Arc::new(config.catalogue()?);
     let templates = negotiation::Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
+    settings.overruns.templates.clone_from(templates.overruns());
 
     let stop = CancellationToken::new();
     let listener = TcpListener::bind(options.listen)

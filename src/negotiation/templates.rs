@@ -1,5 +1,7 @@
 //! The templates that are offered: read and compiled once, at start.
 
+use std::collections::BTreeMap;
+
 use scheduler::Seconds;
 use scheduler::prediction::SLOT_PROBABILITY;
 use wsag::constraints::CompiledTemplate;
@@ -37,6 +39,9 @@ pub struct TemplateText {
     pub text: Vec<u8>,
     /// The probability with which a slot holds work whose offer names no duration.
     pub slot_probability: f64,
+    /// By how much its slots are made longer for work that is not over, in percent; the provider's own bound where it does
+    /// not say.
+    pub overrun_percent: Option<u32>,
 }
 
 /// The templates that are offered.
@@ -46,9 +51,16 @@ pub struct Templates {
     capacity: u32,
     /// The resource, where there is only one.
     resource: Option<String>,
+    /// By how much slots of templates that say it are made longer, in percent, by their ids.
+    overruns: BTreeMap<String, u32>,
 }
 
 impl Templates {
+    /// By how much slots of templates that say it are made longer for work that is not over, in percent, by their ids.
+    pub fn overruns(&self) -> &BTreeMap<String, u32> {
+        &self.overruns
+    }
+
     /// Reads templates; the built-in one, with its node count bounded by the largest resource, where there are none.
     ///
     /// # Errors
@@ -72,13 +84,16 @@ impl Templates {
                 currency,
                 capacity,
                 resource,
+                overruns: BTreeMap::new(),
             });
         }
+        let mut overruns = BTreeMap::new();
         let mut offered: Vec<Offered> = Vec::new();
         for TemplateText {
             what,
             text,
             slot_probability,
+            overrun_percent,
         } in texts
         {
             let template = read(text).map_err(|why| format!("{what}: {why}"))?;
@@ -102,6 +117,7 @@ impl Templates {
                     "{what}: {why}; offers from it will be refused"
                 );
             }
+            overruns.extend(overrun_percent.map(|percent| (next.view.id.clone(), percent)));
             offered.push(next);
         }
         Ok(Self {
@@ -109,6 +125,7 @@ impl Templates {
             currency,
             capacity,
             resource,
+            overruns,
         })
     }
 

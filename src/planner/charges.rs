@@ -74,6 +74,13 @@ impl Decider<'_> {
         self.charge(agreement, PostingKind::Price, agreement.price?, "price")
     }
 
+    /// Posts what an agreement that is over has had beyond its contract, at the rate that was agreed.
+    pub(super) fn charge_overrun(&mut self, agreement: &Agreement) -> Option<Event> {
+        let amount = agreement.overrun_price()?;
+        let what = format!("{} seconds beyond its contract", agreement.used_overrun());
+        self.charge(agreement, PostingKind::Overrun, amount, &what)
+    }
+
     /// Takes an amount from the party of an agreement for the provider; nothing where it is nothing.
     pub(super) fn charge(
         &mut self,

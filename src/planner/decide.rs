@@ -193,7 +193,9 @@ impl Decider<'_> {
         let mut starting = Vec::new();
         for id in self.plan.due_by(now) {
             let agreement = self.live(id)?;
-            if agreement.service == ServiceState::Idle {
+            if agreement.service == ServiceState::Processing {
+                self.overrun(&agreement);
+            } else if agreement.service == ServiceState::Idle {
                 self.finish(agreement, Outcome::Completed)?;
             } else if agreement.placement.end <= now {
                 // The service was down for the whole slot.
@@ -334,7 +336,10 @@ impl Decider<'_> {
             .to(last)
             .map_err(|_| Error::Conflict(agreement.state.word()))?;
         let mut events = self.assess(agreement);
-        events.extend(self.charge_price(agreement));
+        if let Some(price) = self.charge_price(agreement) {
+            events.push(price);
+            events.extend(self.charge_overrun(agreement));
+        }
         events.push(self.event(EventKind::Closed, agreement.state.word().to_owned()));
         Ok(events)
     }

@@ -19,6 +19,7 @@ mod idempotency;
 mod measured;
 mod negotiate;
 mod nodes;
+mod overrun;
 mod pending;
 mod plan;
 mod pricing;
@@ -52,6 +53,7 @@ pub use bargain::{Bargain, Spoken};
 pub use choice::best_of;
 pub use idempotency::Idempotency;
 pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
+pub use overrun::Overruns;
 pub use pending::{Settlement, Telling};
 pub use plan::Plan;
 pub use pricing::Pricing;
@@ -88,6 +90,8 @@ pub struct Settings {
     pub improve: bool,
     /// How failures of nodes are taken.
     pub failures: Failures,
+    /// By how much slots are made longer for work that is not over.
+    pub overruns: Overruns,
     /// What placements cost; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
@@ -134,6 +138,7 @@ impl Settings {
             },
             improve: true,
             failures: Failures::default(),
+            overruns: Overruns::default(),
             pricing: None,
             negotiation: Negotiating::default(),
             quotas: Quotas::default(),

@@ -10,7 +10,7 @@ use super::nodes::{NodeState, Reporter, Said};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{KeptNodes, Planned, Settings, StartError};
+use super::{KeptNodes, Overruns, Planned, Settings, StartError};
 use crate::agreement::{
     Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
 };
@@ -27,7 +27,8 @@ pub struct Plan {
     /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
     numbers: HashMap<Uuid, u64>,
     by_number: BTreeMap<u64, Uuid>,
-    /// When the planner has something to do for an agreement: its slot begins, or ends with nothing running in it.
+    /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
+    /// its end with something that may go on.
     due: BTreeSet<(Time, Uuid)>,
     /// After which fraction of its wait everybody moves no more.
     fix_after: Option<Fraction>,
@@ -35,6 +36,10 @@ pub struct Plan {
     fixing: BTreeSet<(Time, Uuid)>,
     /// When guarantees are assessed that time alone may decide.
     agenda: Agenda,
+    /// By how much slots may be made longer.
+    overruns: Overruns,
+    /// Those that end with their slots, whatever runs in them.
+    ending: BTreeSet<Uuid>,
     /// The nodes that each begun agreement has been given.
     bound: HashMap<Uuid, Vec<u32>>,
     /// Those that are lost and whose job may still have to be stopped.
@@ -104,6 +109,8 @@ impl Plan {
             fix_after: settings.fix_after,
             fixing: BTreeSet::new(),
             agenda: Agenda::new(now),
+            overruns: settings.overruns.clone(),
+            ending: BTreeSet::new(),
             bound,
             stopping: BTreeMap::new(),
             table: Table::default(),
@@ -186,6 +193,7 @@ impl Plan {
             return Vec::new();
         }
         self.agenda.drop(next.id);
+        self.ending.remove(&next.id);
         if let Some(of) = self.node_seconds.get_mut(&old.party) {
             *of = of.saturating_sub(old.node_seconds());
         }
@@ -215,16 +223,41 @@ impl Plan {
         }
     }
 
+    /// When the planner has to act on an agreement by itself.
+    fn due_of(&self, agreement: &Agreement) -> Option<Time> {
+        if is_undecided(agreement) {
+            return None;
+        }
+        match agreement.service {
+            ServiceState::NotReady => Some(agreement.placement.start),
+            ServiceState::Idle => Some(agreement.placement.end),
+            ServiceState::Processing if self.ending.contains(&agreement.id) => None,
+            ServiceState::Processing => self.overruns.look_at(agreement),
+            ServiceState::Completed => None,
+        }
+    }
+
+    /// Notes that the slot of an agreement is made no longer.
+    pub(super) fn leave_at_its_end(&mut self, id: Uuid) {
+        let Some(agreement) = self.live.get(&id).cloned() else {
+            return;
+        };
+        self.unwatch(&agreement);
+        self.ending.insert(id);
+        self.watch(&agreement);
+    }
+
     /// Notes when something is to be done for an agreement.
     fn watch(&mut self, agreement: &Agreement) {
-        self.due.extend(due_of(agreement).map(|at| (at, agreement.id)));
+        self.due
+            .extend(self.due_of(agreement).map(|at| (at, agreement.id)));
         self.fixing
             .extend(fixed_from(agreement, self.fix_after).map(|at| (at, agreement.id)));
     }
 
     /// Forgets it again.
     fn unwatch(&mut self, agreement: &Agreement) {
-        if let Some(at) = due_of(agreement) {
+        if let Some(at) = self.due_of(agreement) {
             self.due.remove(&(at, agreement.id));
         }
         if let Some(at) = fixed_from(agreement, self.fix_after) {
@@ -450,7 +483,10 @@ fn is_undecided(agreement: &Agreement) -> bool {
 
 /// An agreement as its resource's schedule is told of it, fixed where it lies if it is to move no more.
 pub(super) fn placed_request(agreement: &Agreement, number: u64) -> Request {
-    let request = request_of(agreement, number);
+    let request = Request {
+        duration: agreement.placement.duration(),
+        ..request_of(agreement, number)
+    };
     if agreement.fixed {
         request.fixed_to(agreement.placement.start)
     } else {
@@ -474,18 +510,6 @@ pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
 /// What the provider earns, for an order by revenue: by size alone where nothing is priced.
 pub(super) fn revenue(price: Option<Money>) -> u64 {
     price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
-}
-
-/// When the planner has to act on an agreement by itself.
-fn due_of(agreement: &Agreement) -> Option<Time> {
-    if is_undecided(agreement) {
-        return None;
-    }
-    match agreement.service {
-        ServiceState::NotReady => Some(agreement.placement.start),
-        ServiceState::Idle => Some(agreement.placement.end),
-        ServiceState::Processing | ServiceState::Completed => None,
-    }
 }
 
 /// From when on an agreement that waits and could move moves no more, as its own fraction of its wait and everybody's have

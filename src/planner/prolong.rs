@@ -180,7 +180,8 @@ impl Decider<'_> {
     /// is longer what the price list says of such a slot now.
     fn price_of_change(&self, at: usize, old: &Agreement, end: Time) -> Option<Money> {
         let price = old.price?;
-        let before = old.placement.end;
+        // What was added because the work was not over is charged by what was used of it, or bought by this.
+        let before = old.placement.start + old.duration;
         if end <= before {
             return Some(part(price, end - old.placement.start, old.duration));
         }

@@ -25,6 +25,8 @@ on_both_engines!(
     an_earlier_end_stops_the_job_then_and_frees_its_nodes,
     what_has_begun_cannot_change_its_size_start_or_arguments,
     the_nodes_after_a_slot_are_had_where_others_can_make_room,
+    a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow,
+    a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes,
 );
 
 async fn post(client: &Client, path: &str, body: &Value) -> Answer {
@@ -295,5 +297,77 @@ async fn the_nodes_after_a_slot_are_had_where_others_can_make_room(url: String) 
     assert_eq!(show(&client, id).await["plannedEnd"], offered["end"]);
     let lost = post(&client, "/agreements", &json!({"offer": over["id"]})).await;
     assert!(lost.status.is_client_error(), "{lost:?}");
+    server.assert_verified();
+}
+
+/// The lines of an agreement's timeline of one kind.
+async fn lines(client: &Client, id: Uuid, kind: &str) -> Vec<String> {
+    let events = client.get_json(&format!("/agreements/{id}/events")).await;
+    let all = events["events"].as_array().cloned().unwrap_or_default();
+    let of_kind = all.iter().filter(|event| event["kind"] == kind);
+    of_kind
+        .map(|event| event["detail"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+async fn a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow(url: String) {
+    let configuration = format!("[scheduling]\noverrun_percent = 100\n{PRICED}");
+    let mut server = Server::configured(Some(&url), &configuration);
+    let client = server.client();
+    let begun = now();
+    // It needs half as much again as its slot. Others make room where they can.
+    let job = Offer::sleep(18, 12).on(4).within(begun, begun + 100);
+    let id = client.post("/agreements", job.xml()).await.created();
+    running(&client, id).await;
+    let flexible = Offer::sleep(0, 5).within(begun, begun + 300);
+    let flexible = client.post("/agreements", flexible.xml()).await.created();
+    eventually("a longer slot", SOON, async || {
+        (!lines(&client, id, "overrun").await.is_empty()).then_some(())
+    })
+    .await;
+    server.assert_verified();
+    server.kill9();
+    server.restart();
+    let client = server.client();
+    let over = complete(&client, id).await;
+    assert_eq!(
+        (&over["outcome"], &over["durationSeconds"]),
+        (&"completed".into(), &12.into()),
+        "{over}"
+    );
+    let told = lines(&client, id, "overrun").await;
+    assert!(told[0].contains("seconds longer"), "{told:?}");
+    let paid = client.get_json("/accounts").await;
+    let entries = paid["entries"].as_array().cloned().unwrap_or_default();
+    let overrun = entries.iter().find(|entry| entry["kind"] == "overrun");
+    assert!(overrun.is_some(), "it pays for what it used: {paid}");
+    assert_eq!(complete(&client, flexible).await["outcome"], "completed");
+    server.assert_verified();
+}
+
+async fn a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes(url: String) {
+    let configuration = format!("[scheduling]\noverrun_percent = 100\n{PRICED}");
+    let server = Server::configured(Some(&url), &configuration);
+    let client = server.client();
+    let begun = now();
+    let job = Offer::sleep(3_000, 12).on(4).within(begun, begun + 100);
+    let id = client.post("/agreements", job.xml()).await.created();
+    let planned = show(&client, id).await["plannedEnd"].clone();
+    let end: jiff::Timestamp = planned.as_str().expect("an instant").parse().expect("an instant");
+    let end = end.as_second();
+    let rigid = Offer::sleep(1, 10).within(end, end + 10);
+    let rigid = client.post("/agreements", rigid.xml()).await.created();
+    let over = complete(&client, id).await;
+    assert_eq!(
+        (&over["outcome"], &over["plannedEnd"]),
+        (&"killed".into(), &planned),
+        "{over}"
+    );
+    let told = lines(&client, id, "overrun").await;
+    assert!(
+        told.len() == 1 && told[0].contains("promised to others"),
+        "{told:?}"
+    );
+    assert_eq!(complete(&client, rigid).await["outcome"], "completed");
     server.assert_verified();
 }

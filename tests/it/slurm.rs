@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod going_on;
 mod others;
 mod service;
 

@@ -34,6 +34,16 @@ pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findin
             paid(PostingKind::Price)
         )
     });
+    let overrun = agreement
+        .overrun_price()
+        .map_or(0, |price| i128::from(price.micros));
+    let due = if owes_price(agreement) { overrun } else { 0 };
+    found.must(paid(PostingKind::Overrun) == due, I9, || {
+        format!(
+            "it owes {due} millionths for the time beyond its contract and was charged {}",
+            paid(PostingKind::Overrun)
+        )
+    });
     for kind in [PostingKind::Cancellation, PostingKind::Change] {
         let fee = paid(kind);
         found.must((0..=price).contains(&fee), I9, || {

@@ -14,11 +14,11 @@ use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, run};
 
 /// How long a test waits for what should be there within seconds, on a machine that may be busy.
-const SOON: Duration = Duration::from_mins(1);
+pub(super) const SOON: Duration = Duration::from_mins(1);
 /// The same with a slot a minute away in between.
 const LATER: Duration = Duration::from_mins(3);
 
-fn serve(cluster: &Cluster) -> Server {
+pub(super) fn serve(cluster: &Cluster) -> Server {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).expect("a folder can be made");
     Server::configured(
@@ -53,7 +53,7 @@ async fn terminate(client: &Client, id: Uuid) {
 }
 
 /// The agreement once one of its states is `state`.
-async fn until(client: &Client, cluster: &Cluster, id: Uuid, state: &str) -> Answer {
+pub(super) async fn until(client: &Client, cluster: &Cluster, id: Uuid, state: &str) -> Answer {
     eventually(
         &format!("{state} of {id}; Slurm has {:?}", cluster.jobs()),
         LATER,
@@ -66,7 +66,7 @@ async fn until(client: &Client, cluster: &Cluster, id: Uuid, state: &str) -> Ans
 }
 
 /// The nodes that Slurm holds for an agreement, once it does.
-async fn reserved(cluster: &Cluster, id: Uuid, nodes: usize) -> BTreeSet<String> {
+pub(super) async fn reserved(cluster: &Cluster, id: Uuid, nodes: usize) -> BTreeSet<String> {
     eventually(&format!("a reservation for {id}"), SOON, async || {
         let held = cluster.reservation(&name_of("cluster", id))?;
         let nodes_of = cluster.run("scontrol", &["show", "hostnames", &held["Nodes"]]);

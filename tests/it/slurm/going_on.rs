@@ -1,0 +1,68 @@
+//! The end of a slot moves while its job runs on a real cluster.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::service::{reserved, serve, until};
+use crate::support::client::Client;
+use crate::support::eventually;
+use crate::support::offers::{Offer, date_time, now};
+use crate::support::run;
+use crate::support::slurm::Cluster;
+
+async fn post(client: &Client, path: &str, body: &Value) -> Value {
+    let request = client
+        .request(Method::POST, path)
+        .header("content-type", "application/json")
+        .header("accept", "application/json");
+    let answer = client.send(request.body(body.to_string())).await;
+    assert!(answer.status.is_success(), "{answer:?}");
+    answer.json()
+}
+
+#[test]
+fn a_job_of_a_cluster_goes_on_beyond_its_limit_under_an_agreement_with_a_later_end() {
+    run(async {
+        let cluster = Cluster::start();
+        let mut server = serve(&cluster);
+        let client = server.client();
+        // Longer than its slot, and than the whole minutes that Slurm allows for that.
+        let offer = Offer::sleep(75, 40).within(now(), now() + 300);
+        let old = client.post("/agreements", offer.xml()).await.created();
+        reserved(&cluster, old, 1).await;
+        eventually("its process", super::service::SOON, async || {
+            let shown = client.get_json(&format!("/agreements/{old}")).await;
+            shown["started"].is_string().then_some(())
+        })
+        .await;
+        let change = json!({
+            "agreement": old,
+            "durationSeconds": 200,
+            "window": {"end": date_time(now() + 400)},
+        });
+        let quoted = post(&client, "/negotiations", &change).await;
+        let offered = &quoted["offers"][0];
+        let accepted = post(&client, "/agreements", &json!({"offer": offered["id"]})).await;
+        let new = accepted["id"]
+            .as_str()
+            .and_then(|id| id.parse().ok())
+            .expect("an id");
+        server.kill9();
+        server.restart();
+        let client = server.client();
+        // Its reservation keeps its name and has another end.
+        let end = offered["end"]
+            .as_str()
+            .unwrap_or_default()
+            .trim_end_matches('Z')
+            .to_owned();
+        eventually("a longer reservation", super::service::SOON, async || {
+            let held = cluster.reservation(&bespeak::execution::slurm::name_of("cluster", old))?;
+            (held["EndTime"] == end).then_some(())
+        })
+        .await;
+        let over = until(&client, &cluster, new, "Complete").await;
+        assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        server.assert_verified();
+    });
+}
