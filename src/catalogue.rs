@@ -2,6 +2,7 @@
 //! values. A requester never supplies a command line: each argument is checked here and handed on as one element of an
 //! argument vector, and none of them can begin with `-` unless it is a number that the provider allows to be negative.
 
+mod checkpoint;
 mod limits;
 
 use std::collections::BTreeSet;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+pub use checkpoint::{Checkpoint, CheckpointSignal};
 pub use limits::{JobLimits, LimitKeys};
 
 /// Applications in a catalogue: enough for any provider, and small enough to be searched and shown whole.
@@ -46,6 +48,8 @@ pub struct Application {
     pub arguments: Vec<ArgumentSpec>,
     /// What each of its jobs may have, where that is not what the resource says.
     pub limits: JobLimits,
+    /// How it saves its work and goes on with it, where it can: its work may be done in pieces then.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// An argument of an application.
@@ -133,6 +137,7 @@ impl Catalogue {
                 kind: ArgumentKind::Integer(0..=SLEEP_SECONDS_MAX),
             }],
             limits: JobLimits::default(),
+            checkpoint: None,
         });
         let sha256sum = find_program("sha256sum").map(|program| Application {
             name: "sha256sum".into(),
@@ -144,6 +149,7 @@ impl Catalogue {
                 kind: ArgumentKind::File,
             }],
             limits: JobLimits::default(),
+            checkpoint: None,
         });
         Self {
             applications: sleep.into_iter().chain(sha256sum).collect(),
@@ -339,6 +345,7 @@ struct ApplicationKeys {
     arguments: Vec<ArgumentSpec>,
     #[serde(default)]
     limits: LimitKeys,
+    checkpoint: Option<Checkpoint>,
 }
 
 impl TryFrom<ApplicationKeys> for Application {
@@ -352,6 +359,7 @@ impl TryFrom<ApplicationKeys> for Application {
             program,
             arguments,
             limits,
+            checkpoint,
         } = keys;
         let wrong = |key: &str, expected: &str| {
             Err(CatalogueError(format!(
@@ -387,6 +395,7 @@ impl TryFrom<ApplicationKeys> for Application {
             program,
             arguments,
             limits,
+            checkpoint,
         })
     }
 }

@@ -127,7 +127,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
         "planned_start" => second(agreement.placement.start),
         "started" => match (agreement.started, agreement.outcome) {
             (Some(at), _) => instant(at),
-            (None, Some(Outcome::Lost | Outcome::Killed)) => never,
+            (None, Some(Outcome::Lost | Outcome::Killed | Outcome::Checkpointed)) => never,
             (None, _) => return future(Some(REPORT_GRACE)),
         },
         "completed" => match agreement.outcome {
@@ -135,7 +135,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             Some(Outcome::Completed | Outcome::Failed { .. } | Outcome::Exceeded { .. }) => {
                 instant(agreement.ended?)
             }
-            Some(Outcome::Killed | Outcome::Lost) => never,
+            Some(Outcome::Killed | Outcome::Checkpointed | Outcome::Lost) => never,
             Some(Outcome::Terminated) => return None,
             // Whoever runs it will say how it ended, however late.
             None => return future(None),
@@ -149,24 +149,32 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
 }
 
 /// For how many seconds the work of an agreement had its nodes, once it is over: for all of its slot if it was stopped at
-/// the slot's end and had begun when the slot did.
+/// the slot's end and had begun when the slot did, and so had each of its pieces.
 fn granted(agreement: &Agreement) -> Option<i64> {
     let outcome = agreement.outcome?;
-    let (Some(started), Some(ended)) = (agreement.started, agreement.ended) else {
+    let Some(ran) = agreement.run_time() else {
         return Some(0);
     };
-    let late = started.saturating_sub(agreement.placement.start.seconds() * MICROS_PER_SECOND);
-    if outcome == Outcome::Killed && late <= START_TOLERANCE * MICROS_PER_SECOND {
+    let in_time = |start: scheduler::Time, started: Option<Micros>| {
+        let late = started.map(|at| at.saturating_sub(start.seconds() * MICROS_PER_SECOND));
+        late.is_some_and(|late| late <= START_TOLERANCE * MICROS_PER_SECOND)
+    };
+    let begun = &agreement.pieces[..agreement.pieces_over()];
+    let all_in_time = in_time(agreement.placement.start, agreement.started)
+        && begun
+            .iter()
+            .all(|piece| in_time(piece.placement.start, piece.started));
+    if outcome == Outcome::Killed && all_in_time {
         return Some(agreement.duration);
     }
-    let ran = ended.saturating_sub(started) / MICROS_PER_SECOND;
+    let ran = ran / MICROS_PER_SECOND;
     Some(ran.clamp(0, agreement.duration - 1))
 }
 
 /// The facts that an objective names, in words.
 fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
     let completion = match agreement.outcome {
-        Some(Outcome::Killed) => "stopped at the end of its slot before it completed",
+        Some(Outcome::Killed | Outcome::Checkpointed) => "stopped at the end of its slot before it completed",
         Some(Outcome::Lost) => "lost",
         Some(Outcome::Terminated) => "terminated",
         Some(Outcome::Completed | Outcome::Failed { .. }) => "ended by itself",
@@ -196,6 +204,7 @@ mod tests {
             ready: Time(100),
             deadline: Time(200),
             placement: Interval::of(Time(100), 10),
+            pieces: Vec::new(),
             fixed: false,
             price: None,
             leeway: crate::agreement::Leeway::default(),

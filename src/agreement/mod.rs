@@ -8,6 +8,7 @@ mod leeway;
 mod money;
 mod notes;
 mod offers;
+mod pieces;
 mod state;
 mod values;
 
@@ -24,6 +25,7 @@ pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
 };
+pub use pieces::{Piece, whole};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
 
@@ -52,6 +54,8 @@ pub struct Agreement {
     pub deadline: Time,
     /// Planned start and completion. What it still occupies once its work has ended is [`Agreement::occupied`].
     pub placement: Interval,
+    /// The pieces in which its work is done, in order of time; none where it is done in one. See [`Piece`].
+    pub pieces: Vec<Piece>,
     /// Whether the placement moves no more inside its window.
     pub fixed: bool,
     /// What it costs: settled with the placement, and not changed by a move. `None` where nothing is priced.
@@ -104,14 +108,19 @@ impl Agreement {
         Interval::new(start, end)
     }
 
-    /// Seconds that its slot is longer than its contract, because its work was not over.
+    /// Seconds that its slot is longer than its contract, because its work was not over. None where it is in pieces: what
+    /// lies between these is others'.
     pub fn overrun(&self) -> Seconds {
-        (self.placement.duration() - self.duration).max(0)
+        if self.pieces.is_empty() {
+            (self.placement.duration() - self.duration).max(0)
+        } else {
+            0
+        }
     }
 
     /// Seconds beyond its contract that it has used once it is over.
     pub fn used_overrun(&self) -> Seconds {
-        (self.occupied().duration() - self.duration).max(0)
+        (self.occupied().duration() - self.duration).clamp(0, self.overrun())
     }
 
     /// What these cost, at the rate that was agreed; none where nothing is priced.
@@ -185,6 +194,8 @@ pub enum Outcome {
     },
     /// Stopped at the slot's end.
     Killed,
+    /// Stopped at the end of a piece, after it had saved its work to go on in the next: never how an agreement ends.
+    Checkpointed,
     /// Stopped because the agreement was terminated.
     Terminated,
     /// Stopped because it took more than its application may.
@@ -203,6 +214,7 @@ impl Outcome {
             Self::Completed => "completed",
             Self::Failed { .. } => "failed",
             Self::Killed => "killed",
+            Self::Checkpointed => "checkpointed",
             Self::Terminated => "terminated",
             Self::Exceeded { limit } => match limit {
                 Limit::Memory => "exceeded-memory",
@@ -218,7 +230,7 @@ impl Outcome {
         match self {
             Self::Completed => Some(0),
             Self::Failed { exit } => Some(exit),
-            Self::Killed | Self::Terminated | Self::Exceeded { .. } | Self::Lost => None,
+            Self::Killed | Self::Checkpointed | Self::Terminated | Self::Exceeded { .. } | Self::Lost => None,
         }
     }
 }
@@ -273,6 +285,8 @@ pub enum EventKind {
     Broken,
     /// The job's process runs.
     Running,
+    /// A piece of the work ended, and what it had come to is saved for the next.
+    Checkpointed,
     /// The work ended.
     Ended,
     /// A guarantee was assessed.
@@ -304,6 +318,7 @@ impl EventKind {
             Self::Overrun => "overrun",
             Self::Broken => "broken",
             Self::Running => "running",
+            Self::Checkpointed => "checkpointed",
             Self::Ended => "ended",
             Self::Assessed => "assessed",
             Self::Penalty => "penalty",
@@ -327,6 +342,7 @@ impl EventKind {
             Self::Overrun,
             Self::Broken,
             Self::Running,
+            Self::Checkpointed,
             Self::Ended,
             Self::Assessed,
             Self::Penalty,

@@ -260,6 +260,17 @@ pub(super) fn print_agreement(view: &AgreementView) {
             format!("{} to {}", view.planned_start, view.planned_end),
         ),
     ];
+    for (piece, number) in view.pieces.iter().zip(1..) {
+        let (count, planned_start, planned_end) =
+            (view.pieces.len(), &piece.planned_start, &piece.planned_end);
+        let standing = match (&piece.started, &piece.ended) {
+            (_, Some(ended)) => format!(", ended {ended}"),
+            (Some(started), None) => format!(", started {started}"),
+            (None, None) => String::new(),
+        };
+        let text = format!("{number} of {count}, {planned_start} to {planned_end}{standing}");
+        lines.push(("piece", text));
+    }
     if let Some(price) = &view.price {
         lines.push(("price", price.to_string()));
     }

@@ -147,9 +147,12 @@ async fn plan(store: &Store, resource: &str) -> Result<SlotTree, Failure> {
     };
     let mut plan = SlotTree::new(known.capacity);
     for agreement in store.live_agreements().await? {
-        let busy = agreement.occupied();
-        if agreement.resource == resource && !busy.is_empty() {
-            plan.reserve(busy, agreement.nodes).map_err(|why| {
+        if agreement.resource != resource {
+            continue;
+        }
+        let loads = agreement.loads().into_iter();
+        for (busy, nodes) in loads.filter(|(busy, _)| !busy.is_empty()) {
+            plan.reserve(busy, nodes).map_err(|why| {
                 Failure::Refused(format!(
                     "agreement {}: {why}; `bespeak verify` says more",
                     agreement.id

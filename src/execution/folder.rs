@@ -14,6 +14,9 @@
 //!
 //! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
 //! the job.
+//!
+//! Work that is done in pieces has such records for each piece, those of the second and later ones in folders of their own
+//! inside, and one working folder and one pair of outputs for all.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,7 +31,7 @@ use uuid::Uuid;
 use super::files::modified;
 use super::limits::{Excess, disk_use};
 use super::process::ProcessIdentity;
-use super::{ExecutionError, JobSpec};
+use super::{ExecutionError, JobId, JobSpec};
 use crate::agreement::JobEnd;
 use crate::catalogue::is_file_name;
 use crate::clock::Micros;
@@ -48,11 +51,16 @@ const END: &str = "end.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
 const SHARED: &str = "shared.json";
+/// What the folders of the records of later pieces are called, followed by the number.
+pub(super) const PIECE: &str = "piece-";
 
 /// The folder of one job.
 #[derive(Debug, Clone)]
 pub struct Folder {
+    /// Where the records are.
     path: PathBuf,
+    /// Where the working folder and the outputs are.
+    common: PathBuf,
 }
 
 /// What became of the intent to run a job.
@@ -117,15 +125,27 @@ pub(super) struct Lock {
 impl Folder {
     /// The folder of an agreement's job below the folder of all jobs, there or not.
     pub fn of(jobs: &Path, agreement: Uuid) -> Self {
-        Self {
-            path: jobs.join(agreement.to_string()),
-        }
+        Self::of_job(jobs, agreement.into())
+    }
+
+    /// The folder of a job below the folder of all jobs, there or not.
+    pub fn of_job(jobs: &Path, job: JobId) -> Self {
+        let common = jobs.join(job.agreement.to_string());
+        let path = match job.piece {
+            1 => common.clone(),
+            piece => common.join(format!("{PIECE}{piece}")),
+        };
+        Self { path, common }
     }
 
     /// The folder at a path.
     pub fn at(path: &Path) -> Self {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_later = name.is_some_and(|name| name.starts_with(PIECE));
+        let common = path.parent().filter(|_| is_later).unwrap_or(path);
         Self {
             path: path.to_owned(),
+            common: common.to_owned(),
         }
     }
 
@@ -136,12 +156,12 @@ impl Folder {
 
     /// Where the job runs.
     pub fn work(&self) -> PathBuf {
-        self.path.join(WORK)
+        self.common.join(WORK)
     }
 
     /// Where the job puts what it needs only while it runs.
     pub fn temporary(&self) -> PathBuf {
-        self.path.join(TEMPORARY)
+        self.common.join(TEMPORARY)
     }
 
     /// Removes what the job needed only while it ran.
@@ -156,7 +176,7 @@ impl Folder {
     pub(super) fn tell(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(0o600);
-        let mut file = options.open(self.path.join(Stream::Err.name()))?;
+        let mut file = options.open(self.common.join(Stream::Err.name()))?;
         file.write_all(format!("{line}\n").as_bytes())
     }
 
@@ -173,9 +193,9 @@ impl Folder {
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run
     /// it. An intent that is there stays as it is.
     pub(super) fn create(jobs: &Path, job: &JobSpec) -> Result<Self, ExecutionError> {
-        let folder = Self::of(jobs, job.agreement);
+        let folder = Self::of_job(jobs, job.id());
         let work = folder.work();
-        for path in [&work, &folder.temporary()] {
+        for path in [&work, &folder.temporary(), &folder.path] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -186,7 +206,7 @@ impl Folder {
             let link = work.join(input.file_name().unwrap_or_default());
             link_input(input, &link).map_err(ExecutionError::system("link", link))?;
         }
-        for path in [jobs, folder.path(), &work] {
+        for path in [jobs, &folder.common, folder.path(), &work] {
             sync_folder(path).map_err(ExecutionError::system("sync", path))?;
         }
         folder.write_once(SPEC, job)?;
@@ -298,11 +318,17 @@ impl Folder {
         identity.is_some_and(|supervisor| supervisor.is_alive())
     }
 
-    /// A new file for an output, empty.
+    /// A file for an output: a new one, empty, or for a later piece of work the one of the pieces before, at its end.
     pub(super) fn create_output(&self, stream: Stream) -> Result<File, ExecutionError> {
-        let path = self.path.join(stream.name());
+        let path = self.common.join(stream.name());
+        let is_later = self.path != self.common;
         let mut options = OpenOptions::new();
-        options.create(true).truncate(true).write(true).mode(0o600);
+        options.create(true).mode(0o600);
+        if is_later {
+            options.append(true)
+        } else {
+            options.truncate(true).write(true)
+        };
         options
             .open(&path)
             .map_err(ExecutionError::system("create", path))
@@ -322,13 +348,14 @@ impl Folder {
 
     /// Bytes of the outputs as they are kept.
     pub(super) fn output_bytes(&self) -> u64 {
-        let bytes = |stream: Stream| fs::metadata(self.path.join(stream.name())).map_or(0, |meta| meta.len());
+        let bytes =
+            |stream: Stream| fs::metadata(self.common.join(stream.name())).map_or(0, |meta| meta.len());
         bytes(Stream::Out) + bytes(Stream::Err)
     }
 
     /// One of the outputs as a file, once there is one.
     pub fn stream(&self, stream: Stream) -> Option<WrittenFile> {
-        let meta = fs::metadata(self.path.join(stream.name())).ok()?;
+        let meta = fs::metadata(self.common.join(stream.name())).ok()?;
         Some(WrittenFile {
             name: stream.name().to_owned(),
             bytes: meta.len(),
@@ -404,7 +431,7 @@ impl Folder {
     /// When the system refuses, or a job has put something else where a file was.
     pub fn open(&self, written: &Written) -> Result<Option<File>, ExecutionError> {
         let path = match written {
-            Written::Stream(stream) => self.path.join(stream.name()),
+            Written::Stream(stream) => self.common.join(stream.name()),
             Written::File(name) => self.work().join(name),
         };
         // A job owns its folder: what it links to is not its own writing, and a pipe would never end.

@@ -15,9 +15,9 @@ use super::files::InputFiles;
 use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
 use super::trouble::{Doing, Troubles};
-use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
+use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, SaveWork};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::planner::{self, Planner, Repaired, Reporter};
 
@@ -141,12 +141,13 @@ impl Lane {
     /// Does what is missing between what an agreement says and how its job stands.
     async fn attend(&self, agreement: Agreement) -> Result<(), Failure> {
         let (id, work) = (agreement.id, agreement.work());
+        let own = job_of(&agreement);
         let end = slot_end(&agreement);
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
-            let status = executor.poll(work)?;
+            let status = executor.poll(own)?;
             if matches!(status, JobStatus::Running { .. }) && !is_over {
-                executor.keep_until(work, end)?;
+                executor.keep_until(own, end)?;
             }
             Ok(status)
         };
@@ -167,10 +168,10 @@ impl Lane {
             },
             JobStatus::Running { started } => {
                 if agreement.state == AgreementState::ObservedAndTerminating {
-                    self.call(Some(work), move |executor| executor.stop(work)).await?;
+                    self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
                 match started {
-                    Some(at) if agreement.started.is_none() => {
+                    Some(at) if agreement.slot_started().is_none() => {
                         known(self.hands.planner.report_started(id, at).await)
                     }
                     _ => Ok(()),
@@ -182,9 +183,9 @@ impl Lane {
 
     /// Has what is left of a job stopped whose agreement is over because its nodes were lost.
     async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
-        let (id, work) = (agreement.id, agreement.work());
+        let (id, work, own) = (agreement.id, agreement.work(), job_of(agreement));
         match status {
-            JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(work)).await,
+            JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(own)).await,
             JobStatus::Ended(end) => self.report_ended(id, end).await,
             JobStatus::NotStarted => {
                 self.report_ended(id, self.never_ran(agreement, Outcome::Lost))
@@ -197,7 +198,7 @@ impl Lane {
     fn never_ran(&self, agreement: &Agreement, outcome: Outcome) -> JobEnd {
         JobEnd {
             outcome,
-            started: agreement.started,
+            started: agreement.slot_started(),
             ended: self.hands.clock.micros(),
             input_bytes: 0,
             output_bytes: 0,
@@ -211,7 +212,7 @@ impl Lane {
             return Err(Outcome::Terminated);
         }
         // A start that was reported and has left no trace was on a disk that is gone: it is not repeated.
-        if agreement.started.is_some() || agreement.placement.end <= self.hands.clock.now() {
+        if agreement.slot_started().is_some() || agreement.slot().end <= self.hands.clock.now() {
             return Err(Outcome::Lost);
         }
         let job = agreement.job.as_ref().ok_or(Outcome::Lost)?;
@@ -224,11 +225,15 @@ impl Lane {
             return Err(Outcome::Lost);
         };
         let limits = self.shared.allowance.of(application.limits, agreement.nodes);
+        let piece = piece_of(agreement, application);
+        let resumes = piece.filter(|piece| piece.number > 1);
+        let resume = application.checkpoint.as_ref().filter(|_| resumes.is_some());
+        let resume = resume.into_iter().flat_map(|checkpoint| &checkpoint.resume);
         Ok(JobSpec {
             agreement: agreement.work(),
             party: agreement.party.clone(),
             program: application.program.clone(),
-            arguments: job.arguments.clone(),
+            arguments: job.arguments.iter().chain(resume).cloned().collect(),
             inputs: application
                 .files(&job.arguments)
                 .into_iter()
@@ -238,6 +243,7 @@ impl Lane {
             slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
+            piece,
         })
     }
 
@@ -375,6 +381,31 @@ impl Lane {
     }
 }
 
+/// The job that an agreement has now, or had last.
+fn job_of(agreement: &Agreement) -> JobId {
+    JobId {
+        agreement: agreement.work(),
+        piece: agreement.piece_number(),
+    }
+}
+
+/// What the job of an agreement is told about the piece of work that it does.
+fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
+    let of = u32::try_from(agreement.pieces.len())
+        .ok()
+        .filter(|count| *count > 0)?;
+    let checkpoint = application.checkpoint.as_ref();
+    let save = checkpoint.filter(|_| agreement.has_more_pieces());
+    Some(PieceSpec {
+        number: agreement.piece_number(),
+        of,
+        save: save.map(|checkpoint| SaveWork {
+            signal: checkpoint.signal,
+            grace: i64::from(checkpoint.grace).saturating_mul(MICROS_PER_SECOND),
+        }),
+    })
+}
+
 /// An agreement as its executor is told of it in advance.
 fn planned_slot(planned: planner::Planned) -> PlannedSlot {
     let agreement = planned.agreement;
@@ -391,11 +422,7 @@ fn planned_slot(planned: planner::Planned) -> PlannedSlot {
 
 /// When the slot of an agreement ends.
 fn slot_end(agreement: &Agreement) -> Micros {
-    agreement
-        .placement
-        .end
-        .seconds()
-        .saturating_mul(MICROS_PER_SECOND)
+    agreement.slot().end.seconds().saturating_mul(MICROS_PER_SECOND)
 }
 
 /// A report that the planner has no use for was made before: its answer was lost, not its effect.

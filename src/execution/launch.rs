@@ -58,7 +58,8 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
     if let Err(error) = limits::apply(&job.limits) {
         return error;
     }
-    Command::new(&job.program)
+    let mut command = Command::new(&job.program);
+    command
         .args(&job.arguments)
         .current_dir(folder.work())
         .env_clear()
@@ -71,6 +72,11 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
         .env(
             "BESPEAK_SLOT_END",
             crate::clock::second_of(job.slot_end).to_string(),
-        )
-        .exec()
+        );
+    if let Some(piece) = job.piece {
+        command
+            .env("BESPEAK_PIECE", piece.number.to_string())
+            .env("BESPEAK_PIECES", piece.of.to_string());
+    }
+    command.exec()
 }

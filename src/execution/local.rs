@@ -8,11 +8,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
 use super::folder::{Claim, Folder};
 use super::retention::JobFolders;
-use super::{ExecutionError, Executor, JobSpec, JobStatus};
+use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus};
 use crate::clock::Micros;
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
@@ -29,7 +27,7 @@ pub struct LocalExecutor {
     folders: JobFolders,
     executable: PathBuf,
     /// The supervisors that this process has spawned, to be reaped.
-    supervisors: Mutex<HashMap<Uuid, Spawned>>,
+    supervisors: Mutex<HashMap<JobId, Spawned>>,
 }
 
 #[derive(Debug)]
@@ -67,18 +65,18 @@ impl LocalExecutor {
         Self { folders, ..self }
     }
 
-    /// The folder of an agreement's job.
-    pub fn folder(&self, agreement: Uuid) -> Folder {
-        Folder::of(self.folders.path(), agreement)
+    /// The folder of a job.
+    pub fn folder(&self, job: JobId) -> Folder {
+        Folder::of_job(self.folders.path(), job)
     }
 
     /// Sees to it that a supervisor is at work. One too many does no harm: it finds the lock taken and ends. Where the
     /// last one gave up, this says so, and still spawns the next one in its time.
-    fn supervise(&self, agreement: Uuid, folder: &Folder) -> Result<(), ExecutionError> {
+    fn supervise(&self, job: JobId, folder: &Folder) -> Result<(), ExecutionError> {
         let failed = ExecutionError::system("supervise", folder.path());
         let mut supervisors = self.supervisors();
         let mut result = Ok(());
-        if let Some(spawned) = supervisors.get_mut(&agreement) {
+        if let Some(spawned) = supervisors.get_mut(&job) {
             match spawned.process.try_wait() {
                 Ok(None) => return Ok(()),
                 // One that was killed, or found another at work, is no failure.
@@ -95,7 +93,7 @@ impl LocalExecutor {
         }
         let process = self.spawn(folder)?;
         supervisors.insert(
-            agreement,
+            job,
             Spawned {
                 process,
                 at: Instant::now(),
@@ -120,38 +118,38 @@ impl LocalExecutor {
     }
 
     /// Takes the status of a supervisor that has recorded the end and has nothing left to do.
-    fn reap(&self, agreement: Uuid) {
-        let spawned = self.supervisors().remove(&agreement);
+    fn reap(&self, job: JobId) {
+        let spawned = self.supervisors().remove(&job);
         if let Some(mut spawned) = spawned {
             let _ = spawned.process.wait();
         }
     }
 
-    fn supervisors(&self) -> MutexGuard<'_, HashMap<Uuid, Spawned>> {
+    fn supervisors(&self) -> MutexGuard<'_, HashMap<JobId, Spawned>> {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Executor for LocalExecutor {
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        let is_new = self.folder(job.agreement).spec()?.is_none();
+        let is_new = self.folder(job.id()).spec()?.is_none();
         let folder = Folder::create(self.folders.path(), job)?;
         if is_new && let Some(excess) = self.folders.excess(&job.party) {
             folder.ask_to_stop(Some(&excess))?;
         }
-        self.poll(job.agreement).map(|_| ())
+        self.poll(job.id()).map(|_| ())
     }
 
-    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
-        let folder = self.folder(agreement);
+    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
+        let folder = self.folder(job);
         if let Some(end) = folder.end()? {
-            self.reap(agreement);
+            self.reap(job);
             return Ok(JobStatus::Ended(end));
         }
         if folder.spec()?.is_none() {
             return Ok(JobStatus::NotStarted);
         }
-        self.supervise(agreement, &folder)?;
+        self.supervise(job, &folder)?;
         let started = match folder.claim()? {
             Some(Claim::Started { at, .. }) => Some(at),
             Some(Claim::Abandoned) | None => None,
@@ -159,16 +157,16 @@ impl Executor for LocalExecutor {
         Ok(JobStatus::Running { started })
     }
 
-    fn keep_until(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
-        let folder = self.folder(agreement);
+    fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
+        let folder = self.folder(job);
         match folder.spec()? {
             Some(job) if job.slot_end != end => folder.put_until(end),
             _ => Ok(()),
         }
     }
 
-    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
-        let folder = self.folder(agreement);
+    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
+        let folder = self.folder(job);
         if folder.spec()?.is_none() || folder.end()?.is_some() {
             return Ok(());
         }

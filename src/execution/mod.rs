@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::JobEnd;
-use crate::catalogue::JobLimits;
+use crate::catalogue::{CheckpointSignal, JobLimits};
 use crate::clock::Micros;
 use crate::planner::{KeptNodes, NodeReport, Unused};
 
@@ -35,7 +35,7 @@ use crate::planner::{KeptNodes, NodeReport, Unused};
 /// has changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// The agreement that it serves, and its identity: there is never more than one job of an agreement.
+    /// The agreement that it serves. There is never more than one job of an agreement, or of a piece of its work.
     pub agreement: Uuid,
     /// The party that it belongs to.
     pub party: String,
@@ -54,6 +54,55 @@ pub struct JobSpec {
     /// What else it may have; what is `None` is not limited.
     #[serde(default)]
     pub limits: JobLimits,
+    /// Which piece of the agreement's work it does; none where it does all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<PieceSpec>,
+}
+
+/// What a job is told about the piece of work that it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PieceSpec {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// How it is told to save its work before its slot ends; the last piece is not.
+    pub save: Option<SaveWork>,
+}
+
+/// How a job is told to save its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveWork {
+    /// By this signal,
+    pub signal: CheckpointSignal,
+    /// so many microseconds before its slot ends.
+    pub grace: Micros,
+}
+
+/// The identity of a job: never is one started twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId {
+    /// The agreement that it serves.
+    pub agreement: Uuid,
+    /// Which piece of the agreement's work it does, from 1.
+    pub piece: u32,
+}
+
+impl From<Uuid> for JobId {
+    /// The job of an agreement whose work is done in one piece.
+    fn from(agreement: Uuid) -> Self {
+        Self { agreement, piece: 1 }
+    }
+}
+
+impl JobSpec {
+    /// Its identity.
+    pub fn id(&self) -> JobId {
+        JobId {
+            agreement: self.agreement,
+            piece: self.piece.map_or(1, |piece| piece.number),
+        }
+    }
 }
 
 /// How a job stands.
@@ -125,20 +174,20 @@ pub trait Executor: Send + Sync {
     /// When it cannot be said that the job will run; a further call decides.
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError>;
 
-    /// How the job of an agreement stands. Also sees to it that it is watched over until its end, so it is to be called
+    /// How a job stands. Also sees to it that it is watched over until its end, so it is to be called
     /// again and again while the job runs.
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError>;
+    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError>;
 
     /// Has a job that runs stop at `end` instead of when it was to until now, durably. Called again and again while it
     /// runs; where that is its end already, nothing happens.
     ///
     /// # Errors
     /// When that could not be arranged; a further call tries again.
-    fn keep_until(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
-        let _ = (agreement, end);
+    fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
+        let _ = (job, end);
         Ok(())
     }
 
@@ -146,7 +195,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When the request could not be left; the job runs on.
-    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError>;
+    fn stop(&self, job: JobId) -> Result<(), ExecutionError>;
 
     /// How the nodes of the resource stand, and when they are not ours. Asked only where [`Executor::is_cluster`] says so.
     ///

@@ -4,6 +4,7 @@
 //! stopped. A folder is removed some time after its job and its agreement have ended, and never before.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::ExecutionError;
-use super::folder::Folder;
+use super::folder::{Folder, PIECE};
 use super::limits::Excess;
+use super::{ExecutionError, JobId};
 use crate::agreement::Limit;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{self, Store};
@@ -99,7 +100,7 @@ impl JobFolders {
         let mut grown = Vec::new();
         let mut there = HashMap::new();
         for id in self.ids()? {
-            let folder = Folder::of(&self.jobs, id);
+            let folder = last_of(&self.jobs, id)?;
             let before = self.known().get(&id).cloned();
             if let Some(over) = before.as_ref().filter(|of| of.ended.is_some()) {
                 there.insert(id, over.clone());
@@ -108,6 +109,8 @@ impl JobFolders {
             let Some(spec) = folder.spec()? else { continue };
             // Asked before: what it writes until its end counts.
             let ended = folder.end()?.map(|end| end.ended);
+            // After a piece that saves its work another one may write.
+            let ended = ended.filter(|_| spec.piece.is_none_or(|piece| piece.save.is_none()));
             let bytes = folder
                 .written_bytes(&spec.inputs)
                 .map_err(ExecutionError::system("look into", folder.path()))?;
@@ -121,7 +124,7 @@ impl JobFolders {
         for (id, party) in grown {
             if let Some(excess) = self.excess(&party) {
                 warn!(agreement = %id, party, "stopped: its party's jobs have written more than they may");
-                Folder::of(&self.jobs, id).ask_to_stop(Some(&excess))?;
+                last_of(&self.jobs, id)?.ask_to_stop(Some(&excess))?;
             }
         }
         Ok(())
@@ -135,7 +138,7 @@ impl JobFolders {
         self.remove_doomed()?;
         let mut removed = 0;
         for id in self.ids()? {
-            let folder = Folder::of(&self.jobs, id);
+            let folder = last_of(&self.jobs, id)?;
             if folder.end()?.is_none_or(|end| end.ended >= before) {
                 continue;
             }
@@ -248,4 +251,16 @@ impl JobFolders {
 fn total(known: &HashMap<Uuid, Known>, party: &str) -> u64 {
     let own = known.values().filter(|of| of.party == party);
     own.map(|of| of.bytes).sum()
+}
+/// The folder of an agreement's job, or of the last piece of its work that there is one of.
+fn last_of(jobs: &Path, agreement: Uuid) -> Result<Folder, ExecutionError> {
+    let first = Folder::of(jobs, agreement);
+    let entries = match fs::read_dir(first.path()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(first),
+        entries => entries.map_err(ExecutionError::system("list", first.path()))?,
+    };
+    let number = |name: OsString| name.to_str()?.strip_prefix(PIECE)?.parse().ok();
+    let pieces = entries.flatten().filter_map(|entry| number(entry.file_name()));
+    let piece = pieces.max().unwrap_or(1);
+    Ok(Folder::of_job(jobs, JobId { agreement, piece }))
 }

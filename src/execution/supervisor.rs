@@ -21,8 +21,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use super::folder::{Claim, Folder, Stream};
 use super::limits::{Excess, Watch};
 use super::process::{ProcessIdentity, ended_within, kill_marked, signal_group};
-use super::{ExecutionError, JobSpec};
+use super::{ExecutionError, JobSpec, SaveWork};
 use crate::agreement::{JobEnd, Limit, Outcome};
+use crate::catalogue::CheckpointSignal;
 use crate::clock::{Clock, Micros};
 
 /// How long a job has between the request to end and its being killed. Its nodes may be another's by then, so it is just
@@ -71,16 +72,36 @@ enum Stop {
     Asked,
     SlotOver,
     Exceeded(Excess),
+    /// The end of its piece is near: it is to save its work.
+    SaveWork,
 }
 
 impl Stop {
     fn outcome(self) -> Outcome {
         match self {
             Self::Asked => Outcome::Terminated,
-            Self::SlotOver => Outcome::Killed,
+            // Whoever had to be killed has not saved what it did.
+            Self::SlotOver | Self::SaveWork => Outcome::Killed,
             Self::Exceeded(Excess { limit, .. }) => Outcome::Exceeded { limit },
         }
     }
+
+    /// The outcome of a job that ended by itself, with that status where it is known, after it was told.
+    fn outcome_after(self, status: Option<ExitStatus>) -> Outcome {
+        match (self, status) {
+            (Self::SaveWork, None) => Outcome::Checkpointed,
+            (Self::SaveWork, Some(status)) if status.success() => Outcome::Checkpointed,
+            (Self::SaveWork, Some(status)) => outcome_of(status),
+            (stop, _) => stop.outcome(),
+        }
+    }
+}
+
+/// How a job that was told to end has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    ByItself,
+    Killed,
 }
 
 struct Supervisor<'a> {
@@ -129,15 +150,15 @@ impl Supervisor<'_> {
             .process_group(0)
             .spawn()
             .map_err(self.failed("launch"))?;
+        // What the pieces before this one have written is kept, too.
+        let room = |output: &File| {
+            let written = output.metadata().map_or(0, |meta| meta.len());
+            self.job.output_limit.saturating_sub(written)
+        };
+        let (out_room, err_room) = (room(&stdout), room(&stderr));
         let outputs = [
-            child
-                .stdout
-                .take()
-                .map(|pipe| capture(pipe, stdout, self.job.output_limit)),
-            child
-                .stderr
-                .take()
-                .map(|pipe| capture(pipe, stderr, self.job.output_limit)),
+            child.stdout.take().map(|pipe| capture(pipe, stdout, out_room)),
+            child.stderr.take().map(|pipe| capture(pipe, stderr, err_room)),
         ];
         let leader = Pid::from_child(&child);
         let identity = ProcessIdentity::of(leader).map_err(self.failed("identify the process of"))?;
@@ -157,8 +178,12 @@ impl Supervisor<'_> {
         // An output that some unknown process still holds open is left where it stands.
         let cut = |output: &mpsc::Receiver<bool>| output.recv_timeout(DRAIN).unwrap_or(true);
         let truncated = outputs.iter().flatten().filter(|output| cut(output)).count() > 0;
-        let outcome = stop.map_or_else(|| outcome_of(status), Stop::outcome);
-        self.tell(stop);
+        let outcome = match stop {
+            None => outcome_of(status),
+            Some((stop, Left::ByItself)) => stop.outcome_after(Some(status)),
+            Some((stop, Left::Killed)) => stop.outcome(),
+        };
+        self.tell(stop.map(|(stop, _)| stop));
         Ok(Some(JobEnd {
             ended,
             truncated,
@@ -180,8 +205,13 @@ impl Supervisor<'_> {
         };
         let ended = self.clock.micros();
         self.kill_what_is_left()?;
-        let outcome = stop.map_or(Outcome::Lost, Stop::outcome);
-        self.tell(stop);
+        let outcome = match stop {
+            None => Outcome::Lost,
+            // Its status is lost with the supervisor before this one.
+            Some((stop, Left::ByItself)) => stop.outcome_after(None),
+            Some((stop, Left::Killed)) => stop.outcome(),
+        };
+        self.tell(stop.map(|(stop, _)| stop));
         // What it wrote after its first supervisor was gone is not kept.
         Ok(JobEnd {
             ended,
@@ -191,7 +221,7 @@ impl Supervisor<'_> {
     }
 
     /// Waits until the leader of the job has ended, by itself or because it had to.
-    fn wait(&self, process: &OwnedFd, leader: Pid) -> Result<Option<Stop>, ExecutionError> {
+    fn wait(&self, process: &OwnedFd, leader: Pid) -> Result<Option<(Stop, Left)>, ExecutionError> {
         let ended = |wait| ended_within(process, wait).map_err(self.failed("wait for"));
         let mut watch = self.watch_over();
         let stop = loop {
@@ -207,11 +237,15 @@ impl Supervisor<'_> {
         };
         // Who has taken too much is not given the time to take more.
         if !matches!(stop, Stop::Exceeded(_)) {
-            signal_group(leader, Signal::TERM).map_err(self.failed("end"))?;
+            let signal = match (stop, self.save()) {
+                (Stop::SaveWork, Some(save)) => signal_of(save.signal),
+                _ => Signal::TERM,
+            };
+            signal_group(leader, signal).map_err(self.failed("end"))?;
             let asked = Instant::now();
-            while asked.elapsed() < GRACE {
+            while self.has_grace(stop, asked) {
                 if ended(TICK)? {
-                    return Ok(Some(stop));
+                    return Ok(Some((stop, Left::ByItself)));
                 }
             }
         }
@@ -219,9 +253,29 @@ impl Supervisor<'_> {
         loop {
             signal_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
             if ended(TICK)? {
-                return Ok(Some(stop));
+                return Ok(Some((stop, Left::Killed)));
             }
         }
+    }
+
+    /// Whether a job that was told to end still has time to.
+    fn has_grace(&self, stop: Stop, asked: Instant) -> bool {
+        match stop {
+            Stop::Asked | Stop::SlotOver => asked.elapsed() < GRACE,
+            Stop::SaveWork => !self.folder.stop_asked() && self.clock.micros() < self.slot_end(),
+            Stop::Exceeded(_) => false,
+        }
+    }
+
+    /// How it is told to save its work, where it is.
+    fn save(&self) -> Option<SaveWork> {
+        self.job.piece.and_then(|piece| piece.save)
+    }
+
+    /// When it is told to end.
+    fn told_at(&self) -> Micros {
+        let grace = self.save().map_or(0, |save| save.grace);
+        self.slot_end().saturating_sub(grace)
     }
 
     fn watch_over(&self) -> Watch {
@@ -229,7 +283,7 @@ impl Supervisor<'_> {
     }
 
     /// Why a job did not end well that was not stopped: the system may have refused what it wrote before it was looked at.
-    fn found_afterwards(&self, stop: Option<Stop>, status: ExitStatus) -> Option<Stop> {
+    fn found_afterwards(&self, stop: Option<(Stop, Left)>, status: ExitStatus) -> Option<(Stop, Left)> {
         if stop.is_some() || status.success() {
             return stop;
         }
@@ -244,7 +298,8 @@ impl Supervisor<'_> {
                 most,
             })
         };
-        excess.or_else(refused).map(Stop::Exceeded)
+        let excess = excess.or_else(refused)?;
+        Some((Stop::Exceeded(excess), Left::ByItself))
     }
 
     /// Says in the job's own output what it had too much of, and takes away what it needed only while it ran.
@@ -258,8 +313,13 @@ impl Supervisor<'_> {
 
     /// Why the job is to run no longer, if it is not to.
     fn stop(&self) -> Result<Option<Stop>, ExecutionError> {
-        let over = || (self.clock.micros() >= self.slot_end()).then_some(Stop::SlotOver);
-        Ok(self.ordered()?.or_else(over))
+        let now = self.clock.micros();
+        let over = if now >= self.slot_end() {
+            Some(Stop::SlotOver)
+        } else {
+            (now >= self.told_at()).then_some(Stop::SaveWork)
+        };
+        Ok(self.ordered()?.or(over))
     }
 
     /// Why somebody wants the job stopped, if anybody does.
@@ -281,7 +341,7 @@ impl Supervisor<'_> {
 
     /// How long to wait before the clock is looked at again.
     fn next_look(&self) -> Duration {
-        let left = self.slot_end().saturating_sub(self.clock.micros());
+        let left = self.told_at().saturating_sub(self.clock.micros());
         TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
     }
 
@@ -316,6 +376,16 @@ impl Supervisor<'_> {
 
     fn failed<E: Into<std::io::Error>>(&self, doing: &'static str) -> impl FnOnce(E) -> ExecutionError {
         ExecutionError::system(doing, self.folder.path())
+    }
+}
+
+fn signal_of(signal: CheckpointSignal) -> Signal {
+    match signal {
+        CheckpointSignal::Term => Signal::TERM,
+        CheckpointSignal::Int => Signal::INT,
+        CheckpointSignal::Hup => Signal::HUP,
+        CheckpointSignal::Usr1 => Signal::USR1,
+        CheckpointSignal::Usr2 => Signal::USR2,
     }
 }
 
@@ -402,6 +472,7 @@ mod tests {
             slot_end,
             output_limit: 0,
             limits: crate::catalogue::JobLimits::default(),
+            piece: None,
         };
         let mut child = Command::new("sleep")
             .arg("1000")
@@ -439,7 +510,7 @@ mod tests {
                 waiting.join().unwrap().unwrap()
             })
         });
-        assert_eq!(stop, Some(Stop::SlotOver));
+        assert_eq!(stop, Some((Stop::SlotOver, Left::ByItself)));
     }
 
     #[test]

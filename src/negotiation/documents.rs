@@ -7,7 +7,7 @@ use wsag::agreements::{
 use wsag::endpoint::EndpointReference;
 use wsag::guard::{self, GuardError};
 use wsag::listings::{self, AgreementList, ListedAgreement};
-use wsag::placement::{Moved, Placement};
+use wsag::placement::{self, Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
 use wsag::scheduling::Budget;
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
@@ -19,7 +19,7 @@ use super::list::{Page, Timeline};
 use super::{
     AcceptedView, AgreementView, ContextView, Error, Negotiation, Part, RefusalView, Shown, TermsView,
 };
-use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, Piece, ServiceState};
 use crate::clock::Micros;
 
 /// An agreement with the document of one of its parts, from its state and the offer that it was made from.
@@ -111,11 +111,21 @@ fn placement(agreement: &Agreement) -> Placement {
         confidence: None,
         fixed: agreement.fixed || !agreement.is_waiting() || agreement.window() == agreement.placement,
         price: agreement.price.map(sum),
+        pieces: agreement.pieces.iter().map(piece).collect(),
         node_names: Vec::new(),
         started: agreement.started.map(instant),
         ended: agreement.ended.map(instant),
         exit_status: agreement.outcome.and_then(Outcome::exit),
         outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+    }
+}
+
+fn piece(piece: &Piece) -> placement::Piece {
+    placement::Piece {
+        planned_start: date_time(piece.placement.start),
+        planned_end: date_time(piece.placement.end),
+        started: piece.started.map(instant),
+        ended: piece.ended.map(instant),
     }
 }
 
@@ -142,12 +152,15 @@ fn guarantee_state(state: GuaranteeState) -> states::GuaranteeState {
 fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::ServiceState {
     match agreement.service {
         ServiceState::NotReady => states::ServiceState::NotReady,
+        ServiceState::Idle if !agreement.pieces.is_empty() => {
+            states::ServiceState::Ready(Activity::Idle(status("waiting for its next piece")))
+        }
         ServiceState::Idle => {
             let reserved = reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}"));
             states::ServiceState::Ready(Activity::Idle(status(&reserved)))
         }
         ServiceState::Processing => {
-            let doing = if agreement.started.is_some() {
+            let doing = if agreement.slot_started().is_some() {
                 "running"
             } else {
                 "starting"

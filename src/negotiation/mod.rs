@@ -60,7 +60,7 @@ pub use terminate::{TerminateRequest, terminate_input};
 pub use trail::{TrailLineView, TrailPage, TrailView};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
-    MovedView, RefusalView, RelaxationView, TemplateView, TimelineView, ValueView,
+    MovedView, PieceView, RefusalView, RelaxationView, TemplateView, TimelineView, ValueView,
 };
 pub use wish::{Run, Wish};
 

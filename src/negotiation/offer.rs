@@ -1,6 +1,8 @@
 //! From an offer's document to a request that can be planned: the terms are found, the application and its arguments
 //! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
 
+mod pieces;
+
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
@@ -165,6 +167,7 @@ impl<'a> Check<'a> {
         if let Some(begun) = self.begun {
             self.goes_on(begun, request.as_mut(), job.as_ref(), &filters);
         }
+        let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
         let budget = self.budget(&described);
         let found = std::mem::take(&mut self.found);
@@ -182,6 +185,7 @@ impl<'a> Check<'a> {
             template: self.offered.view.id.clone(),
             shapes: request.shapes,
             scaling: request.scaling,
+            preemption,
             filters,
             fix_at_ppm: described
                 .scheduling
@@ -309,15 +313,6 @@ impl<'a> Check<'a> {
                     if described.scheduling.replace(scheduling).is_some() {
                         let message = "one bsp:Scheduling is expected, this is another";
                         self.violation(ns::WSAG, local, place, message);
-                    }
-                    // Preferences are among counter offers, where there are any.
-                    let beyond = Scheduling {
-                        preemption: scheduling.preemption,
-                        ..Scheduling::default()
-                    };
-                    if beyond != Scheduling::default() {
-                        let message = "what bsp:Scheduling asks for is not offered by this version";
-                        self.not_offered(ns::BSP, "Scheduling", message);
                     }
                 }
             }

@@ -6,7 +6,7 @@ use scheduler::{Interval, Reason, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Compensation, Guarantee, Money};
+use crate::agreement::{Agreement, Compensation, Guarantee, Money, Piece};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Alternative, Choice, Refusal};
 use crate::store::{Succession, TrailLine};
@@ -51,6 +51,9 @@ pub struct AgreementView {
     pub planned_start: String,
     /// Planned end.
     pub planned_end: String,
+    /// The pieces in which its work is done, in order of time; none where it is done in one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<PieceView>,
     /// What it costs, where it is priced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
@@ -85,6 +88,22 @@ pub struct AgreementView {
     pub created: String,
     /// Counts changes; the entity tag.
     pub version: i64,
+}
+
+/// A piece of an agreement's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PieceView {
+    /// Planned start.
+    pub planned_start: String,
+    /// Planned end.
+    pub planned_end: String,
+    /// Real start, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// Real end, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 /// An offer that was accepted.
@@ -277,6 +296,7 @@ impl AgreementView {
             deadline: second(agreement.deadline),
             planned_start: second(agreement.placement.start),
             planned_end: second(agreement.placement.end),
+            pieces: agreement.pieces.iter().map(PieceView::of).collect(),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
             confidence: None,
@@ -324,6 +344,17 @@ impl AgreementView {
     /// Its address, given the service's.
     pub fn address(&self, base: &str) -> String {
         format!("{base}{}", self.path())
+    }
+}
+
+impl PieceView {
+    fn of(piece: &Piece) -> Self {
+        Self {
+            planned_start: second(piece.placement.start),
+            planned_end: second(piece.placement.end),
+            started: piece.started.map(instant),
+            ended: piece.ended.map(instant),
+        }
     }
 }
 

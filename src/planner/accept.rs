@@ -99,6 +99,7 @@ impl Decider<'_> {
                 if begun { terms.start } else { terms.start.max(now) },
                 terms.duration,
             ),
+            pieces: Vec::new(),
             moved: Vec::new(),
             transferred: Vec::new(),
             price: terms.price,

@@ -11,7 +11,7 @@ use super::plan::revenue;
 use super::pricing::Priced;
 use super::resources::Wish;
 use super::{Proposal, Scaling};
-use crate::agreement::{Agreement, EventKind, Filter, Money, Shape};
+use crate::agreement::{Agreement, EventKind, Filter, Money, Piece, Shape};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and everybody waits meanwhile.
@@ -58,6 +58,8 @@ pub(super) struct Admitted {
     pub(super) resource: usize,
     pub(super) nodes: u32,
     pub(super) slot: Interval,
+    /// The pieces that make up the slot; none where it is one.
+    pub(super) pieces: Vec<Piece>,
     pub(super) moved: Vec<Move>,
     pub(super) transferred: Vec<Transfer>,
     pub(super) price: Option<Money>,
@@ -168,7 +170,7 @@ impl Decider<'_> {
     }
 
     /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured.
-    fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    pub(super) fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let objective = self.settings.objective;
         let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
         let mut why = Reason::ResourceNotOffered;
@@ -190,6 +192,12 @@ impl Decider<'_> {
         }
         best.map(|(_, resource, shape, slot)| (resource, shape, slot))
             .ok_or(why)
+    }
+
+    /// At most `most` resources that could ever take one of its sizes, the most hopeful first.
+    pub(super) fn hopeful(&self, wanted: &Wanted<'_>, shape: Shape, most: usize) -> Vec<usize> {
+        let wish = wanted.wish(shape, wanted.window);
+        self.plan.resources.hopeful(&wish, most)
     }
 
     /// Where others may be asked to move, and for which sizes, the most hopeful first.
@@ -278,6 +286,7 @@ impl Decider<'_> {
             resource,
             nodes: request.nodes,
             slot: placement.slot,
+            pieces: Vec::new(),
             moved,
             transferred: Vec::new(),
             price: self.price_under(load, resource, priced(placement.slot)),
@@ -311,6 +320,7 @@ impl Decider<'_> {
             resource,
             nodes: request.nodes,
             slot,
+            pieces: Vec::new(),
             moved: Vec::new(),
             transferred: Vec::new(),
             price,

@@ -105,7 +105,7 @@ impl Decider<'_> {
 }
 
 /// Whether a price is within a budget: never in another currency.
-fn within(price: Money, budget: Money) -> bool {
+pub(super) fn within(price: Money, budget: Money) -> bool {
     price.currency == budget.currency && price.micros <= budget.micros
 }
 

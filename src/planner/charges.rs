@@ -67,6 +67,7 @@ impl Decider<'_> {
                 Outcome::Completed
                 | Outcome::Failed { .. }
                 | Outcome::Killed
+                | Outcome::Checkpointed
                 | Outcome::Terminated
                 | Outcome::Exceeded { .. },
             ) => {}

@@ -68,9 +68,13 @@ impl Decider<'_> {
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
         let wanted = Wanted::of(proposal, number, window, now);
-        let admitted = self
-            .admit(&wanted, now)
-            .map_err(|reason| self.refused(&wanted, reason, now))?;
+        let cut = proposal.preemption.as_ref();
+        let admitted = match cut.and_then(|cut| self.admit_in_pieces(&wanted, cut, now)) {
+            Some(admitted) => admitted,
+            None => self
+                .admit(&wanted, now)
+                .map_err(|reason| self.refused(&wanted, reason, now))?,
+        };
         let agreement = self.agreement_of(proposal, window, &admitted);
         Ok((agreement, admitted, number))
     }
@@ -195,11 +199,13 @@ impl Decider<'_> {
             let agreement = self.live(id)?;
             if agreement.service == ServiceState::Processing {
                 self.overrun(&agreement);
-            } else if agreement.service == ServiceState::Idle {
+            } else if agreement.service == ServiceState::Idle && agreement.pieces.is_empty() {
                 self.finish(agreement, Outcome::Completed)?;
-            } else if agreement.placement.end <= now {
+            } else if agreement.slot().end <= now {
                 // The service was down for the whole slot.
-                self.finish(agreement, Outcome::Lost)?;
+                if !self.place_missed_piece(&agreement, now) {
+                    self.finish(agreement, Outcome::Lost)?;
+                }
             } else if let Some(begun) = self.begin(agreement, now) {
                 starting.push(begun);
             }
@@ -216,7 +222,8 @@ impl Decider<'_> {
             self.lose(agreement.id);
             return None;
         }
-        let interval = Interval::new(agreement.placement.start.max(now), agreement.placement.end);
+        let slot = agreement.slot();
+        let interval = Interval::new(slot.start.max(now), slot.end);
         agreement.service = if agreement.job.is_some() {
             ServiceState::Processing
         } else {
@@ -232,7 +239,11 @@ impl Decider<'_> {
             .iter()
             .find(|of| of.name == agreement.resource);
         let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
-        let detail = format!("on nodes {named} of {}", agreement.resource);
+        let mut detail = format!("on nodes {named} of {}", agreement.resource);
+        if !agreement.pieces.is_empty() {
+            let (number, of) = (agreement.piece_number(), agreement.pieces.len());
+            detail = format!("piece {number} of {of}, {detail}");
+        }
         let bind = Change::BindNodes {
             agreement: agreement.id,
             resource: agreement.resource.clone(),
@@ -249,7 +260,7 @@ impl Decider<'_> {
     /// Ends a reservation that runs nothing, at the end of its slot.
     fn finish(&mut self, mut agreement: Agreement, outcome: Outcome) -> Result<(), Error> {
         agreement.outcome = Some(outcome);
-        let end = agreement.placement.end.seconds() * crate::clock::MICROS_PER_SECOND;
+        let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
         let events = self.close(&mut agreement, AgreementState::Complete, end)?;
         self.update(agreement, events);
         Ok(())
@@ -278,8 +289,8 @@ impl Decider<'_> {
     /// Records the real start of a job.
     pub(super) fn started(&mut self, id: Uuid, at: Micros) -> Result<(), Error> {
         let mut agreement = self.processing(id)?;
-        if agreement.started.is_none() {
-            agreement.started = Some(at);
+        if agreement.slot_started().is_none() {
+            agreement.has_started(Some(at));
             let mut events = vec![self.event(EventKind::Running, "its process has started".to_owned())];
             events.extend(self.assess(&mut agreement));
             self.update(agreement, events);
@@ -296,14 +307,27 @@ impl Decider<'_> {
         let mut agreement = self.processing(id)?;
         // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged.
         let agreed = agreement.created.min(agreement.started.unwrap_or(self.now));
-        let started = end.started.or(agreement.started);
+        let started = end.started.or(agreement.slot_started());
         let started = started.map(|at| at.clamp(agreed.min(self.now), self.now));
         let end = &JobEnd {
             started,
             ended: end.ended.clamp(started.unwrap_or(agreed).min(self.now), self.now),
             ..*end
         };
-        agreement.started = started;
+        let outcome = match end.outcome {
+            Outcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
+                Outcome::Terminated
+            }
+            Outcome::Checkpointed if agreement.has_more_pieces() => {
+                self.piece_over(agreement, end);
+                return Ok(());
+            }
+            // There is nothing that it could go on in.
+            Outcome::Checkpointed => Outcome::Killed,
+            outcome => outcome,
+        };
+        let end = &JobEnd { outcome, ..*end };
+        agreement.has_started(started);
         agreement.outcome = Some(end.outcome);
         let last = match (agreement.state, end.outcome) {
             (AgreementState::ObservedAndTerminating, Outcome::Terminated) => AgreementState::Terminated,
@@ -329,6 +353,7 @@ impl Decider<'_> {
         last: AgreementState,
         ended: Micros,
     ) -> Result<Vec<Event>, Error> {
+        agreement.end_piece(ended);
         agreement.ended = Some(ended);
         agreement.service = ServiceState::Completed;
         agreement.state = agreement
@@ -361,7 +386,9 @@ impl Decider<'_> {
     /// and those who use what it has left free move with it.
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
-        let release = self.plan.is_bound(agreement.id) && agreement.state.is_final();
+        // Between two pieces it has no nodes.
+        let between = agreement.service == ServiceState::Idle && !agreement.pieces.is_empty();
+        let release = self.plan.is_bound(agreement.id) && (between || agreement.state.is_final());
         // What was offered in its place counts on its waiting, or on its going on.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
         self.batch.push(Change::UpdateAgreement {
@@ -371,7 +398,7 @@ impl Decider<'_> {
         if release {
             self.batch.push(Change::ReleaseNodes {
                 agreement: agreement.id,
-                end: agreement.occupied().end,
+                end: agreement.released(),
             });
         }
         // A node whose work ended within a second is free from the next one on.
@@ -404,6 +431,11 @@ impl Decider<'_> {
         admitted: &Admitted,
     ) -> Agreement {
         let resource = self.plan.resources.get(admitted.resource);
+        let each = admitted.pieces.iter().map(|piece| piece.placement.duration());
+        let duration = match admitted.pieces.as_slice() {
+            [] => admitted.slot.duration(),
+            _ => each.sum(),
+        };
         Agreement {
             id: proposal.id,
             party: proposal.party.clone(),
@@ -411,11 +443,12 @@ impl Decider<'_> {
             template: proposal.template.clone(),
             resource: resource.map_or_else(String::new, |of| of.resource.name.clone()),
             nodes: admitted.nodes,
-            duration: admitted.slot.duration(),
+            duration,
             ready: window.start,
             deadline: window.end,
             placement: admitted.slot,
-            fixed: false,
+            pieces: admitted.pieces.clone(),
+            fixed: !admitted.pieces.is_empty(),
             price: admitted.price,
             leeway: Leeway {
                 shapes: match proposal.scaling {
@@ -456,7 +489,7 @@ fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
         planned: agreement.placement,
         estimate: agreement.duration,
         queue_time: (started - slot).max(0),
-        run_time: (end.ended - started).max(0),
+        run_time: agreement.run_time().unwrap_or(0),
         // Inputs of local jobs are linked, not copied, and outputs stay where they are.
         transfer_in: 0,
         transfer_out: 0,
@@ -474,7 +507,7 @@ fn describe(end: &JobEnd) -> String {
     let how = match end.outcome {
         Outcome::Completed => "exit status 0".to_owned(),
         Outcome::Failed { exit } => format!("exit status {exit}"),
-        Outcome::Killed => "stopped at the end of its slot".to_owned(),
+        Outcome::Killed | Outcome::Checkpointed => "stopped at the end of its slot".to_owned(),
         Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
         Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
@@ -502,6 +535,12 @@ fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
             agreement.nodes,
             agreement.duration,
             agreement.leeway.shapes.len()
+        );
+    }
+    if !admitted.pieces.is_empty() {
+        let (count, end) = (admitted.pieces.len(), admitted.slot.end - admitted.slot.start);
+        detail += &format!(
+            "; in {count} pieces, the last of which ends {end} seconds after the start of the first"
         );
     }
     match admitted.transferred.len() {

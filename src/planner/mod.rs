@@ -21,6 +21,7 @@ mod negotiate;
 mod nodes;
 mod overrun;
 mod pending;
+mod pieces;
 mod plan;
 mod pricing;
 mod prolong;
@@ -41,6 +42,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use scheduler::domain::Objective;
+use scheduler::preemptive::Preemption;
 use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Order, Rate, Reason, Seconds, Time};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -161,6 +163,8 @@ pub struct Proposal {
     pub shapes: Vec<Shape>,
     /// What these durations are.
     pub scaling: Scaling,
+    /// How its work may be cut, where it may; it has one size then.
+    pub preemption: Option<Preemption>,
     /// What the nodes must be.
     pub filters: Vec<Filter>,
     /// The millionths of its wait after which its slot is to move no more.

@@ -81,6 +81,9 @@ impl Decider<'_> {
             if replaced.party != instance.party {
                 return Err(Error::NotFound);
             }
+            if !replaced.pieces.is_empty() {
+                return Err(Error::Conflict("planned in pieces, which are not renegotiated"));
+            }
         }
         let most = self.settings.negotiation.open_max;
         if self.plan.table.of(&instance.party).count() >= most {

@@ -36,8 +36,10 @@ impl Overruns {
 
     /// When it is to be looked at whether the work of an agreement is over; never where that changes nothing.
     pub(super) fn look_at(&self, agreement: &Agreement) -> Option<Time> {
-        let runs =
-            agreement.state == AgreementState::Observed && agreement.service == ServiceState::Processing;
+        // What is done in pieces ends with the last of them.
+        let runs = agreement.state == AgreementState::Observed
+            && agreement.service == ServiceState::Processing
+            && agreement.pieces.is_empty();
         let told = (agreement.duration / TOLD_PART).clamp(1, TOLD_BEFORE);
         (runs && self.most(agreement) > 0).then(|| agreement.placement.end - told)
     }
@@ -138,6 +140,7 @@ mod tests {
             ready: Time(1_000),
             deadline: Time(9_000),
             placement: Interval::of(Time(1_000), duration),
+            pieces: Vec::new(),
             fixed: false,
             price: None,
             leeway: Leeway::default(),

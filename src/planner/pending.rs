@@ -80,6 +80,7 @@ impl Decider<'_> {
             ready,
             deadline: deadline.max(ready),
             placement: nowhere(ready),
+            pieces: Vec::new(),
             fixed: false,
             price: None,
             leeway: Leeway::default(),

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::agenda::Agenda;
 use super::nodes::{NodeState, Reporter, Said};
+use super::pieces::{numbers_of, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
@@ -76,13 +77,20 @@ impl Plan {
             .collect();
         let mut restored = Vec::with_capacity(agreements.len());
         let (undecided, agreements): (Vec<_>, Vec<_>) = agreements.into_iter().partition(is_undecided);
-        for (agreement, number) in agreements.into_iter().zip(0..) {
+        let mut number = 0;
+        for agreement in agreements {
             let place = places.get(agreement.resource.as_str());
             restore(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
                 .map_err(|why| StartError::Inconsistent(format!("agreement {} {why}", agreement.id)))?;
+            let next = number + numbers_of(&agreement);
             restored.push((agreement, number));
+            number = next;
         }
-        let live: BTreeSet<Uuid> = restored.iter().map(|(agreement, _)| agreement.id).collect();
+        // Of one in pieces, those before the present one have had nodes, too.
+        let live: HashMap<Uuid, Option<Interval>> = restored
+            .iter()
+            .map(|(agreement, _)| (agreement.id, agreement.piece().map(|piece| piece.placement)))
+            .collect();
         let mut bound: HashMap<Uuid, Vec<u32>> = HashMap::new();
         let mut from = now;
         for binding in bindings {
@@ -90,10 +98,11 @@ impl Plan {
             if let Some(at) = places.get(binding.resource.as_str()) {
                 plans[*at].bind(&[binding.node], until);
             }
-            if live.contains(&binding.agreement) {
+            let slot = live.get(&binding.agreement);
+            if slot.is_some_and(|slot| slot.is_none_or(|slot| slot.contains(binding.interval))) {
                 bound.entry(binding.agreement).or_default().push(binding.node);
             } else {
-                // It ended within this second, and has its nodes until the second is over.
+                // It ended within this second, or a piece of it did, and has its nodes until the second is over.
                 from = from.max(until);
             }
         }
@@ -136,7 +145,9 @@ impl Plan {
         self.watch(&agreement);
         self.agenda.note(None, &agreement);
         self.numbers.insert(agreement.id, number);
-        self.by_number.insert(number, agreement.id);
+        for number in number..number + numbers_of(&agreement) {
+            self.by_number.insert(number, agreement.id);
+        }
         *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
         self.live.insert(agreement.id, agreement);
     }
@@ -177,8 +188,8 @@ impl Plan {
         self.live.get(self.by_number.get(&number)?)
     }
 
-    /// Replaces a live agreement by what has become of it. One that is over leaves the plan: at `now` its nodes are
-    /// free, and the moves of those who use that are returned.
+    /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a piece: at `now`
+    /// its nodes are free, and the moves of those who use that are returned.
     pub(super) fn replace(&mut self, next: Agreement, now: Time) -> Vec<Move> {
         let Some(old) = self.live.remove(&next.id) else {
             return Vec::new();
@@ -189,8 +200,9 @@ impl Plan {
             self.agenda.note(Some(&old), &next);
             let used = self.node_seconds.entry(old.party.clone()).or_default();
             *used = used.saturating_sub(old.node_seconds()) + next.node_seconds();
+            let moves = self.free_pieces(&old, &next, now);
             self.live.insert(next.id, next);
-            return Vec::new();
+            return moves;
         }
         self.agenda.drop(next.id);
         self.ending.remove(&next.id);
@@ -201,16 +213,41 @@ impl Plan {
         let Some(number) = self.numbers.remove(&next.id) else {
             return Vec::new();
         };
-        self.by_number.remove(&number);
+        for number in number..number + numbers_of(&old) {
+            self.by_number.remove(&number);
+        }
         let Some(at) = self.resources.place(&old.resource) else {
             return Vec::new();
         };
         // After its slot its nodes are others' already.
         let end = next.occupied().end;
-        if end < old.placement.end {
+        if end < old.slot().end {
             self.resources.bindings(at, |of| of.unbind(&nodes, end));
         }
-        self.resources.end(at, now, number)
+        let mut moves = Vec::new();
+        for request in requests_of(&old, number) {
+            moves.extend(self.resources.end(at, now, request.id));
+        }
+        moves
+    }
+
+    /// Frees what the pieces have left of their slots that are over in `next` and were not in `old`.
+    fn free_pieces(&mut self, old: &Agreement, next: &Agreement, now: Time) -> Vec<Move> {
+        let over = old.pieces_over()..next.pieces_over();
+        let place = self.resources.place(&old.resource);
+        let Some((number, at)) = self.number(old.id).zip(place).filter(|_| !over.is_empty()) else {
+            return Vec::new();
+        };
+        let nodes = self.bound.remove(&next.id).unwrap_or_default();
+        let mut moves = Vec::new();
+        for (piece, number) in next.pieces.iter().zip(number..).take(over.end).skip(over.start) {
+            let end = piece.occupied().end;
+            if end < piece.placement.end {
+                self.resources.bindings(at, |of| of.unbind(&nodes, end));
+            }
+            moves.extend(self.resources.end(at, now, number));
+        }
+        moves
     }
 
     /// Fixes a waiting agreement's placement where it lies.
@@ -230,6 +267,8 @@ impl Plan {
         }
         match agreement.service {
             ServiceState::NotReady => Some(agreement.placement.start),
+            // Between two pieces, the next.
+            ServiceState::Idle if !agreement.pieces.is_empty() => Some(agreement.slot().start),
             ServiceState::Idle => Some(agreement.placement.end),
             ServiceState::Processing if self.ending.contains(&agreement.id) => None,
             ServiceState::Processing => self.overruns.look_at(agreement),
@@ -381,10 +420,14 @@ impl Plan {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
-            let agreement = self
-                .by_number(number)
-                .filter(|agreement| agreement.is_waiting())?;
-            Some((number, request_of(agreement, number).slack(now)))
+            let agreement = self.by_number(number)?;
+            if !agreement.pieces.is_empty() {
+                // It has no other place by itself, and is asked to leave last.
+                let waits = self.piece_that_waits(number).is_some();
+                return waits.then_some((number, 0));
+            }
+            let waits = agreement.is_waiting();
+            waits.then(|| (number, request_of(agreement, number).slack(now)))
         };
         let placements = of.schedule.placements();
         placements.filter_map(|placement| waits(placement.id)).collect()
@@ -423,7 +466,7 @@ impl Plan {
         };
         let bind = |of: &mut ResourcePlan| {
             let nodes = of.free_nodes(agreement, now);
-            of.bind(&nodes, agreement.placement.end);
+            of.bind(&nodes, agreement.slot().end);
             nodes
         };
         let nodes = self.resources.bindings(at, bind).unwrap_or_default();
@@ -460,17 +503,23 @@ impl Plan {
 
 /// Takes back an agreement with the placement that it has; says why when it has no room.
 fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) -> Result<(), String> {
-    let (name, slot) = (&agreement.resource, agreement.placement);
+    let name = &agreement.resource;
     let Some(of) = plan else {
         return Err(format!(
             "is placed on the resource \"{name}\", which is not configured"
         ));
     };
-    let request = placed_request(agreement, number);
-    of.schedule.restore(&request, slot.start).map_err(|_| {
-        let nodes = agreement.nodes;
-        format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
-    })
+    for request in requests_of(agreement, number) {
+        let slot = match agreement.pieces.as_slice() {
+            [] => agreement.placement,
+            _ => request.slot(request.ready),
+        };
+        of.schedule.restore(&request, slot.start).map_err(|_| {
+            let nodes = agreement.nodes;
+            format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
+        })?;
+    }
+    Ok(())
 }
 
 /// Whether an agreement has no place, because it is not decided yet.

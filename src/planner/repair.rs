@@ -14,10 +14,11 @@ use super::admit::{Wanted, shape_of};
 use super::budget::Payer;
 use super::decide::Decider;
 use super::nodes::{NodeReport, Reporter};
+use super::pieces::PieceAgain;
 use super::plan::placed_request;
 use super::resources::Wish;
 use super::{Error, Repaired};
-use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState, Shape};
+use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, Shape};
 use crate::clock::second_of;
 use crate::store::{Change, NodeRow};
 
@@ -107,6 +108,14 @@ impl Decider<'_> {
             };
             // They count on its place.
             answers.extend(self.plan.table.answers_about(agreement.id));
+            if let Some((_, index)) = self.plan.piece_that_waits(number) {
+                match self.place_piece_again(agreement, index, now) {
+                    PieceAgain::Stayed => {}
+                    PieceAgain::Moved => repaired.moved += 1,
+                    PieceAgain::Broken => repaired.broken += 1,
+                }
+                continue;
+            }
             let request = placed_request(&agreement, number);
             match self.place_again(at, agreement, &request, start, now, &mut answers) {
                 Again::Stayed => {}
@@ -125,20 +134,9 @@ impl Decider<'_> {
 
     /// Ends what ran on nodes that are gone.
     pub(super) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
-        let mut agreement = self.plan.get(id).cloned()?;
-        let had_job = agreement.service == ServiceState::Processing;
-        agreement.outcome = Some(Outcome::Lost);
+        let agreement = self.plan.get(id).cloned()?;
         let detail = format!("its nodes of {} are gone", agreement.resource);
-        let mut events = vec![self.event(EventKind::Ended, detail)];
-        events.extend(
-            self.close(&mut agreement, AgreementState::Complete, self.now)
-                .ok()?,
-        );
-        let lost = self.update(agreement, events);
-        if had_job {
-            self.plan.stop_later(lost.clone());
-        }
-        Some(lost)
+        self.lose_because(agreement, EventKind::Ended, detail)
     }
 
     /// Finds another place for one that waits, at last where something is kept for offers, or ends it. The answers whose

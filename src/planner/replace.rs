@@ -46,6 +46,9 @@ impl Decider<'_> {
         if !agreement.is_waiting() && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));
         }
+        if !agreement.pieces.is_empty() {
+            return Err(Error::Conflict("planned in pieces, which are not changed"));
+        }
         let number = self.plan.number(id).ok_or(Error::NotFound)?;
         if let Some(at) = self.plan.resources.place(&agreement.resource) {
             self.plan.resources.vacate(at, now, number);

@@ -513,7 +513,7 @@ impl ResourcePlan {
         if !self.kept.is_empty() || !self.nodes.is_plain() {
             let own = self.kept.get(&agreement.id).map_or(&[][..], Vec::as_slice);
             let kept: BTreeSet<u32> = self.kept.values().flatten().copied().collect();
-            let until = Interval::new(now, agreement.placement.end);
+            let until = Interval::new(now, agreement.slot().end);
             free.sort_by_cached_key(|node| {
                 let others = kept.contains(node) || self.nodes.is_busy(*node, until);
                 (!own.contains(node), others, *node)

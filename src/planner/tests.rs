@@ -90,6 +90,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
         template: "advance-reservation".into(),
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
+        preemption: None,
         filters: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,

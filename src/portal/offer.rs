@@ -175,6 +175,7 @@ mod tests {
                 kind: ArgumentKind::File,
             }],
             limits: crate::catalogue::JobLimits::default(),
+            checkpoint: None,
         }
     }
 

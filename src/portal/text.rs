@@ -56,6 +56,7 @@ pub(super) fn standing(agreement: &AgreementView) -> Standing {
         outcome,
     ) {
         ("Observed", "NotReady", _) => ("Waiting for its slot", "waiting"),
+        ("Observed", "Idle", _) if !agreement.pieces.is_empty() => ("Between two pieces", "running"),
         ("Observed", "Idle", _) => ("Reserved now", "running"),
         ("Observed", "Processing", _) if agreement.started.is_none() => ("Starting", "running"),
         ("Observed", "Processing", _) => ("Running", "running"),

@@ -311,9 +311,13 @@ impl Knowledge {
         let prediction = self.runs.predict(&work.subject())?;
         let rate = self.rate(work.resource);
         let Some(started) = agreement.started else {
-            let whole = agreement.placement.duration() * MICROS_PER_SECOND;
+            let whole = agreement.duration * MICROS_PER_SECOND;
             return Some(within(&prediction, whole, rate));
         };
+        if !agreement.pieces.is_empty() {
+            // What a piece loses by saving its work and taking it up again is not known.
+            return None;
+        }
         let end = agreement.placement.end.seconds() * MICROS_PER_SECOND;
         let (before, whole) = (
             within(&prediction, now - started, rate),
@@ -371,7 +375,7 @@ fn length(past: &PastExecution) -> Option<Seconds> {
     match execution.outcome {
         Outcome::Completed | Outcome::Failed { .. } => Some(seconds),
         Outcome::Killed => Some(seconds.saturating_mul(STOPPED_FACTOR)),
-        Outcome::Terminated | Outcome::Exceeded { .. } | Outcome::Lost => None,
+        Outcome::Checkpointed | Outcome::Terminated | Outcome::Exceeded { .. } | Outcome::Lost => None,
     }
 }
 

@@ -117,6 +117,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
         ready: window.start,
         deadline: window.end,
         placement: row.interval("planned_start_s", "planned_end_s")?,
+        pieces: row.json("pieces")?,
         fixed: row.integer("fixed")? != 0,
         price: row.maybe_money("price_micros", "price_currency")?,
         leeway: row.json("leeway")?,
@@ -142,6 +143,7 @@ pub(super) async fn insert<D: Dialect>(
     let job = agreement.job.as_ref().map(to_json);
     let guarantees = to_json(&agreement.guarantees);
     let leeway = to_json(&agreement.leeway);
+    let pieces = to_json(&agreement.pieces);
     let values = [
         agreement.id.into(),
         (&agreement.party).into(),
@@ -169,6 +171,7 @@ pub(super) async fn insert<D: Dialect>(
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
         (&leeway).into(),
         agreement.origin.into(),
+        (&pieces).into(),
     ];
     execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
     execute::<D>(
@@ -187,6 +190,7 @@ pub(super) async fn update<D: Dialect>(
 ) -> Result<bool, sqlx::Error> {
     let job = agreement.job.as_ref().map(to_json);
     let guarantees = to_json(&agreement.guarantees);
+    let pieces = to_json(&agreement.pieces);
     let values = [
         agreement.id.into(),
         (&agreement.resource).into(),
@@ -206,6 +210,7 @@ pub(super) async fn update<D: Dialect>(
         exit_status(agreement),
         agreement.version.into(),
         i64::from(agreement.fixed).into(),
+        (&pieces).into(),
     ];
     Ok(execute::<D>(connection, statements::UPDATE_AGREEMENT, &values).await? == 1)
 }

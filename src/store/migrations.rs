@@ -85,6 +85,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "origins",
         sql: include_str!("../../migrations/0014_origins.sql"),
     },
+    Migration {
+        version: 15,
+        name: "pieces",
+        sql: include_str!("../../migrations/0015_pieces.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use super::engine::{Dialect, execute};
 use super::rows::Columns;
 use super::verify::{Capacity, Load, overbooked};
 use super::{Database, Error, Store, agreements, on, read_on, statements};
+use crate::agreement::Agreement;
 use crate::clock::Micros;
 
 /// A set of identical nodes.
@@ -85,10 +86,8 @@ async fn check_promises<D: Dialect>(
         let loads: Vec<_> = live
             .iter()
             .filter(|agreement| agreement.resource == resource.name)
-            .map(|agreement| Load {
-                interval: agreement.occupied(),
-                nodes: agreement.nodes,
-            })
+            .flat_map(Agreement::loads)
+            .map(|(interval, nodes)| Load { interval, nodes })
             .collect();
         let capacity = Capacity {
             since: 0,

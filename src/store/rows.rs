@@ -95,6 +95,7 @@ impl<'r, D: Dialect> Columns<'r, D> {
         let candidates = [
             Outcome::Completed,
             Outcome::Killed,
+            Outcome::Checkpointed,
             Outcome::Terminated,
             Outcome::Lost,
         ];

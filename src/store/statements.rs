@@ -15,7 +15,7 @@ macro_rules! select_agreement {
         concat!(
             "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
              planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-             version, fixed, price_micros, price_currency, leeway, origin FROM agreements ",
+             version, fixed, price_micros, price_currency, leeway, origin, pieces FROM agreements ",
             $rest
         )
     };
@@ -108,11 +108,11 @@ statements! {
     INSERT_AGREEMENT = "INSERT INTO agreements (id, party, name, template, resource, nodes, duration_s, ready_s, \
         deadline_s, planned_start_s, planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, \
         exit_status, created_us, version, fixed, price_micros, price_currency, leeway, \
-        origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, \
-        $21, $22, $23, $24, $25, $26)";
+        origin, pieces) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
+        $20, $21, $22, $23, $24, $25, $26, $27)";
     UPDATE_AGREEMENT = "UPDATE agreements SET resource = $2, nodes = $3, duration_s = $4, ready_s = $5, \
         deadline_s = $6, planned_start_s = $7, planned_end_s = $8, job = $9, guarantees = $10, state = $11, \
-        service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17, fixed = $18 \
+        service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17, fixed = $18, pieces = $19 \
         WHERE id = $1 AND version = $17 - 1";
     INSERT_DOCUMENT = "INSERT INTO agreement_documents (agreement, document) VALUES ($1, $2)";
     DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1";

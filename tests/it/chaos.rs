@@ -12,6 +12,7 @@ use bespeak::planner::{
     Settings, Termination,
 };
 use bespeak::store::{ResourceRow, Store};
+use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::{Interval, Rate, Time};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -60,6 +61,7 @@ struct Seen {
     lost: usize,
     moved: usize,
     broken: usize,
+    in_pieces: usize,
 }
 
 impl Seen {
@@ -68,11 +70,12 @@ impl Seen {
         self.lost += other.lost;
         self.moved += other.moved;
         self.broken += other.broken;
+        self.in_pieces += other.in_pieces;
     }
 
     fn must_be_enough(&self) {
         let least = self.accepted.min(self.lost).min(self.moved).min(self.broken);
-        assert!(least > 20, "too little happened: {self:?}");
+        assert!(least.min(self.in_pieces) > 20, "too little happened: {self:?}");
     }
 }
 
@@ -174,6 +177,7 @@ async fn live(url: &str, seed: u64) -> Seen {
     );
     domain.stop().await;
     seen.accepted += accepted.len();
+    seen.in_pieces += accepted.values().filter(|of| !of.pieces.is_empty()).count();
     seen
 }
 
@@ -195,11 +199,12 @@ async fn check_plan(domain: &Domain, clock: &Clock, when: &str) {
         let down = (0..resource.capacity).filter(|node| gone(*node)).count();
         let left = resource.capacity - u32::try_from(down).expect("few");
         let here: Vec<_> = live.iter().filter(|of| of.resource == resource.name).collect();
+        let loads: Vec<_> = here.iter().flat_map(|of| of.loads()).collect();
         // What ended within this second has its nodes until the second is over.
         for second in (clock.now() + 2).seconds()..clock.now().seconds() + AHEAD {
             let now = Interval::of(Time(second), 1);
-            let used = |of: &&&Agreement| of.placement.contains(now);
-            let used: u32 = here.iter().filter(used).map(|of| of.nodes).sum();
+            let used = loads.iter().filter(|(load, _)| load.contains(now));
+            let used: u32 = used.map(|(_, nodes)| nodes).sum();
             assert!(
                 used <= left,
                 "{when}: {} has {left} nodes at {second}, {used} are used",
@@ -252,6 +257,13 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         1 => (vec![shape(nodes, duration)], Scaling::ReferenceRate),
         _ => (vec![shape(nodes, duration)], Scaling::Contract),
     };
+    let cut = shapes.len() == 1 && random.below(2) == 0;
+    let preemption = cut.then(|| {
+        let mut some = || 2 + u32::try_from(random.below(4)).expect("small");
+        let (pieces, parts) = (some(), some());
+        let preemption = Preemption::new(pieces, 1_000_000 / parts, false).expect("a few parts");
+        preemption.rounded(Rounding::Cuts)
+    });
     Proposal {
         id: Uuid::now_v7(),
         party: "physics".into(),
@@ -259,12 +271,13 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         template: "advance-reservation".into(),
         shapes,
         scaling,
+        preemption,
         filters: Vec::new(),
         fix_at_ppm: (random.below(5) == 0).then_some(300_000),
         deviation_max: None,
         ready: Some(ready),
         deadline: Some(ready + duration + 20 + random.seconds(100)),
-        job: (random.below(2) == 0).then(|| Job {
+        job: (cut || random.below(2) == 0).then(|| Job {
             application: "sleep".into(),
             version: None,
             arguments: vec!["1".into()],
@@ -333,18 +346,18 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     let until = clock.now() + random.seconds(60);
     loop {
         let running = planner.running().await.expect("it answers");
-        let over = running.iter().map(|of| of.placement.end).min();
+        let over = running.iter().map(|of| of.slot().end).min();
         let due = *planner.subscribe().borrow();
         let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
         let now = next.unwrap_or(until).max(clock.now());
         clock.set((now.seconds() * MICROS_PER_SECOND).max(clock.micros()));
         for one in running {
-            let killed = one.placement.end <= now || one.state.is_final();
+            let killed = one.slot().end <= now || one.state.is_final();
             if killed || random.below(8) == 0 {
-                let outcome = if killed {
-                    Outcome::Killed
-                } else {
-                    Outcome::Completed
+                let outcome = match (killed, one.has_more_pieces()) {
+                    (true, true) if random.below(4) > 0 => Outcome::Checkpointed,
+                    (true, _) => Outcome::Killed,
+                    (false, _) => Outcome::Completed,
                 };
                 let ended = planner.report_ended(one.id, job_end(&one, outcome, clock)).await;
                 assert!(ended.is_ok(), "it ran: {ended:?}");
@@ -363,7 +376,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
 fn job_end(one: &Agreement, outcome: Outcome, clock: &Clock) -> JobEnd {
     JobEnd {
         outcome,
-        started: one.started,
+        started: one.slot_started(),
         ended: clock.micros(),
         input_bytes: 0,
         output_bytes: 0,

@@ -16,7 +16,7 @@ use bespeak::execution::files::InputFiles;
 use bespeak::execution::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::retention::JobFolders;
-use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
+use bespeak::execution::{ExecutionError, Executor, JobId, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
 use scheduler::Seconds;
@@ -119,6 +119,7 @@ impl Service {
                 duration: seconds,
             }],
             scaling: Scaling::Contract,
+            preemption: None,
             filters: Vec::new(),
             fix_at_ppm: None,
             deviation_max: None,
@@ -194,6 +195,7 @@ fn catalogue(folder: &Path) -> Result<Catalogue, CatalogueError> {
         program,
         arguments: Vec::new(),
         limits: JobLimits::default(),
+        checkpoint: None,
     }])
 }
 
@@ -228,14 +230,14 @@ impl Executor for Hanging {
         self.local.start(job)
     }
 
-    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
+    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
         self.hang();
-        self.local.poll(agreement)
+        self.local.poll(job)
     }
 
-    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
+    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
         self.hang();
-        self.local.stop(agreement)
+        self.local.stop(job)
     }
 
     fn patience(&self) -> Duration {

@@ -132,6 +132,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
             duration: 600,
         }],
         scaling: Scaling::Contract,
+        preemption: None,
         filters: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,

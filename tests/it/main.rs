@@ -28,6 +28,7 @@ mod openapi;
 mod operator_commands;
 mod pending;
 mod permissions;
+mod pieces;
 mod portal;
 mod prediction;
 mod prices;

@@ -268,6 +268,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
             duration,
         }],
         scaling: Scaling::Contract,
+        preemption: None,
         filters: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,

@@ -71,6 +71,7 @@ impl Site {
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,
             limits: bespeak::catalogue::JobLimits::default(),
+            piece: None,
         }
     }
 
@@ -78,7 +79,7 @@ impl Site {
     fn end_of(&self, agreement: Uuid) -> JobEnd {
         let mut last = None;
         poll_until(PATIENCE, || {
-            last = Some(self.executor.poll(agreement));
+            last = Some(self.executor.poll(agreement.into()));
             matches!(last, Some(Ok(JobStatus::Ended(_))))
         });
         match last {
@@ -90,7 +91,7 @@ impl Site {
     fn until_started(&self, agreement: Uuid) {
         let started = || {
             matches!(
-                self.executor.poll(agreement),
+                self.executor.poll(agreement.into()),
                 Ok(JobStatus::Running { started: Some(_) })
             )
         };
@@ -297,7 +298,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
         600,
     );
     let id = job.agreement;
-    assert_eq!(site.executor.poll(id).unwrap(), JobStatus::NotStarted);
+    assert_eq!(site.executor.poll(id.into()).unwrap(), JobStatus::NotStarted);
     site.executor.start(&job).unwrap();
     site.executor.start(&job).unwrap();
     let end = site.end_of(id);
@@ -316,7 +317,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     assert!(!site.data.path().join(format!("jobs/{id}/work/link")).exists());
     site.restart();
     site.executor.start(&job).unwrap();
-    assert_eq!(site.executor.poll(id).unwrap(), JobStatus::Ended(end));
+    assert_eq!(site.executor.poll(id.into()).unwrap(), JobStatus::Ended(end));
     assert_eq!(site.cluster.jobs().len(), 1, "{:?}", site.cluster.jobs());
     // Over, though a user goes on in it: it is given back with what runs there.
     site.executor.prepare(&[]).unwrap();
@@ -338,7 +339,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     let stopped = site.job("sleep 6000", 600);
     site.executor.start(&stopped).unwrap();
     site.until_started(stopped.agreement);
-    site.executor.stop(stopped.agreement).unwrap();
+    site.executor.stop(stopped.agreement.into()).unwrap();
     assert_eq!(site.end_of(stopped.agreement).outcome, Outcome::Terminated);
 
     let lost = site.job("sleep 6000", 600);
@@ -379,7 +380,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
         let mut asked = Instant::now();
         let down = poll_until(PATIENCE, || {
             asked = Instant::now();
-            match site.executor.poll(job.agreement) {
+            match site.executor.poll(job.agreement.into()) {
                 Err(ExecutionError::Slurm(Error::Down(_) | Error::Slow { .. })) | Ok(JobStatus::Ended(_)) => {
                     true
                 }

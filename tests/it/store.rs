@@ -62,6 +62,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         ready: Time(90),
         deadline: Time(200),
         placement: Interval::new(Time(100), Time(160)),
+        pieces: Vec::new(),
         fixed: false,
         price: None,
         leeway: bespeak::agreement::Leeway::default(),

@@ -9,7 +9,7 @@ use crate::slot_tree::{MAX_CAPACITY, SlotTree};
 use crate::time::{Interval, Seconds};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The most sizes of one request: each is a search in the plan, so they bound what a single request may cost.
 pub const SIZES_MAX: usize = 10_000;
@@ -227,12 +227,31 @@ impl Shapes {
 
     /// As [`Shapes::earliest`], for `ppm` millionths of the work.
     pub fn earliest_part(&self, slots: &SlotTree, window: Interval, ppm: u32) -> Option<Choice> {
+        self.first_to_complete(slots, window, |seconds| part(seconds, ppm))
+    }
+
+    /// As [`Shapes::earliest`], for what lies between two cuts of the work, in millionths of it; the cuts are rounded to
+    /// whole seconds, so that what lies between all of them lasts as long as the whole. On no size where nothing is left
+    /// between them.
+    pub fn earliest_between(&self, slots: &SlotTree, window: Interval, cuts: Range<u32>) -> Option<Choice> {
+        self.first_to_complete(slots, window, |seconds| {
+            cut(seconds, cuts.end) - cut(seconds, cuts.start)
+        })
+    }
+
+    /// The placement that completes first where each size lasts as long as `lasts` makes of its seconds.
+    fn first_to_complete(
+        &self,
+        slots: &SlotTree,
+        window: Interval,
+        lasts: impl Fn(f64) -> Seconds,
+    ) -> Option<Choice> {
         let mut best = None;
         // A later size must complete strictly earlier, which the end of its window says.
         let mut rest = window;
         for (nodes, seconds) in &self.list {
-            let duration = part(*seconds, ppm);
-            if rest.duration() < duration {
+            let duration = lasts(*seconds);
+            if duration <= 0 || rest.duration() < duration {
                 continue;
             }
             if let Some(start) = slots.earliest_fit(*nodes, duration, rest) {
@@ -295,12 +314,26 @@ fn exact(seconds: Seconds) -> Option<f64> {
     (0..=DURATION_MAX).contains(&seconds).then_some(seconds as f64)
 }
 
+/// The second of the work at which `ppm` millionths of it are done: to the nearest, halves to even; the end of the work is
+/// where it is for the whole.
+fn cut(seconds: f64, ppm: u32) -> Seconds {
+    match ppm {
+        WHOLE_PPM => part(seconds, ppm),
+        ppm => nearest(seconds, ppm),
+    }
+}
+
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
+fn part(seconds: f64, ppm: u32) -> Seconds {
+    nearest(seconds, ppm).max(1)
+}
+
+/// The whole seconds nearest to `ppm` millionths of `seconds`, halves to even.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-fn part(seconds: f64, ppm: u32) -> Seconds {
+fn nearest(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
-    ((share * seconds).round_ties_even() as Seconds).max(1)
+    (share * seconds).round_ties_even() as Seconds
 }

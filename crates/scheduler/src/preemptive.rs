@@ -19,6 +19,18 @@ pub struct Preemption {
     pieces_max: u32,
     interval_ppm: u32,
     independent: bool,
+    rounding: Rounding,
+}
+
+/// How long the parts of work of whole seconds last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    /// Each piece lasts its share of the whole, rounded by itself, as published: together they may last some seconds more or
+    /// less than the whole.
+    Pieces,
+    /// The cuts are rounded to whole seconds of the work, and a piece lasts from cut to cut: together they last exactly as
+    /// long as the whole, where all are on one number of nodes.
+    Cuts,
 }
 
 /// Why a request's pieces cannot be planned.
@@ -61,6 +73,7 @@ impl Preemption {
         pieces_max: 1,
         interval_ppm: WHOLE_PPM,
         independent: false,
+        rounding: Rounding::Pieces,
     };
 
     /// At most `pieces_max` pieces (N; `u32::MAX` for any number), cut at multiples of `interval_ppm` millionths of the
@@ -79,7 +92,14 @@ impl Preemption {
             pieces_max,
             interval_ppm,
             independent,
+            rounding: Rounding::Pieces,
         })
+    }
+
+    /// The same with the durations of its pieces found in another way; in the published one at first.
+    #[must_use]
+    pub fn rounded(self, rounding: Rounding) -> Self {
+        Self { rounding, ..self }
     }
 
     /// The most pieces that the work can really be in: no more than N, and no more than I makes.
@@ -133,6 +153,7 @@ impl Preemption {
             parts: self.parts(),
             first: done_ppm / self.interval_ppm,
             pieces: self.pieces_max.saturating_sub(u32::try_from(started.len()).ok()?),
+            rounding: self.rounding,
         };
         let window = Interval::new(window.start.max(ended), window.end);
         if self.independent || self.pieces_max() == 1 {
@@ -155,6 +176,7 @@ struct Search<'a> {
     first: u32,
     /// Pieces that may still be made.
     pieces: u32,
+    rounding: Rounding,
 }
 
 impl Search<'_> {
@@ -234,8 +256,12 @@ impl Search<'_> {
     /// The parts from `from` up to `to` as one piece.
     fn piece(&self, shapes: &Shapes, from: u32, to: u32, window: Interval) -> Option<Piece> {
         let end_ppm = WHOLE_PPM.min(to * self.interval_ppm);
-        let work_ppm = end_ppm - from * self.interval_ppm;
-        let Choice { interval, nodes } = shapes.earliest_part(self.slots, window, work_ppm)?;
+        let start_ppm = from * self.interval_ppm;
+        let work_ppm = end_ppm - start_ppm;
+        let Choice { interval, nodes } = match self.rounding {
+            Rounding::Pieces => shapes.earliest_part(self.slots, window, work_ppm)?,
+            Rounding::Cuts => shapes.earliest_between(self.slots, window, start_ppm..end_ppm)?,
+        };
         Some(Piece {
             interval,
             nodes,

@@ -29,6 +29,8 @@ pub struct Placement {
     pub fixed: bool,
     /// What it costs, where it is priced.
     pub price: Option<Budget>,
+    /// The pieces in which its work is done, in order of time; none where it is done in one.
+    pub pieces: Vec<Piece>,
     /// Names of the nodes, once they are bound.
     pub node_names: Vec<String>,
     /// Real start.
@@ -39,6 +41,30 @@ pub struct Placement {
     pub exit_status: Option<i32>,
     /// How it ended, in a word: `completed`, `failed`, `killed`, `lost`, …
     pub outcome: Option<String>,
+}
+
+/// A piece of an agreement's work: `bsp:Piece`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Planned start.
+    pub planned_start: DateTime,
+    /// Planned end.
+    pub planned_end: DateTime,
+    /// Real start.
+    pub started: Option<DateTime>,
+    /// Real end.
+    pub ended: Option<DateTime>,
+}
+
+impl Piece {
+    fn write(&self, xml: &mut Xml) {
+        xml.start("bsp:Piece");
+        xml.element("bsp:PlannedStart", &self.planned_start.to_string());
+        xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
+        xml.optional_element("bsp:Started", self.started.map(|at| at.to_string()).as_deref());
+        xml.optional_element("bsp:Ended", self.ended.map(|at| at.to_string()).as_deref());
+        xml.end();
+    }
 }
 
 /// An agreement of the same party that moved inside its window: `bsp:Moved`, in the answer to the offer that it moved for.
@@ -99,6 +125,7 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
     let price = sequence
         .optional(BSP, "Price")
         .and_then(|node| read_budget(check, node));
+    let pieces = sequence.many(BSP, "Piece");
     let names = sequence.many(BSP, "Node");
     let started = sequence
         .optional(BSP, "Started")
@@ -121,6 +148,10 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
         confidence,
         fixed: fixed?,
         price,
+        pieces: pieces
+            .into_iter()
+            .filter_map(|node| read_piece(check, node))
+            .collect(),
         node_names: names
             .into_iter()
             .filter_map(|node| check.simple(node, token))
@@ -129,6 +160,30 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
         ended,
         exit_status,
         outcome,
+    })
+}
+
+fn read_piece(check: &mut Check, node: Node<'_>) -> Option<Piece> {
+    check.attributes(node, &[]);
+    let mut sequence = Sequence::of(check, node);
+    let planned_start = sequence
+        .required(check, BSP, "PlannedStart")
+        .and_then(|node| check.date_time(node));
+    let planned_end = sequence
+        .required(check, BSP, "PlannedEnd")
+        .and_then(|node| check.date_time(node));
+    let started = sequence
+        .optional(BSP, "Started")
+        .and_then(|node| check.date_time(node));
+    let ended = sequence
+        .optional(BSP, "Ended")
+        .and_then(|node| check.date_time(node));
+    sequence.end(check);
+    Some(Piece {
+        planned_start: planned_start?,
+        planned_end: planned_end?,
+        started,
+        ended,
     })
 }
 
@@ -148,6 +203,9 @@ impl Placement {
         xml.element("bsp:Fixed", if self.fixed { "true" } else { "false" });
         if let Some(price) = &self.price {
             write_budget(xml, "bsp:Price", price);
+        }
+        for piece in &self.pieces {
+            piece.write(xml);
         }
         for name in &self.node_names {
             xml.element("bsp:Node", name);

@@ -13,6 +13,7 @@ fn job(inputs: Vec<PathBuf>) -> JobSpec {
         slot_end: 0,
         output_limit: 1,
         limits: crate::catalogue::JobLimits::default(),
+        piece: None,
     }
 }
 

@@ -34,7 +34,7 @@ use handed::Handed;
 pub use hostlist::expand as expand_nodes;
 use view::JobRow;
 
-use super::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
+use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot};
 use crate::clock::Micros;
 use crate::planner::{KeptNodes, NodeReport, Unused};
 
@@ -246,19 +246,20 @@ impl Executor for SlurmExecutor {
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         self.intend(job)?;
-        self.poll(job.agreement).map(drop)
+        self.poll(job.id()).map(drop)
     }
 
-    fn poll(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
-        self.status(agreement)
+    // Nothing is placed on a cluster in pieces, so an agreement has one job there.
+    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
+        self.status(job.agreement)
     }
 
-    fn keep_until(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
-        self.stop_at(agreement, end)
+    fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
+        self.stop_at(job.agreement, end)
     }
 
-    fn stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
-        self.ask_to_stop(agreement)
+    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
+        self.ask_to_stop(job.agreement)
     }
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {

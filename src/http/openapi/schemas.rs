@@ -122,7 +122,7 @@ fn requests() -> Value {
 }
 
 /// What an agreement shows.
-const AGREEMENT: [(&str, &str); 27] = [
+const AGREEMENT: [(&str, &str); 28] = [
     ("id", "uuid"),
     ("name?", "text"),
     ("party", "text"),
@@ -136,6 +136,7 @@ const AGREEMENT: [(&str, &str); 27] = [
     ("deadline", "date-time"),
     ("plannedStart", "date-time"),
     ("plannedEnd", "date-time"),
+    ("pieces?", "[]Piece"),
     ("price?", "Money"),
     ("reservation?", "text"),
     ("confidence?", "number"),
@@ -161,6 +162,10 @@ fn agreements() -> Value {
     json!({
         "Agreement": object(&AGREEMENT),
         "Accepted": object(&accepted),
+        "Piece": object(&[
+            ("plannedStart", "date-time"), ("plannedEnd", "date-time"), ("started?", "date-time"),
+            ("ended?", "date-time"),
+        ]),
         "Moves": { "type": "array", "items": object(&[
             ("id", "uuid"), ("plannedStart", "date-time"), ("plannedEnd", "date-time"),
         ]) },

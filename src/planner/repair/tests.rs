@@ -4,7 +4,7 @@ use super::super::nodes::{Failures, NodeState};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Plan, Proposal, Resource, Scaling};
 use super::*;
-use crate::agreement::{Guarantee, GuaranteeState, Job, Values};
+use crate::agreement::{Guarantee, GuaranteeState, Job, ServiceState, Values};
 
 /// A domain whose nodes take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {

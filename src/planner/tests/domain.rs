@@ -85,7 +85,12 @@ impl Domain {
         for (id, agreement) in &self.known {
             assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
             assert!(agreement.window().contains(agreement.placement), "{agreement:?}");
-            assert_eq!(agreement.duration, agreement.placement.duration());
+            let pieces = agreement.pieces.iter().map(|piece| piece.placement.duration());
+            let planned = match agreement.pieces.as_slice() {
+                [] => agreement.placement.duration(),
+                _ => pieces.sum(),
+            };
+            assert_eq!(agreement.duration, planned, "{agreement:?}");
             let at = self.plan.resources.place(&agreement.resource).unwrap();
             let of = self.plan.resources.get(at).unwrap();
             for filter in &agreement.leeway.filters {
@@ -98,10 +103,10 @@ impl Domain {
             let tree = self.plan.resources.get(at).unwrap().schedule.tree();
             // What ended within this second has its nodes until the second is over.
             for second in self.now + 2..self.now + 800 {
-                let using = |a: &&Agreement| {
-                    a.resource == resource.name && a.placement.contains(Interval::of(Time(second), 1))
-                };
-                let used: u32 = self.known.values().filter(using).map(|a| a.nodes).sum();
+                let here = self.known.values().filter(|a| a.resource == resource.name);
+                let loads = here.flat_map(Agreement::loads);
+                let using = |(of, _): &(Interval, u32)| of.contains(Interval::of(Time(second), 1));
+                let used: u32 = loads.filter(using).map(|(_, nodes)| nodes).sum();
                 assert!(used <= resource.capacity, "{} at {second}", resource.name);
                 if second % 7 == 0 {
                     let of = self.plan.resources.get(at).unwrap();
@@ -156,6 +161,7 @@ pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, 
         template: "t".into(),
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
+        preemption: None,
         filters: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,

@@ -86,6 +86,7 @@ pub(in crate::planner) fn proposal(
         template: "t".into(),
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
+        preemption: None,
         filters: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,

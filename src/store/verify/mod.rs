@@ -17,6 +17,7 @@
 mod life;
 mod money;
 mod offers;
+mod pieces;
 mod sweep;
 mod trail;
 
@@ -141,6 +142,7 @@ impl Check {
             };
             life::check(&agreement, life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
+            pieces::check(&agreement, &mut found);
             money::check(&agreement, &entries, &mut found);
             check_bindings(
                 &agreement,
@@ -149,11 +151,9 @@ impl Check {
                 &mut found,
             );
             if agreement.state != AgreementState::Rejected {
-                let load = Load {
-                    interval: agreement.occupied(),
-                    nodes: agreement.nodes,
-                };
-                self.loads.entry(agreement.resource).or_default().push(load);
+                let loads = agreement.loads().into_iter();
+                let loads = loads.map(|(interval, nodes)| Load { interval, nodes });
+                self.loads.entry(agreement.resource).or_default().extend(loads);
             }
         }
     }
@@ -232,6 +232,10 @@ fn check_bindings(
         found.must(occupied.contains(binding.interval), Invariant::I5, || {
             format!("{} is outside of {occupied}, all that it occupies", place())
         });
+    }
+    if !agreement.pieces.is_empty() {
+        pieces::check_bindings(agreement, bindings, found);
+        return;
     }
     let mut nodes: Vec<_> = bindings.iter().map(|binding| binding.node).collect();
     nodes.dedup();

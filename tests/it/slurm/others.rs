@@ -59,7 +59,7 @@ fn a_job_whose_user_forges_its_end_runs_on_until_slurm_says_that_it_has_ended() 
     let mut started = None;
     let since = Instant::now();
     poll_until(PATIENCE, || {
-        match site.executor.poll(id).unwrap() {
+        match site.executor.poll(id.into()).unwrap() {
             JobStatus::Running { started: Some(at) } => started = Some(at),
             JobStatus::Running { started: None } => {}
             other => panic!("a forged end is believed: {other:?}"),
@@ -122,7 +122,7 @@ fn names_of_jobs_with_line_breaks_and_separators_are_not_taken_for_other_jobs() 
     );
     let since = Instant::now();
     while since.elapsed() < MANY_ROUNDS {
-        let status = site.executor.poll(job.agreement).unwrap();
+        let status = site.executor.poll(job.id()).unwrap();
         assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
     }
     let busy = site.executor.node_states().unwrap().busy;

@@ -3,7 +3,7 @@
 use crate::plain::{Plain, cases, occupied};
 use proptest::prelude::*;
 use scheduler::moldable::{Law, Shapes, Sizes};
-use scheduler::preemptive::{PARTS_MAX, Piece, Preemption, PreemptionError};
+use scheduler::preemptive::{PARTS_MAX, Piece, Preemption, PreemptionError, Rounding};
 use scheduler::{Interval, SlotTree, Time};
 
 fn window(start: i64, end: i64) -> Interval {
@@ -125,7 +125,29 @@ struct Brute<'a> {
     parts: u32,
     /// Every cut is made.
     every_cut: bool,
+    rounding: Rounding,
     deadline: i64,
+}
+
+/// The seconds from cut to cut, or of the share between them.
+fn seconds(shapes: &Shapes, nodes: u32, (from, to): (u32, u32), rounding: Rounding) -> i64 {
+    let at = |ppm| match ppm {
+        0 => 0,
+        1_000_000 => shapes.duration(nodes, ppm).expect("an allowed size"),
+        ppm => {
+            let whole = shapes.duration(nodes, 1_000_000).expect("an allowed size");
+            // Halves to even, in whole numbers.
+            let (seconds, rest) = (
+                whole * i64::from(ppm) / 1_000_000,
+                whole * i64::from(ppm) % 1_000_000,
+            );
+            seconds + i64::from(rest > 500_000 || rest == 500_000 && seconds % 2 == 1)
+        }
+    };
+    match rounding {
+        Rounding::Pieces => shapes.duration(nodes, to - from).expect("an allowed size"),
+        Rounding::Cuts => at(to) - at(from),
+    }
 }
 
 impl Brute<'_> {
@@ -140,8 +162,11 @@ impl Brute<'_> {
         let mut best = None;
         for to in part + 1..=last {
             for nodes in sizes {
-                let ppm = 1_000_000.min(to * self.interval_ppm) - part * self.interval_ppm;
-                let duration = self.shapes.duration(*nodes, ppm).expect("an allowed size");
+                let cuts = (part * self.interval_ppm, 1_000_000.min(to * self.interval_ppm));
+                let duration = seconds(self.shapes, *nodes, cuts, self.rounding);
+                if duration == 0 {
+                    continue;
+                }
                 for start in ready..=self.deadline - duration {
                     if self.plan.fits(start, duration, *nodes) {
                         let rest = self.completion(sizes, to, pieces - 1, start + duration);
@@ -164,18 +189,20 @@ proptest! {
         pieces_max in 1..=4_u32,
         interval_ppm in prop::sample::select(vec![250_000, 300_000, 333_334, 500_000, 1_000_000]),
         independent: bool,
+        rounding in prop::sample::select(vec![Rounding::Pieces, Rounding::Cuts]),
         ready in 0..4_i64,
         deadline in 4..18_i64,
     ) {
         let (tree, plain) = occupied(4, &occupants);
         let shapes = Shapes::new(&Law::Table(table.clone()), 1..=4, &Sizes::Every).unwrap();
-        let preemption = Preemption::new(pieces_max, interval_ppm, independent).unwrap();
+        let preemption = Preemption::new(pieces_max, interval_ppm, independent).unwrap().rounded(rounding);
         let brute = Brute {
             plan: &plain,
             shapes: &shapes,
             interval_ppm,
             parts: preemption.parts(),
             every_cut: pieces_max >= preemption.parts(),
+            rounding,
             deadline,
         };
         let sizes: Vec<u32> = table.keys().copied().collect();
@@ -196,9 +223,14 @@ proptest! {
             prop_assert!(start >= done.0, "{:?}", pieces);
             prop_assert_eq!(done.1 % interval_ppm, 0, "cut where it may be");
             prop_assert!(plain.fits(start, duration, piece.nodes));
-            prop_assert_eq!(shapes.duration(piece.nodes, piece.work_ppm), Some(duration));
+            let cuts = (done.1, done.1 + piece.work_ppm);
+            prop_assert_eq!(seconds(&shapes, piece.nodes, cuts, rounding), duration);
             prop_assert!(independent || piece.nodes == pieces[0].nodes);
             done = (piece.interval.end.0, done.1 + piece.work_ppm);
+        }
+        if rounding == Rounding::Cuts && pieces.iter().all(|p| p.nodes == pieces[0].nodes) {
+            let together: i64 = pieces.iter().map(|p| p.interval.duration()).sum();
+            prop_assert_eq!(Some(together), shapes.duration(pieces[0].nodes, 1_000_000));
         }
     }
 }

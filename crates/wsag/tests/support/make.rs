@@ -21,7 +21,7 @@ use wsag::negotiations::{
     NegotiationOffer, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
     RenegotiationExtension, Requirement,
 };
-use wsag::placement::Placement;
+use wsag::placement::{Piece, Placement};
 use wsag::refusals::{
     Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,
 };
@@ -456,6 +456,12 @@ impl Make {
             confidence: self.maybe(Make::share),
             fixed: self.flag(),
             price: self.maybe(Self::budget),
+            pieces: self.some(0, |make| Piece {
+                planned_start: make.time(),
+                planned_end: make.time(),
+                started: make.maybe(Make::time),
+                ended: make.maybe(Make::time),
+            }),
             node_names: self.some(0, Make::name),
             started: self.maybe(Make::time),
             ended: self.maybe(Make::time),

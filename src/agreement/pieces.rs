@@ -1,0 +1,217 @@
+//! Agreements whose work is done in pieces: one after another on the same number of nodes, saved at the end of each and
+//! taken up again at the start of the next.
+//!
+//! The placement of such an agreement reaches from the start of its first piece to the end of its last; what lies between
+//! two pieces is others'. Its service is Processing while a piece runs and Idle between two.
+
+use scheduler::{Interval, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{Agreement, ServiceState, Stretch};
+use crate::clock::{Micros, second_after};
+
+/// One piece of an agreement's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Piece {
+    /// Planned start and end.
+    pub placement: Interval,
+    /// When its process really started.
+    pub started: Option<Micros>,
+    /// When it really ended; every piece before it has ended, too.
+    pub ended: Option<Micros>,
+}
+
+/// A piece as it is stored.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Stored {
+    start: i64,
+    end: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<Micros>,
+}
+
+impl From<Stored> for Piece {
+    fn from(stored: Stored) -> Self {
+        Self {
+            placement: Interval::new(Time(stored.start), Time(stored.end)),
+            started: stored.started,
+            ended: stored.ended,
+        }
+    }
+}
+
+impl From<Piece> for Stored {
+    fn from(piece: Piece) -> Self {
+        Self {
+            start: piece.placement.start.seconds(),
+            end: piece.placement.end.seconds(),
+            started: piece.started,
+            ended: piece.ended,
+        }
+    }
+}
+
+impl Piece {
+    /// One that is planned for this time.
+    pub fn planned(placement: Interval) -> Self {
+        Self {
+            placement,
+            started: None,
+            ended: None,
+        }
+    }
+
+    /// The time that its nodes are kept from others: its placement, cut at the second after it ended.
+    pub fn occupied(&self) -> Interval {
+        let Interval { start, end } = self.placement;
+        let ended = self.ended.map_or(end, second_after);
+        Interval::new(start, end.min(ended).max(start))
+    }
+}
+
+impl Agreement {
+    /// How many of its pieces are over; none where it is in one.
+    pub fn pieces_over(&self) -> usize {
+        self.pieces
+            .iter()
+            .take_while(|piece| piece.ended.is_some())
+            .count()
+    }
+
+    /// The piece that runs now, or comes next; the last one when all are over. None where it is in one.
+    pub fn piece(&self) -> Option<&Piece> {
+        self.pieces.get(self.pieces_over()).or(self.pieces.last())
+    }
+
+    /// The number of the piece that runs, or ran last, from 1; 1 where it is in one.
+    pub fn piece_number(&self) -> u32 {
+        let over = self.pieces_over();
+        let number = if self.service == ServiceState::Completed {
+            over.max(1)
+        } else {
+            (over + 1).min(self.pieces.len().max(1))
+        };
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    /// The slot that it has now, or has next: its placement, or that of its piece.
+    pub fn slot(&self) -> Interval {
+        self.piece().map_or(self.placement, |piece| piece.placement)
+    }
+
+    /// When the process really started that runs in its slot.
+    pub fn slot_started(&self) -> Option<Micros> {
+        self.piece().map_or(self.started, |piece| piece.started)
+    }
+
+    /// Notes when the process really started that runs in its slot.
+    pub fn has_started(&mut self, at: Option<Micros>) {
+        let over = self.pieces_over();
+        match self.pieces.get_mut(over) {
+            Some(piece) => {
+                piece.started = at;
+                self.started = self.started.or(at);
+            }
+            None => self.started = at,
+        }
+    }
+
+    /// Notes that the piece is over that runs, if one does.
+    pub fn end_piece(&mut self, at: Micros) {
+        let over = self.pieces_over();
+        if self.service == ServiceState::Processing
+            && let Some(piece) = self.pieces.get_mut(over)
+        {
+            piece.ended = Some(at);
+        }
+    }
+
+    /// Whether its work goes on in another piece once the one that runs is over.
+    pub fn has_more_pieces(&self) -> bool {
+        self.pieces_over() + 1 < self.pieces.len()
+    }
+
+    /// Gives one of its pieces another place; the placement of the whole follows.
+    pub fn place_piece(&mut self, index: usize, placement: Interval) {
+        if let Some(piece) = self.pieces.get_mut(index) {
+            piece.placement = placement;
+        }
+        self.placement = whole(&self.pieces).unwrap_or(self.placement);
+    }
+
+    /// The times in which it keeps nodes from others, with how many: what it occupies, or what each of its pieces does that
+    /// is not given up.
+    pub fn loads(&self) -> Vec<Stretch> {
+        if self.pieces.is_empty() {
+            return vec![(self.occupied(), self.nodes)];
+        }
+        let given_up = |piece: &&Piece| self.ended.is_some() && piece.ended.is_none();
+        let kept = self.pieces.iter().filter(|piece| !given_up(piece));
+        kept.map(|piece| (piece.occupied(), self.nodes)).collect()
+    }
+
+    /// When the nodes are free again that it had last.
+    pub fn released(&self) -> Time {
+        let over = self.pieces_over().checked_sub(1);
+        let last = over.and_then(|last| self.pieces.get(last));
+        last.map_or_else(|| self.occupied().end, |piece| piece.occupied().end)
+    }
+
+    /// For how long its processes have run, in microseconds: from its start to its end, or so much for each piece.
+    pub fn run_time(&self) -> Option<Micros> {
+        let ran = |(from, to): (Micros, Micros)| (to - from).max(0);
+        if self.pieces.is_empty() {
+            return self.started.zip(self.ended).map(ran);
+        }
+        let each = self
+            .pieces
+            .iter()
+            .filter_map(|piece| piece.started.zip(piece.ended));
+        self.started.map(|_| each.map(ran).sum())
+    }
+}
+
+/// From the start of the first piece to the end of the last; none without a piece.
+pub fn whole(pieces: &[Piece]) -> Option<Interval> {
+    let (first, last) = pieces.first().zip(pieces.last())?;
+    Some(Interval::new(first.placement.start, last.placement.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MICROS_PER_SECOND;
+
+    fn piece(start: i64, end: i64, ended_s: Option<i64>) -> Piece {
+        Piece {
+            ended: ended_s.map(|at| at * MICROS_PER_SECOND),
+            ..Piece::planned(Interval::new(Time(start), Time(end)))
+        }
+    }
+
+    #[test]
+    fn a_piece_keeps_its_nodes_until_the_second_after_its_end_and_never_beyond_its_place() {
+        let at = |ended| piece(100, 110, ended).occupied().end;
+        assert_eq!(
+            [
+                at(None),
+                at(Some(104)),
+                at(Some(110)),
+                at(Some(300)),
+                at(Some(90))
+            ],
+            [Time(110), Time(104), Time(110), Time(110), Time(100)]
+        );
+    }
+
+    #[test]
+    fn what_is_stored_reads_back() {
+        let pieces = vec![piece(100, 110, Some(109)), piece(120, 130, None)];
+        let text = serde_json::to_string(&pieces).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Piece>>(&text).unwrap(), pieces);
+        assert_eq!(whole(&pieces), Some(Interval::new(Time(100), Time(130))));
+    }
+}

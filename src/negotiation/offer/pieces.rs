@@ -1,0 +1,175 @@
+//! How an offer lets its work be cut: `bsp:Preemption` as the planner has it, where its application can be stopped and go on.
+
+use scheduler::Seconds;
+use scheduler::moldable::WHOLE_PPM;
+use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
+use wsag::ns;
+use wsag::scheduling::Scheduling;
+
+use super::{Check, Described, Request};
+use crate::agreement::Job;
+use crate::catalogue::Catalogue;
+
+/// Searches of one resource's plan for the pieces of one offer; everybody waits meanwhile.
+const SEARCHES_MAX: u64 = 10_000;
+
+impl Check<'_> {
+    /// How its work may be cut, where it may.
+    pub(super) fn preemption(
+        &mut self,
+        described: &Described<'_>,
+        job: Option<&Job>,
+        request: Option<&Request>,
+    ) -> Option<Preemption> {
+        let (scheduling, shape) = described.scheduling.zip(request?.shapes.first())?;
+        let found = of(scheduling, job, shape.duration, self.negotiation.catalogue());
+        found.unwrap_or_else(|message| {
+            self.violation(ns::BSP, "Preemption", 0, message);
+            None
+        })
+    }
+}
+
+/// How work of `duration` seconds may be cut; `None` where it may not.
+///
+/// # Errors
+/// A sentence that says why it cannot be cut as it is asked for.
+fn of(
+    scheduling: &Scheduling,
+    job: Option<&Job>,
+    duration: Seconds,
+    catalogue: &Catalogue,
+) -> Result<Option<Preemption>, String> {
+    let Some(asked) = scheduling.preemption.filter(|asked| asked.pieces > 1) else {
+        return Ok(None);
+    };
+    if scheduling.moldability.is_some() {
+        let message = "work is cut on one number of nodes only: no bsp:Moldability is expected beside it";
+        return Err(message.to_owned());
+    }
+    let Some(job) = job else {
+        return Err("an application is expected: nodes alone have no work that can be cut".to_owned());
+    };
+    let application = catalogue.find(&job.application, job.version.as_deref());
+    let Some(checkpoint) = application.and_then(|of| of.checkpoint.as_ref()) else {
+        let able: Vec<_> = catalogue
+            .applications()
+            .iter()
+            .filter(|of| of.checkpoint.is_some())
+            .map(|of| of.name.as_str())
+            .collect();
+        let others = match able.as_slice() {
+            [] => "none of the catalogue does".to_owned(),
+            able => format!("these do: {}", able.join(", ")),
+        };
+        return Err(format!(
+            "the application {} does not save its work to go on later, so that it cannot be cut; {others}",
+            job.application
+        ));
+    };
+    let interval = millionths(asked.interval);
+    let preemption = Preemption::new(asked.pieces, interval, asked.independent)
+        .map_err(|_| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
+        .rounded(Rounding::Cuts);
+    if preemption.searches_max(1) > SEARCHES_MAX {
+        return Err(format!(
+            "{} pieces at any of {} cuts can be chosen in too many ways: fewer pieces or a longer interval are expected",
+            asked.pieces,
+            preemption.parts() - 1
+        ));
+    }
+    let part = duration.saturating_mul(interval.into()) / i64::from(WHOLE_PPM);
+    let least = i64::from(checkpoint.grace) + 1;
+    if part < least {
+        return Err(format!(
+            "a part of the work takes {part} seconds and {} needs {} to save it: parts of at least {least} are expected",
+            job.application, checkpoint.grace
+        ));
+    }
+    Ok(Some(preemption))
+}
+
+/// A share in millionths, rounded up but for what floating point has added.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share is between 0 and 1"
+)]
+fn millionths(share: f64) -> u32 {
+    (share * 1e6 - 1e-6).ceil().max(1.0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use wsag::scheduling::Moldability;
+
+    use super::*;
+    use crate::catalogue::{Application, Checkpoint, CheckpointSignal};
+
+    fn application(name: &str, grace: Option<u32>) -> Application {
+        Application {
+            name: name.into(),
+            version: None,
+            description: String::new(),
+            program: PathBuf::from("/bin/true"),
+            arguments: Vec::new(),
+            limits: crate::catalogue::JobLimits::default(),
+            checkpoint: grace.map(|grace| Checkpoint {
+                signal: CheckpointSignal::Term,
+                grace,
+                resume: Vec::new(),
+            }),
+        }
+    }
+
+    fn asked(pieces: u32, interval: f64) -> Scheduling {
+        Scheduling {
+            preemption: Some(wsag::scheduling::Preemption {
+                pieces,
+                interval,
+                independent: false,
+            }),
+            ..Scheduling::default()
+        }
+    }
+
+    fn found(scheduling: &Scheduling, name: Option<&str>, duration: Seconds) -> Result<Option<u32>, String> {
+        let catalogue = Catalogue::new(vec![application("count", Some(5)), application("sleep", None)]);
+        let job = name.map(|name| Job {
+            application: name.into(),
+            version: None,
+            arguments: Vec::new(),
+        });
+        let found = of(scheduling, job.as_ref(), duration, &catalogue.unwrap());
+        found.map(|preemption| preemption.map(|of| of.parts()))
+    }
+
+    #[test]
+    fn work_is_cut_where_its_application_says_how_it_saves_it() {
+        assert_eq!(found(&asked(3, 0.25), Some("count"), 60), Ok(Some(4)));
+        assert_eq!(found(&asked(3, 1.0 / 3.0), Some("count"), 60), Ok(Some(3)));
+        assert_eq!(found(&asked(1, 0.25), Some("sleep"), 60), Ok(None), "not at all");
+        assert_eq!(found(&Scheduling::default(), None, 60), Ok(None));
+    }
+
+    #[test]
+    fn why_it_cannot_be_cut_is_said() {
+        let moldable = Scheduling {
+            moldability: Some(Moldability::ConstantWork(60.0)),
+            ..asked(3, 0.25)
+        };
+        for (scheduling, name, duration, said) in [
+            (asked(3, 0.25), Some("sleep"), 60, "these do: count"),
+            (asked(3, 0.25), None, 60, "an application is expected"),
+            (asked(3, 0.25), Some("count"), 23, "parts of at least 6"),
+            (asked(3, 0.001), Some("count"), 60, "1/100 to 1"),
+            (asked(50, 0.01), Some("count"), 6_000, "too many ways"),
+            (moldable, Some("count"), 60, "no bsp:Moldability"),
+        ] {
+            let message = found(&scheduling, name, duration).unwrap_err();
+            assert!(message.contains(said), "{message}");
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! Work that is done in pieces: where it goes, beside a plan searched by looking at each second, and what becomes of it.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use scheduler::preemptive::Rounding;
+
+use super::super::nodes::{Failures, NodeReport, NodeState, Reporter};
+use super::super::tests::domain::{Domain, proposal};
+use super::super::{Plan, Proposal, Resource, Termination};
+use super::*;
+use crate::agreement::Job;
+use crate::clock::MICROS_PER_SECOND;
+
+fn domain(resources: Vec<Resource>) -> Domain {
+    let mut domain = Domain::new(resources);
+    domain.settings.failures = Failures {
+        repair: 10_000,
+        settle: 0,
+    };
+    domain
+}
+
+fn local(name: &str, capacity: u32) -> Resource {
+    Resource::new(name, "local", capacity)
+}
+
+/// Work that may be cut, at so many thousandths, in a window.
+fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window: (i64, i64)) -> Proposal {
+    let preemption = Preemption::new(pieces, thousandths * 1_000, false).unwrap();
+    Proposal {
+        preemption: Some(preemption.rounded(Rounding::Cuts)),
+        job: Some(Job {
+            application: "count".into(),
+            version: None,
+            arguments: Vec::new(),
+        }),
+        ..proposal(nodes, duration, window)
+    }
+}
+
+fn slots(agreement: &Agreement) -> Vec<(i64, i64)> {
+    let of = |piece: &Piece| (piece.placement.start.seconds(), piece.placement.end.seconds());
+    agreement.pieces.iter().map(of).collect()
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap()
+}
+
+fn ended(outcome: Outcome, at: i64) -> JobEnd {
+    JobEnd {
+        outcome,
+        started: None,
+        ended: at * MICROS_PER_SECOND,
+        input_bytes: 0,
+        output_bytes: 0,
+        truncated: false,
+    }
+}
+
+impl Domain {
+    /// The plan rebuilt from what is stored, and that it keeps free what this one does.
+    fn check_rebuilt(&self) {
+        let mut known: Vec<_> = self.known.values().cloned().collect();
+        known.sort_by_key(|agreement| agreement.id);
+        let now = Time(self.now);
+        let rebuilt = Plan::rebuild(&self.settings, known, Vec::new(), now).unwrap();
+        for (at, of) in self.settings.resources.iter().enumerate() {
+            let second = |plan: &Plan, second| {
+                let of = plan.resources.get(at).unwrap();
+                let second = Interval::of(Time(second), 1);
+                let out = |(block, _): &&(Interval, u32)| block.contains(second);
+                let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
+                of.schedule.tree().min_free(second) + blocked
+            };
+            for at in self.now + 2..self.now + 300 {
+                assert_eq!(
+                    second(&rebuilt, at),
+                    second(&self.plan, at),
+                    "{} at {at}",
+                    of.name
+                );
+            }
+        }
+        assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
+    }
+
+    fn begin(&mut self, at: i64) {
+        self.now = at;
+        self.decide(|decider| {
+            decider.look_after_nodes();
+            decider.begin_due()
+        })
+        .unwrap();
+        self.check();
+    }
+
+    fn end(&mut self, id: uuid::Uuid, outcome: Outcome) {
+        let end = ended(outcome, self.now);
+        self.decide(|decider| decider.ended(id, &end)).unwrap();
+        self.check();
+    }
+
+    fn nodes_down(&mut self, count: usize) {
+        let mut states = vec![NodeState::Up; 8];
+        states[..count].fill(NodeState::Down);
+        let report = NodeReport {
+            states,
+            ..NodeReport::default()
+        };
+        self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+            .unwrap();
+        self.check();
+    }
+
+    /// The earliest completion of work that may be cut on any resource, by a walk over each second: for each part of the
+    /// work that can be done by then, in how many pieces at least.
+    fn earliest_cut(&self, proposal: &Proposal) -> Option<Time> {
+        let preemption = proposal.preemption?;
+        let (parts, pieces_max) = (preemption.parts() as usize, preemption.pieces_max());
+        let whole = proposal.shapes[0].duration;
+        // Halves to even, of thousandths.
+        let thousandths = |part: usize| {
+            if part == parts {
+                1_000
+            } else {
+                number(part) * (1_000 / number(parts))
+            }
+        };
+        let second = |part: usize| {
+            let (seconds, rest) = (
+                whole * thousandths(part) / 1_000,
+                whole * thousandths(part) % 1_000,
+            );
+            seconds + i64::from(rest > 500 || rest == 500 && seconds % 2 == 1)
+        };
+        let window = (
+            proposal.ready.unwrap().max(Time(self.now)),
+            proposal.deadline.unwrap(),
+        );
+        let mut earliest = None;
+        for at in 0..self.settings.resources.len() {
+            let of = self.plan.resources.get(at)?;
+            let (tree, from) = (of.schedule.tree(), window.0.max(of.schedule.now()).seconds());
+            if proposal.shapes[0].nodes > tree.capacity() {
+                continue;
+            }
+            let free = |start: i64, length: i64| {
+                (start..start + length)
+                    .all(|at| tree.min_free(Interval::of(Time(at), 1)) >= proposal.shapes[0].nodes)
+            };
+            let length = usize::try_from((window.1.seconds() - from).max(0)).unwrap();
+            // By second and by part, the fewest pieces.
+            let mut fewest = vec![vec![u32::MAX; parts + 1]; length + 1];
+            for now in 0..=length {
+                fewest[now][0] = 0;
+                for part in 0..=parts {
+                    if now > 0 {
+                        fewest[now][part] = fewest[now][part].min(fewest[now - 1][part]);
+                    }
+                    if fewest[now][part] >= pieces_max {
+                        continue;
+                    }
+                    for to in part + 1..=parts {
+                        let lasts = second(to) - second(part);
+                        let end = now + usize::try_from(lasts).unwrap();
+                        if lasts > 0 && end <= length && free(from + number(now), lasts) {
+                            fewest[end][to] = fewest[end][to].min(fewest[now][part] + 1);
+                        }
+                    }
+                }
+            }
+            let end = fewest.iter().position(|of| of[parts] <= pieces_max);
+            let end = end.map(|end| Time(from + number(end)));
+            earliest = [earliest, end].into_iter().flatten().min();
+        }
+        earliest
+    }
+}
+
+#[test]
+fn work_is_cut_where_that_completes_it_earlier_and_not_otherwise() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(3, 20, (10, 30))).unwrap();
+    domain.place(proposal(3, 20, (40, 60))).unwrap();
+    let agreement = domain.place(cut(2, 30, (3, 100), (0, 200))).unwrap().agreement;
+    assert_eq!(slots(&agreement), [(0, 9), (30, 39), (60, 72)]);
+    assert!(agreement.fixed);
+    domain.check();
+    domain.check_rebuilt();
+    let small = domain.place(cut(1, 30, (3, 100), (0, 200))).unwrap().agreement;
+    assert_eq!(
+        (small.placement.start, small.pieces.len()),
+        (Time(0), 0),
+        "in one"
+    );
+    domain.check();
+}
+
+#[test]
+fn a_piece_that_ends_early_gives_back_its_time_and_an_early_end_of_the_work_all_that_is_left() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let agreement = domain.place(cut(4, 30, (3, 100), (0, 80))).unwrap().agreement;
+    assert_eq!(slots(&agreement), [(0, 9), (30, 51)]);
+    domain.begin(0);
+    assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
+    domain.now = 6;
+    domain.end(agreement.id, Outcome::Checkpointed);
+    let between = domain.of(agreement.id).clone();
+    assert_eq!((between.service, between.pieces_over()), (ServiceState::Idle, 1));
+    assert_eq!(between.state, AgreementState::Observed);
+    domain.check_rebuilt();
+    let filler = domain.place(proposal(4, 3, (6, 9))).unwrap();
+    assert_eq!(filler.agreement.placement.start, Time(6), "what it had left");
+    domain.begin(30);
+    assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
+    domain.now = 35;
+    domain.end(agreement.id, Outcome::Completed);
+    assert!(!domain.known.contains_key(&agreement.id), "complete");
+    assert_eq!(
+        domain
+            .place(proposal(4, 16, (35, 51)))
+            .unwrap()
+            .agreement
+            .placement
+            .start,
+        Time(35)
+    );
+}
+
+#[test]
+fn terminated_between_two_pieces_it_frees_those_to_come() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let agreement = domain.place(cut(4, 30, (3, 100), (0, 80))).unwrap().agreement;
+    domain.begin(0);
+    domain.now = 9;
+    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.now = 12;
+    let ended = domain.decide(|decider| decider.terminate(Termination::of(agreement.id, None)));
+    let ended = ended.unwrap();
+    assert_eq!(
+        (ended.state, ended.outcome),
+        (AgreementState::Terminated, Some(Outcome::Terminated))
+    );
+    assert_eq!(ended.loads(), [(Interval::new(Time(0), Time(9)), 4)]);
+    domain.place(proposal(4, 21, (30, 51))).unwrap();
+    domain.check();
+}
+
+#[test]
+fn a_piece_that_loses_its_nodes_goes_elsewhere_between_its_neighbours_or_ends_its_agreement() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(3, 20, (10, 30))).unwrap();
+    let later = domain.place(proposal(2, 10, (40, 50))).unwrap().agreement;
+    let agreement = domain.place(cut(2, 30, (3, 100), (0, 200))).unwrap().agreement;
+    assert_eq!(slots(&agreement), [(0, 9), (30, 51)]);
+    domain.begin(0);
+    domain.now = 9;
+    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.begin(30);
+    domain.now = 31;
+    let moved = domain.place(cut(2, 30, (3, 100), (31, 200))).unwrap().agreement;
+    assert_eq!(slots(&moved), [(31, 40), (50, 71)], "two nodes beside the others");
+    domain.begin(31);
+    domain.now = 40;
+    domain.end(moved.id, Outcome::Checkpointed);
+    domain.begin(40);
+    // Nodes 0 and 1 are the first one's, and one node is left.
+    domain.now = 45;
+    domain.nodes_down(3);
+    assert!(!domain.known.contains_key(&agreement.id), "it ran there");
+    assert!(!domain.known.contains_key(&later.id) || !domain.known.contains_key(&moved.id));
+    assert!(!domain.known.contains_key(&moved.id), "no two nodes are left");
+    assert!(
+        domain
+            .told
+            .iter()
+            .any(|(id, line)| *id == moved.id && line.contains("piece 2"))
+    );
+}
+
+#[test]
+fn a_piece_that_loses_its_nodes_waits_until_others_are_free() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(3, 20, (10, 30))).unwrap();
+    let agreement = domain.place(cut(2, 30, (3, 100), (0, 200))).unwrap().agreement;
+    let other = domain.place(proposal(2, 40, (30, 70))).unwrap().agreement;
+    assert_eq!(slots(&agreement), [(0, 9), (30, 51)]);
+    domain.now = 5;
+    domain.begin(5);
+    domain.now = 9;
+    domain.end(agreement.id, Outcome::Checkpointed);
+    // The highest nodes: what runs is on the lowest.
+    let report = NodeReport {
+        states: vec![NodeState::Up, NodeState::Up, NodeState::Up, NodeState::Drained],
+        ..NodeReport::default()
+    };
+    domain
+        .decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        .unwrap();
+    domain.check();
+    let after = domain.of(agreement.id);
+    let rest = domain.known.contains_key(&other.id);
+    assert!(
+        rest || slots(after)[1] == (30, 51),
+        "one of the two has made room"
+    );
+    assert!(slots(after)[1].0 >= 30 && after.duration == 30);
+}
+
+#[test]
+fn a_piece_whose_time_has_passed_gets_another_before_the_next() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let agreement = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement;
+    domain.begin(0);
+    domain.now = 9;
+    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.begin(60);
+    assert_eq!(slots(domain.of(agreement.id)), [(0, 9), (60, 81)]);
+    domain.begin(60);
+    assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
+    // Nobody could start it in time, and its window ends with it.
+    let tight = domain.place(cut(4, 30, (3, 100), (82, 112))).unwrap().agreement;
+    assert!(tight.pieces.is_empty());
+    domain.check_rebuilt();
+}
+
+#[test]
+fn a_cluster_runs_it_in_one() {
+    let mut domain = domain(vec![Resource::new("cluster", "slurm", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let agreement = domain.place(cut(4, 30, (3, 100), (0, 80))).unwrap().agreement;
+    assert_eq!((agreement.placement.start, agreement.pieces.len()), (Time(30), 0));
+}
+
+/// What can happen.
+#[derive(Debug, Clone)]
+enum Step {
+    Rigid(u32, Seconds, i64, Seconds),
+    Cut(u32, Seconds, (u32, u32), i64, Seconds),
+    Wait(i64),
+    End(usize, bool),
+    Terminate(usize),
+    Down(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1..5_u32, 1..25_i64, 0..60_i64, 0..40_i64).prop_map(|(n, d, s, w)| Step::Rigid(n, d, s, w)),
+        5 => (1..5_u32, 8..25_i64, (2..5_u32, prop::sample::select(vec![200, 250, 500])), 0..30_i64, 0..90_i64)
+            .prop_map(|(n, d, cut, s, w)| Step::Cut(n, d, cut, s, w)),
+        4 => (1..12_i64).prop_map(Step::Wait),
+        3 => (any::<usize>(), any::<bool>()).prop_map(|(which, all)| Step::End(which, all)),
+        1 => any::<usize>().prop_map(Step::Terminate),
+        1 => (0..3_usize).prop_map(Step::Down),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 150,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever happens, no second has more nodes in use than there are, pieces keep their order and their window and take
+    /// as long as was agreed, and they are found where looking at each second finds them.
+    #[test]
+    fn pieces_are_where_they_complete_first_and_stay_whole(steps in prop::collection::vec(step(), 1..30)) {
+        let mut domain = domain(vec![local("local", 4), local("other", 2)]);
+        domain.settings.failures.repair = 40;
+        for step in steps {
+            match step {
+                Step::Rigid(nodes, duration, start, slack) => {
+                    let start = domain.now + start;
+                    let _ = domain.place(proposal(nodes, duration, (start, start + duration + slack)));
+                }
+                Step::Cut(nodes, duration, how, start, slack) => {
+                    let start = domain.now + start;
+                    let asked = cut(nodes, duration, how, (start, start + duration + slack));
+                    domain.decide(|_| ());
+                    let (in_one, in_pieces) = (domain.earliest(&asked), domain.earliest_cut(&asked));
+                    let earlier = in_pieces.filter(|end| in_one.is_none_or(|one| *end < one));
+                    let placed = domain.place(asked);
+                    match (earlier, placed) {
+                        (Some(end), Ok(accepted)) => {
+                            prop_assert_eq!(accepted.agreement.placement.end, end);
+                            prop_assert!(accepted.agreement.pieces.len() > 1);
+                            prop_assert!(accepted.agreement.pieces.len() <= how.0 as usize);
+                            prop_assert!(accepted.moved.is_empty());
+                        }
+                        (Some(end), Err(refusal)) => prop_assert!(false, "{end}: {refusal}"),
+                        (None, Ok(accepted)) => prop_assert!(accepted.agreement.pieces.is_empty()),
+                        (None, Err(_)) => {}
+                    }
+                }
+                Step::Wait(seconds) => {
+                    let until = domain.now + seconds;
+                    while domain.now < until {
+                        domain.begin(domain.now + 1);
+                        let over: Vec<_> = domain.known.values()
+                            .filter(|of| of.service == ServiceState::Processing && of.slot().end <= Time(domain.now))
+                            .map(|of| (of.id, of.has_more_pieces()))
+                            .collect();
+                        for (id, more) in over {
+                            domain.end(id, if more { Outcome::Checkpointed } else { Outcome::Completed });
+                        }
+                    }
+                }
+                Step::End(which, all) => {
+                    let running: Vec<_> = domain.known.values()
+                        .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
+                    if let Some(id) = running.get(which % running.len().max(1)) {
+                        domain.end(*id, if all { Outcome::Completed } else { Outcome::Checkpointed });
+                    }
+                }
+                Step::Terminate(which) => {
+                    let known: Vec<_> = domain.known.keys().copied().collect();
+                    if let Some(id) = known.get(which % known.len().max(1)) {
+                        domain.decide(|decider| decider.terminate(Termination::of(*id, None))).unwrap();
+                    }
+                }
+                Step::Down(count) => domain.nodes_down(count),
+            }
+            domain.check();
+            if domain.plan.resources.get(0).unwrap().nodes.is_plain() {
+                domain.check_rebuilt();
+            }
+            for agreement in domain.known.values().filter(|of| !of.pieces.is_empty()) {
+                prop_assert!(agreement.pieces.iter().all(|piece| agreement.window().contains(piece.placement)));
+                let pairs = agreement.pieces.iter().zip(agreement.pieces.iter().skip(1));
+                prop_assert!(pairs.into_iter().all(|(one, next)| one.placement.end <= next.placement.start));
+                prop_assert_eq!(whole(&agreement.pieces), Some(agreement.placement));
+            }
+        }
+    }
+}

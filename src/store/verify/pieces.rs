@@ -1,0 +1,91 @@
+//! I5 and I6 of an agreement whose work is done in pieces: they follow each other, take together as long as was agreed, and
+//! each has had its own nodes in its own time.
+
+use super::Findings;
+use super::Invariant::{I5, I6};
+use crate::agreement::{Agreement, ServiceState, whole};
+use crate::store::Binding;
+
+pub(super) fn check(agreement: &Agreement, found: &mut Findings) {
+    let pieces = &agreement.pieces;
+    if pieces.is_empty() {
+        return;
+    }
+    let pairs = || pieces.iter().zip(pieces.iter().skip(1));
+    let ordered = pieces.iter().all(|piece| !piece.placement.is_empty())
+        && pairs().all(|(one, next)| one.placement.end <= next.placement.start);
+    found.must(ordered, I6, || "its pieces do not follow each other".to_owned());
+    found.must(whole(pieces) == Some(agreement.placement), I6, || {
+        format!(
+            "its pieces do not reach from end to end of {}",
+            agreement.placement
+        )
+    });
+    let seconds: i64 = pieces.iter().map(|piece| piece.placement.duration()).sum();
+    found.must(seconds == agreement.duration, I6, || {
+        format!(
+            "its pieces take {seconds} seconds together, and {} were agreed",
+            agreement.duration
+        )
+    });
+    let over = agreement.pieces_over();
+    let in_order = pieces[over..].iter().all(|piece| piece.ended.is_none());
+    found.must(in_order, I6, || {
+        "a piece of it is over before one that comes first".to_owned()
+    });
+    let fits = match agreement.service {
+        ServiceState::NotReady => over == 0,
+        ServiceState::Idle => 0 < over && over < pieces.len(),
+        ServiceState::Processing => over < pieces.len(),
+        ServiceState::Completed => true,
+    };
+    found.must(fits, I6, || {
+        format!(
+            "its service is {} and {over} of its {} pieces are over",
+            agreement.service.word(),
+            pieces.len()
+        )
+    });
+}
+
+/// Each binding lies in the time of a piece that has begun, which has as many as there are nodes.
+pub(super) fn check_bindings(agreement: &Agreement, bindings: &[Binding], found: &mut Findings) {
+    let begun = match agreement.service {
+        ServiceState::Processing => agreement.pieces_over() + 1,
+        _ => agreement.pieces_over(),
+    };
+    let mut known = 0;
+    for (index, piece) in agreement.pieces.iter().enumerate().take(begun) {
+        let time = piece.occupied();
+        let own: Vec<_> = bindings.iter().filter(|of| time.contains(of.interval)).collect();
+        known += own.len();
+        let runs = index + 1 == begun && agreement.service == ServiceState::Processing;
+        // Of one that has ended within its first second nothing is left.
+        let right = own.len() == agreement.nodes as usize || !runs && own.is_empty();
+        found.must(right, I5, || {
+            format!(
+                "its piece {} has {} nodes instead of {}",
+                index + 1,
+                own.len(),
+                agreement.nodes
+            )
+        });
+        found.must(
+            !runs || own.iter().all(|of| of.interval.end == time.end),
+            I5,
+            || {
+                format!(
+                    "some nodes of its piece {} are not its own until {}",
+                    index + 1,
+                    time.end
+                )
+            },
+        );
+    }
+    found.must(known == bindings.len(), I5, || {
+        format!(
+            "{} of its nodes belong to none of its pieces",
+            bindings.len() - known
+        )
+    });
+}

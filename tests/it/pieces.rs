@@ -1,0 +1,274 @@
+//! Work that is done in pieces, from the offer to real processes that save what they have come to and go on.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use serde_json::Value;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::support::client::Client;
+use crate::support::eventually;
+use crate::support::offers::{Offer, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+/// No work here takes so long, on a machine that runs other tests.
+const SOON: Duration = Duration::from_mins(1);
+/// Steps of the work that counts: more than one piece has time for, and far fewer than both.
+const STEPS: usize = 40;
+
+on_both_engines!(
+    work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once,
+    a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_work_was,
+    terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free,
+    a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in_no_other_piece,
+);
+
+async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: String) {
+    let (server, programs) = start(&url);
+    let client = server.client();
+    let id = cut_in_two(&client, "count").await;
+    let planned = show(&client, id).await;
+    let pieces = planned["pieces"].as_array().expect("it has pieces");
+    assert_eq!(pieces.len(), 2, "{planned}");
+    assert_eq!(planned["plannedEnd"], pieces[1]["plannedEnd"], "{planned}");
+    let document = client.get(&format!("/agreements/{id}")).await;
+    document.assert_valid();
+    let shown = ["<bsp:Piece>", "<bsp:Placement>"].map(|element| document.body.matches(element).count());
+    assert_eq!(shown[0], 2 * shown[1], "in the state of each term: {document:?}");
+    until(&client, id, "Idle").await;
+    let between = client.get(&format!("/agreements/{id}")).await;
+    between.assert_valid();
+    assert!(between.body.contains("waiting for its next piece"), "{between:?}");
+    let saved = steps(&programs).len();
+    assert!((1..STEPS).contains(&saved), "{saved} steps in the first piece");
+    let over = until(&client, id, "Completed").await;
+    assert_eq!(over["state"], "Complete");
+    assert_eq!(over["outcome"], "completed");
+    assert_eq!(over["guarantees"][0]["state"], "Fulfilled", "{over}");
+    assert_every_step_once(&programs);
+    let output = client.get(&format!("/agreements/{id}/files/stdout")).await;
+    assert_eq!(
+        output.body,
+        "piece 1 of 2 from 0\n".to_owned() + &format!("piece 2 of 2 from {saved}\n")
+    );
+    let events = client.get(&format!("/agreements/{id}/events")).await.body;
+    assert!(
+        events.contains("piece 1 of 2 is over, its work saved"),
+        "{events}"
+    );
+    let said = server.run(&["show", &id.to_string()]);
+    assert!(
+        String::from_utf8_lossy(&said.stdout).contains("2 of 2, "),
+        "{said:?}"
+    );
+    server.assert_verified();
+}
+
+async fn a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_work_was(url: String) {
+    let (mut server, programs) = start(&url);
+    let id = cut_in_two(&server.client(), "count").await;
+    eventually("the first steps", SOON, async || {
+        (steps(&programs).len() > 2).then_some(())
+    })
+    .await;
+    server.kill9();
+    server.restart();
+    until(&server.client(), id, "Idle").await;
+    server.kill9();
+    server.assert_verified();
+    server.restart();
+    let over = until(&server.client(), id, "Completed").await;
+    assert_eq!(
+        (&over["state"], &over["outcome"]),
+        (&"Complete".into(), &"completed".into()),
+        "{over}"
+    );
+    assert_every_step_once(&programs);
+    server.assert_verified();
+}
+
+async fn terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free(url: String) {
+    let (server, programs) = start(&url);
+    let client = server.client();
+    let id = cut_in_two(&client, "count").await;
+    let between = until(&client, id, "Idle").await;
+    let saved = steps(&programs).len();
+    let terminate = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
+                     <r:Reason xmlns:r=\"urn:example:reason\">enough</r:Reason></wsag:TerminateInput>";
+    let answer = client
+        .post(&format!("/agreements/{id}/terminate"), terminate)
+        .await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let over = show(&client, id).await;
+    assert_eq!(
+        (&over["state"], &over["outcome"]),
+        (&"Terminated".into(), &"terminated".into())
+    );
+    let free = |at: &Value| at.as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    let piece = &between["pieces"][1];
+    let (from, to) = (free(&piece["plannedStart"]), free(&piece["plannedEnd"]));
+    let (from, to) = (
+        from.expect("a start").as_second(),
+        to.expect("an end").as_second(),
+    );
+    let another = Offer::sleep(0, to - from).within(from, to).xml();
+    let another = client.post("/agreements", another).await.created();
+    until(&client, another, "Completed").await;
+    assert_eq!(steps(&programs).len(), saved, "nothing more was done");
+    server.assert_verified();
+}
+
+async fn a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in_no_other_piece(url: String) {
+    let (server, _programs) = start(&url);
+    let client = server.client();
+    let id = cut_in_two(&client, "deaf").await;
+    let over = until(&client, id, "Completed").await;
+    assert_eq!(
+        (&over["state"], &over["outcome"]),
+        (&"Complete".into(), &"killed".into()),
+        "{over}"
+    );
+    assert!(over["pieces"][1].get("started").is_none(), "{over}");
+    server.assert_verified();
+}
+
+#[test]
+fn work_that_cannot_be_saved_is_not_cut() {
+    crate::support::run(async {
+        let (server, _programs) = start_on(None);
+        let client = server.client();
+        let refused = client
+            .post("/agreements", cut(&Offer::sleep(1, 60), "3", "0.25"))
+            .await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        assert!(refused.body.contains("bsp:Preemption"), "its path: {refused:?}");
+        assert!(
+            refused.body.contains("sleep does not save its work"),
+            "{refused:?}"
+        );
+        let reserved = client
+            .post("/agreements", cut(&Offer::reserve(1, 60), "3", "0.25"))
+            .await;
+        assert_eq!(reserved.status, StatusCode::UNPROCESSABLE_ENTITY, "{reserved:?}");
+        let at_once = client
+            .post("/agreements", cut(&counting("count", 60), "3", "0.25"))
+            .await;
+        let id = at_once.created();
+        assert!(
+            show(&client, id).await.get("pieces").is_none(),
+            "there is room for all of it"
+        );
+        server.assert_verified();
+    });
+}
+
+/// Has eight seconds of work planned around three seconds that are taken: four before them, and four after.
+async fn cut_in_two(client: &Client, application: &'static str) -> Uuid {
+    let start = now() + 2;
+    let taken = Offer::reserve(1, 3).within(start + 4, start + 7).xml();
+    client.post("/agreements", taken).await.created();
+    let work = counting(application, 8).within(start, start + 40);
+    client
+        .post("/agreements", cut(&work, "3", "0.25"))
+        .await
+        .created()
+}
+
+/// Work that counts on one node.
+fn counting(application: &'static str, duration: i64) -> Offer {
+    Offer {
+        run: Some((application, vec![STEPS.to_string()])),
+        ..Offer::reserve(1, duration)
+    }
+}
+
+/// The offer with the permission to cut its work.
+fn cut(offer: &Offer, pieces: &str, interval: &str) -> String {
+    let scheduling = format!(
+        "<wsag:ServiceDescriptionTerm wsag:Name=\"SCHEDULING\" wsag:ServiceName=\"COMPUTE\">\
+         <bsp:Scheduling xmlns:bsp=\"urn:bespeak:terms:1\"><bsp:Preemption><bsp:Pieces>{pieces}</bsp:Pieces>\
+         <bsp:Interval>{interval}</bsp:Interval><bsp:Independent>false</bsp:Independent></bsp:Preemption>\
+         </bsp:Scheduling></wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm"
+    );
+    offer.xml().replacen("<wsag:GuaranteeTerm", &scheduling, 1)
+}
+
+fn start(url: &str) -> (Server, TempDir) {
+    start_on(Some(url))
+}
+
+/// A service with one node, and two programs: one that counts and saves what it has come to, one that hears nothing.
+fn start_on(url: Option<&str>) -> (Server, TempDir) {
+    let programs = tempfile::tempdir().expect("a temporary folder");
+    let count = program(
+        programs.path(),
+        "count",
+        &format!(
+            "done=0\n[ \"$2\" = --resume ] && done=$(cat saved)\n\
+             echo \"piece $BESPEAK_PIECE of $BESPEAK_PIECES from $done\"\n\
+             trap 'stop=1' USR1\n\
+             while [ \"$done\" -lt \"$1\" ]; do\n\
+             done=$((done+1)); echo \"$done\" >> '{}/steps'\n\
+             if [ -n \"$stop\" ]; then echo \"$done\" > saved; exit 0; fi\n\
+             sleep 0.1\ndone\n",
+            programs.path().display()
+        ),
+    );
+    let deaf = program(
+        programs.path(),
+        "deaf",
+        "trap '' TERM\nwhile :; do sleep 1; done\n",
+    );
+    let configuration = format!(
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n\n\
+         [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\n\
+         [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\n\
+         {}{}",
+        application("count", &count, "USR1", "resume = [\"--resume\"]\n"),
+        application("deaf", &deaf, "TERM", "")
+    );
+    (Server::configured(url, &configuration), programs)
+}
+
+fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
+    format!(
+        "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
+         [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
+         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = 1\n{more}\n"
+    )
+}
+
+fn program(folder: &Path, name: &str, script: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a script can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be made executable");
+    path.display().to_string()
+}
+
+/// What has been counted so far.
+fn steps(programs: &TempDir) -> Vec<String> {
+    let steps = fs::read_to_string(programs.path().join("steps")).unwrap_or_default();
+    steps.lines().map(str::to_owned).collect()
+}
+
+fn assert_every_step_once(programs: &TempDir) {
+    let expected: Vec<String> = (1..=STEPS).map(|step| step.to_string()).collect();
+    assert_eq!(steps(programs), expected);
+}
+
+async fn show(client: &Client, id: Uuid) -> Value {
+    client.get_json(&format!("/agreements/{id}")).await
+}
+
+async fn until(client: &Client, id: Uuid, service: &str) -> Value {
+    eventually(&format!("its service to be {service}"), SOON, async || {
+        let shown = show(client, id).await;
+        (shown["serviceState"] == service).then_some(shown)
+    })
+    .await
+}
