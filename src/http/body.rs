@@ -26,16 +26,6 @@ pub(super) async fn input(api: &Api, request: Request) -> Result<Input, Error> {
     })
 }
 
-/// The body of a request that carries an XML document.
-pub(super) async fn xml(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    match input(api, request).await? {
-        Input::Xml(bytes) => Ok(bytes),
-        Input::Json(_) => Err(Error::UnsupportedMediaType(
-            "expected application/xml: this operation is not offered in JSON by this version".to_owned(),
-        )),
-    }
-}
-
 /// The body of a request that carries JSON.
 pub(super) async fn json(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
     match input(api, request).await? {

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::Error;
+use crate::negotiation::Told;
 
 /// A representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,14 @@ impl Format {
         match Self::of(headers) {
             None if names_problems => Self::Json,
             format => format.unwrap_or(Self::Xml),
+        }
+    }
+
+    /// An answer with status 200 that is written in both.
+    pub(super) fn told(self, told: Told) -> Response {
+        match self {
+            Self::Xml => document(told.document),
+            Self::Json => ([(header::CONTENT_TYPE, "application/json")], told.json).into_response(),
         }
     }
 

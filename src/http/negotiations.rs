@@ -4,35 +4,34 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
 use super::agreements::id_of;
+use super::conditions::IdempotencyKey;
 use super::format::Format;
 use super::path::Path;
 use super::{Api, Error, base_address, body, scope};
 use crate::access::Caller;
-use crate::negotiation::{self, Input};
+use crate::negotiation::Told;
 
-/// POST /negotiations: InitiateNegotiationInput.
+/// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
 pub(super) async fn initiate(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
+    key: IdempotencyKey,
     request: Request,
 ) -> Result<Response, Error> {
     let base = base_address(&api, request.headers());
-    let input = match body::input(&api, request).await? {
-        Input::Xml(input) => input,
-        Input::Json(body) => {
-            let view = api.negotiation.request(&caller.party, body).await?;
-            let path = view.negotiation.path();
-            let answer = format.answer(&view, || view.negotiation.created_document(&base));
-            return Ok((StatusCode::CREATED, [(header::LOCATION, path)], answer).into_response());
-        }
+    let input = body::input(&api, request).await?;
+    let key = key.of(&caller, "POST /negotiations", input.bytes());
+    let opened = api.negotiation.initiate(&caller.party, input, key).await?;
+    let path = opened.path();
+    let told = Told {
+        document: opened.document(&base),
+        json: opened.json,
     };
-    let view = api.negotiation.initiate(&caller.party, input).await?;
-    let body = format.answer(&view, || view.created_document(&base));
-    Ok((StatusCode::CREATED, [(header::LOCATION, view.path())], body).into_response())
+    let answer = format.told(told);
+    Ok((StatusCode::CREATED, [(header::LOCATION, path)], answer).into_response())
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.
@@ -46,41 +45,38 @@ pub(super) async fn show(
     Ok(format.answer(&view, || xml))
 }
 
-/// POST /negotiations/{id}/offers: NegotiateInput.
+/// POST /negotiations/{id}/offers: NegotiateInput, `NegotiationOffer` or a flat request.
 pub(super) async fn offer(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
     Path(id): Path<String>,
+    key: IdempotencyKey,
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = match body::input(&api, request).await? {
-        Input::Xml(input) => input,
-        Input::Json(body) => {
-            if format == Format::Xml {
-                return Err(Error::NotAcceptable);
-            }
-            let answers = api.negotiation.request_in(&scope(&caller), id, body).await?;
-            return Ok(axum::Json(&answers).into_response());
-        }
-    };
-    let answers = api.negotiation.negotiate(&scope(&caller), id, input).await?;
-    Ok(format.answer(&json!({ "offers": answers.views() }), || answers.document()))
+    let input = body::input(&api, request).await?;
+    let target = format!("POST /negotiations/{id}/offers");
+    let key = key.of(&caller, &target, input.bytes());
+    let told = api.negotiation.negotiate(&scope(&caller), id, input, key).await?;
+    Ok(format.told(told))
 }
 
-/// POST /negotiations/{id}/advertisements: AdvertiseInput.
+/// POST /negotiations/{id}/advertisements: AdvertiseInput, `NegotiationOffer` or a flat request.
 pub(super) async fn advertise(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
     Path(id): Path<String>,
+    key: IdempotencyKey,
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = body::xml(&api, request).await?;
-    api.negotiation.advertise(&scope(&caller), id, input).await?;
-    Ok(format.answer(&json!({}), negotiation::advertised))
+    let input = body::input(&api, request).await?;
+    let target = format!("POST /negotiations/{id}/advertisements");
+    let key = key.of(&caller, &target, input.bytes());
+    let told = api.negotiation.advertise(&scope(&caller), id, input, key).await?;
+    Ok(format.told(told))
 }
 
 /// POST /negotiations/{id}/terminate.
@@ -89,13 +85,16 @@ pub(super) async fn terminate(
     Extension(caller): Extension<Caller>,
     format: Format,
     Path(id): Path<String>,
+    key: IdempotencyKey,
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = body::xml(&api, request).await?;
-    let view = api
+    let input = body::input(&api, request).await?;
+    let target = format!("POST /negotiations/{id}/terminate");
+    let key = key.of(&caller, &target, input.bytes());
+    let told = api
         .negotiation
-        .end_negotiation(&scope(&caller), id, input)
+        .end_negotiation(&scope(&caller), id, input, key)
         .await?;
-    Ok(format.answer(&view, negotiation::negotiation_ended))
+    Ok(format.told(told))
 }

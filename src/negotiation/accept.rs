@@ -4,7 +4,7 @@ use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::compare::difference;
 use wsag::endpoint::EndpointReference;
-use wsag::{Document, Violation, ViolationKind, Violations, ns};
+use wsag::{Document, Violation, ViolationKind, Violations};
 
 use super::idempotency::{kept, repeated};
 use super::negotiations::id_in;
@@ -12,7 +12,7 @@ use super::offer::Draft;
 use super::offer_views::{Negotiated, Said};
 use super::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator};
-use crate::planner::{self, Acceptance, Accepted, Lost};
+use crate::planner::{self, Acceptance, Accepted, Lost, Proposal};
 
 /// An offer that cannot be accepted any more, and what can be had now instead.
 pub struct LostOffer {
@@ -58,6 +58,21 @@ pub(super) struct Accepting {
     pub(super) replaced: Option<Uuid>,
     /// The offer in its own document; none where it is accepted as it stands.
     pub(super) words: Option<String>,
+    /// The path of the input; none where there is no document.
+    pub(super) input: &'static str,
+}
+
+impl Accepting {
+    /// A counter offer, whatever it says.
+    pub(super) fn as_it_stands(offer: Uuid) -> Self {
+        Self {
+            offer,
+            negotiation: None,
+            replaced: None,
+            words: None,
+            input: "",
+        }
+    }
 }
 
 impl Negotiation {
@@ -75,13 +90,7 @@ impl Negotiation {
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
-        let accepting = Accepting {
-            offer,
-            negotiation: None,
-            replaced: None,
-            words: None,
-        };
-        self.accept(party, accepting, key).await
+        self.accept(party, Accepting::as_it_stands(offer), key).await
     }
 
     /// Makes an agreement of a counter offer.
@@ -91,21 +100,7 @@ impl Negotiation {
         accepting: Accepting,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
-        let (row, document) = self.store.offer(accepting.offer).await?.ok_or(Error::NotFound)?;
-        let scope = Scope::Party(party.to_owned());
-        let instance = self.instance(&scope, row.negotiation).await?;
-        names(&accepting, &instance)?;
-        if let Some(lost) = self.lost(&row, &instance) {
-            return Err(self.lost_offer(lost, &row, &instance).await);
-        }
-        let said = Said::read(row.clone(), &document)?;
-        let of = party.to_owned();
-        let replaced = self.replaced(&instance).await?;
-        let Draft { mut proposal, .. } = self
-            .reading(move |this| {
-                this.draft_accepted(&said, accepting.words.as_deref(), &of, replaced.as_ref())
-            })
-            .await??;
+        let (row, instance, mut proposal) = self.acceptable(party, accepting).await?;
         let hash = key.as_ref().map(RequestKey::hash);
         proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
         let acceptance = Acceptance {
@@ -116,12 +111,58 @@ impl Negotiation {
         match self.planner.accept(acceptance).await {
             Ok(accepted) => Ok(AcceptedView::of(&accepted)),
             Err(planner::Error::Lost(lost)) => {
+                let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
                 Err(self.lost_offer(lost, &row, &instance).await)
             }
             Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             Err(why) => Err(why.into()),
         }
+    }
+
+    /// A counter offer that can be accepted, its negotiation, and the request that accepting it makes.
+    pub(super) async fn acceptable(
+        &self,
+        party: &str,
+        accepting: Accepting,
+    ) -> Result<(NegotiationOffer, NegotiationInstance, Proposal), Error> {
+        let (row, document) = self.store.offer(accepting.offer).await?.ok_or(Error::NotFound)?;
+        let scope = Scope::Party(party.to_owned());
+        let instance = self.instance(&scope, row.negotiation).await?;
+        names(&accepting, &instance)?;
+        if let Some(lost) = self.lost(&row, &instance) {
+            return Err(self.lost_offer(lost, &row, &instance).await);
+        }
+        let said = Said::read(row.clone(), &document)?;
+        let of = party.to_owned();
+        let replaced = self.replaced(&instance).await?;
+        let Accepting { words, input, .. } = accepting;
+        let Draft { proposal, .. } = self
+            .reading(move |this| this.draft_accepted(&said, words.as_deref(), &of, replaced.as_ref()))
+            .await?
+            .map_err(|why| within(input, why))?;
+        Ok((row, instance, proposal))
+    }
+
+    /// The acceptance of a counter offer that was found to be acceptable before.
+    pub(super) async fn still_acceptable(&self, party: &str, offer: Uuid) -> Result<Acceptance, Error> {
+        let (row, document) = self.store.offer(offer).await?.ok_or(Error::NotFound)?;
+        let scope = Scope::Party(party.to_owned());
+        let instance = self.instance(&scope, row.negotiation).await?;
+        if let Some(lost) = self.lost(&row, &instance) {
+            return Err(Error::Conflict(lost.words().to_owned()));
+        }
+        let said = Said::read(row, &document)?;
+        let of = party.to_owned();
+        let replaced = self.replaced(&instance).await?;
+        let draft = self
+            .reading(move |this| this.draft_accepted(&said, None, &of, replaced.as_ref()))
+            .await??;
+        Ok(Acceptance {
+            negotiation: instance.id,
+            offer,
+            proposal: draft.proposal,
+        })
     }
 
     /// The request of a counter offer, from the words that accept it, or else its own.
@@ -197,51 +238,84 @@ pub(super) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
 
 /// What names the negotiation and the agreement names the right ones.
 fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Error> {
-    let wrong = |local: &str, message: &str| {
-        Err(Error::Invalid(Violations(vec![Violation {
-            path: format!("/wsag:CreateAgreementInput//wsag-neg:{local}"),
-            kind: ViolationKind::Value,
-            message: message.to_owned(),
-        }])))
+    let extension = match accepting.replaced {
+        None => "NegotiationExtension",
+        Some(_) => "RenegotiationExtension",
+    };
+    let wrong = |below: &str, message: &str| {
+        let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
+        Err(value_error(path, message))
     };
     if accepting.negotiation.is_some_and(|id| id != instance.id) {
-        return wrong(
-            "ResponderNegotiationEPR",
-            "the offer was made in another negotiation",
-        );
+        let message = "the offer was made in another negotiation";
+        return wrong("/wsag-neg:ResponderNegotiationEPR", message);
     }
-    if accepting.words.is_some() && accepting.replaced != instance.agreement {
-        return match instance.agreement {
-            Some(_) => wrong(
-                "ResponderAgreementEPR",
-                "a RenegotiationExtension with the agreement that the offer would replace is expected",
-            ),
-            None => wrong(
-                "RenegotiationExtension",
-                "NegotiationExtension is expected: the offer replaces no agreement",
-            ),
-        };
+    if accepting.words.is_none() || accepting.replaced == instance.agreement {
+        return Ok(());
     }
-    Ok(())
+    match (instance.agreement, accepting.replaced) {
+        (Some(_), Some(_)) => wrong(
+            "/wsag-neg:ResponderAgreementEPR",
+            "the agreement that the offer would replace is expected",
+        ),
+        (Some(_), None) => wrong(
+            "",
+            "RenegotiationExtension is expected, with the agreement that the offer would replace",
+        ),
+        (None, _) => wrong(
+            "",
+            "NegotiationExtension is expected: the offer replaces no agreement",
+        ),
+    }
 }
 
-/// What an input says of the counter offer that it accepts; none where it accepts none.
-pub(super) fn accepting(document: &Document<'_>, input: &CreateInput) -> Result<Option<Accepting>, Error> {
-    let at = |local: &str, message: &str| {
-        Error::Invalid(Violations(vec![Violation {
-            path: document.path_to(ns::WSAG_NEG, local, 0),
-            kind: ViolationKind::Value,
-            message: message.to_owned(),
-        }]))
+fn value_error(path: String, message: &str) -> Error {
+    Error::Invalid(Violations(vec![Violation {
+        path,
+        kind: ViolationKind::Value,
+        message: message.to_owned(),
+    }]))
+}
+
+/// What is wrong with an offer, where it stands in its input.
+fn within(input: &str, error: Error) -> Error {
+    let moved = |mut violations: Violations| {
+        for violation in &mut violations.0 {
+            violation.path.insert_str(0, input);
+        }
+        violations
     };
+    match error {
+        Error::Invalid(violations) => Error::Invalid(moved(violations)),
+        Error::NotOffered(violations) => Error::NotOffered(moved(violations)),
+        other => other,
+    }
+}
+
+/// What an input at the path `root` says of the counter offer that it accepts; none where it accepts none.
+pub(super) fn accepting(
+    document: &Document<'_>,
+    input: &CreateInput,
+    root: &'static str,
+) -> Result<Option<Accepting>, Error> {
     let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
-            return Err(at("RenegotiationExtension", message));
+            return Err(value_error(
+                format!("{root}/wsag-neg:RenegotiationExtension"),
+                message,
+            ));
         }
         (Some(of), None) => (&of.context, &of.negotiation, None),
         (None, Some(of)) => (&of.context, &of.negotiation, Some(&of.responder_agreement)),
+    };
+    let extension = match replaced {
+        None => "NegotiationExtension",
+        Some(_) => "RenegotiationExtension",
+    };
+    let at = |below: &str, message: &str| {
+        value_error(format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"), message)
     };
     let id = |endpoint: &EndpointReference, local: &str, what: &str| {
         id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
@@ -255,7 +329,7 @@ pub(super) fn accepting(document: &Document<'_>, input: &CreateInput) -> Result<
         .transpose()?;
     let Ok(offer) = context.counter_offer_to.parse() else {
         return Err(at(
-            "CounterOfferTo",
+            "NegotiationOfferContext/wsag-neg:CounterOfferTo",
             "the OfferId of a counter offer of this service is expected",
         ));
     };
@@ -267,5 +341,6 @@ pub(super) fn accepting(document: &Document<'_>, input: &CreateInput) -> Result<
         negotiation,
         replaced,
         words: Some(words),
+        input: root,
     }))
 }

@@ -1,7 +1,7 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
 use uuid::Uuid;
-use wsag::agreements::{AgreementOffer, CreateInput};
+use wsag::agreements::CreateInput;
 use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
 use super::accept::{Accepting, accepting};
@@ -35,7 +35,10 @@ impl Negotiation {
         let of = party.to_owned();
         let (drafts, decision) = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
             Asked::New(drafts, decision) => (drafts, decision),
-            Asked::Offered(accepting) => return self.accept(party, accepting, key).await,
+            Asked::Offered(accepting, Decision::Now) => return self.accept(party, accepting, key).await,
+            Asked::Offered(accepting, Decision::Later(acceptance)) => {
+                return self.pend_offer(party, accepting, acceptance, key).await;
+            }
         };
         if let Decision::Later(acceptance) = decision {
             return self.pend(drafts, acceptance, key).await;
@@ -72,13 +75,18 @@ impl Negotiation {
         let mut decision = Decision::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => *offer,
-            Message::CreateAgreementInput(input) => match accepting(&document, &input)? {
-                Some(accepting) => return Ok(Asked::Offered(accepting)),
-                None => input.offer,
-            },
+            Message::CreateAgreementInput(input) => {
+                match accepting(&document, &input, "/wsag:CreateAgreementInput")? {
+                    Some(accepting) => return Ok(Asked::Offered(accepting, decision)),
+                    None => input.offer,
+                }
+            }
             Message::CreatePendingAgreementInput(input) => {
                 decision = Decision::Later(self.acceptance(&document, &input)?);
-                create_input(&document, *input)?
+                match accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
+                    Some(accepting) => return Ok(Asked::Offered(accepting, decision)),
+                    None => input.offer,
+                }
             }
             _ => {
                 let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here; negotiations begin at \
@@ -106,13 +114,8 @@ impl Negotiation {
 
     /// The requests of a flat request: it becomes an offer, which is read and checked as one that came as a document.
     fn read_flat(&self, request: &Json, party: &str) -> Result<Asked, Error> {
-        if let Some(offer) = accepted_offer(request)? {
-            return Ok(Asked::Offered(Accepting {
-                offer,
-                negotiation: None,
-                replaced: None,
-                words: None,
-            }));
+        if let Some((offer, decision)) = self.accepted_offer(request)? {
+            return Ok(Asked::Offered(Accepting::as_it_stands(offer), decision));
         }
         let (wish, offered, decision) = self.read_request(request)?;
         let text = wish.offer(&offered.template).to_xml();
@@ -127,49 +130,38 @@ impl Negotiation {
         };
         Ok(Asked::New(read().map_err(in_request)?, decision))
     }
-}
 
-/// The counter offer that a request accepts, if it says nothing else.
-fn accepted_offer(request: &Json) -> Result<Option<Uuid>, Error> {
-    let Json::Object(members) = request else {
-        return Ok(None);
-    };
-    if !members.iter().any(|(name, _)| name == "offer") {
-        return Ok(None);
-    }
-    let mut check = Check::default();
-    let root = At {
-        value: request,
-        pointer: String::new(),
-    };
-    let object = check.object(&root, &["offer"]);
-    let id = object.and_then(|object| {
-        let at = object.required(&mut check, "offer")?;
-        let id = check.text(&at)?.parse().ok();
-        if id.is_none() {
-            check.add(&at.pointer, "the id of an offer is expected");
+    /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
+    fn accepted_offer(&self, request: &Json) -> Result<Option<(Uuid, Decision)>, Error> {
+        let Json::Object(members) = request else {
+            return Ok(None);
+        };
+        if !members.iter().any(|(name, _)| name == "offer") {
+            return Ok(None);
         }
-        id
-    });
-    check.finish(id).map(Some)
+        let mut check = Check::default();
+        let root = At {
+            value: request,
+            pointer: String::new(),
+        };
+        let object = check.object(&root, &["offer", "pending", "callback"]);
+        let read = object.and_then(|object| {
+            let decision = self.read_decision(&mut check, &object);
+            let at = object.required(&mut check, "offer")?;
+            let id = check.text(&at)?.parse().ok();
+            if id.is_none() {
+                check.add(&at.pointer, "the id of an offer is expected");
+            }
+            Some((id?, decision))
+        });
+        check.finish(read).map(Some)
+    }
 }
 
 /// What an agreement is to be made from.
 pub(super) enum Asked {
     /// An offer, with the request for each way to read it; and when it is to be decided.
     New(Vec<Draft>, Decision),
-    /// A counter offer of ours.
-    Offered(Accepting),
-}
-
-/// The offer of an input that is decided later, whose extensions ask for nothing more: what was negotiated is decided.
-fn create_input(document: &Document<'_>, input: CreateInput) -> Result<AgreementOffer, Error> {
-    let what = "what was negotiated is accepted at once; send it in a CreateAgreementInput";
-    if input.negotiation.is_some() {
-        return Err(Error::not_offered(document, "NegotiationExtension", what));
-    }
-    if input.renegotiation.is_some() {
-        return Err(Error::not_offered(document, "RenegotiationExtension", what));
-    }
-    Ok(input.offer)
+    /// A counter offer of ours; and when that is to be decided.
+    Offered(Accepting, Decision),
 }

@@ -1,5 +1,6 @@
 //! Negotiation for clients that speak JSON: a flat request opens a negotiation and is answered in it with what can be had;
-//! an offer's id accepts it. Underneath are the same offers and counter offers as in XML.
+//! another one counters an offer, or is put on the table to be known; an offer's id accepts it. Underneath are the same
+//! offers and counter offers as in XML.
 
 use scheduler::Time;
 use serde::Serialize;
@@ -7,21 +8,26 @@ use serde_json::Value;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
+    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
+    NegotiationRole,
 };
+use wsag::time::DateTime;
 use wsag::{Document, Message};
 
-use super::json::{At, Check, Json};
-use super::negotiations::Opening;
+use super::exchange::Asked;
+use super::idempotency::kept;
+use super::json::{At, Check, Json, Object};
+use super::negotiations::{Opened, Opening};
 use super::offer_views::Said;
 use super::pending::Decision;
 use super::request::in_request;
-use super::wish::Wish;
-use super::{Error, Negotiation, NegotiationView, OfferView, Scope};
-use crate::agreement::NegotiationInstance;
+use super::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
+use crate::agreement::{Agreement, NegotiationInstance};
 
-/// What a request is about beside what is wanted.
+/// What a request that opens a negotiation is about beside what is wanted.
 const ABOUT: [&str; 2] = ["agreement", "expires"];
+/// What a request in a negotiation says of itself beside what is wanted.
+const OF_ITSELF: [&str; 4] = ["id", "counterOfferTo", "state", "expires"];
 
 /// A negotiation, and what a request in it was answered with.
 #[derive(Debug, Clone, Serialize)]
@@ -46,105 +52,181 @@ pub struct AnswersView {
     pub refusal: Option<Value>,
 }
 
+impl AnswersView {
+    /// What answers to one request amount to: those that can be had, or else why none can.
+    pub(super) fn of(answers: Vec<OfferView>) -> Self {
+        let refusal = answers.iter().find_map(|view| view.refusal.clone());
+        let offers: Vec<_> = answers
+            .into_iter()
+            .filter(|view| view.state != "Rejected")
+            .collect();
+        Self {
+            refusal: refusal.filter(|_| offers.is_empty()),
+            offers,
+        }
+    }
+}
+
+/// Which words a request changes.
+enum Base {
+    /// Those of its template.
+    Template,
+    /// Those of an offer that was made or accepted before.
+    Offer(Box<AgreementOffer>),
+}
+
+/// What a request in a negotiation says of itself.
+#[derive(Default)]
+struct OfItself {
+    id: Option<String>,
+    to: Option<String>,
+    state: Option<NegotiationOfferState>,
+    expires: Option<DateTime>,
+}
+
 impl Negotiation {
     /// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
     ///
     /// # Errors
     /// [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong with the request; those of
     /// opening a negotiation.
-    pub async fn request(&self, party: &str, body: Vec<u8>) -> Result<NegotiatedView, Error> {
+    pub(super) async fn request(
+        &self,
+        party: &str,
+        body: Vec<u8>,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
+        if let Some(opened) = self.answered(key.as_ref()).await? {
+            return Ok(opened);
+        }
         let (request, opening) = self
             .reading(move |this| this.read_opening_request(&body))
             .await??;
-        let offer = self.asked(party, opening.agreement, request).await?;
-        let mut negotiation = self.open_negotiation(party, opening).await?;
+        let (base, replaced) = match opening.agreement {
+            None => (Base::Template, None),
+            Some(id) => {
+                let replaced = self.stored(&Scope::Party(party.to_owned()), id).await?;
+                let text = self.store.agreement_document(id).await?;
+                (stored_offer(&text.ok_or(Error::NotFound)?)?, Some(replaced))
+            }
+        };
+        let offer = self.asked(party, request, base, replaced).await?;
+        let opened = self
+            .open_negotiation(party, opening, key.as_ref().map(|key| key.step(0)))
+            .await?;
         let scope = Scope::Party(party.to_owned());
-        let instance = self.instance(&scope, negotiation.id).await?;
-        let AnswersView { offers, refusal } = self.answers(&instance, offer).await?;
+        let instance = self.instance(&scope, opened.id).await?;
+        let offer = spoken(offer, OfItself::default(), NegotiationOfferState::Solicited);
+        let step = key.as_ref().map(|key| key.step(1));
+        let said = self.answer(&instance, offer, String::new(), step).await?;
+        let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(Said::view).collect());
+        let mut negotiation = NegotiationView::of(&instance, self.clock.now());
         negotiation.offers = offers;
-        Ok(NegotiatedView { negotiation, refusal })
+        let opened = Opened {
+            id: instance.id,
+            json: kept(&NegotiatedView { negotiation, refusal }),
+        };
+        self.keep(key, opened).await
     }
 
-    /// Answers another flat request in a negotiation.
-    ///
-    /// # Errors
-    /// Those of [`Negotiation::request`]; [`Error::NotFound`], and [`Error::Conflict`] and [`Error::Gone`] where the
-    /// negotiation is over.
-    pub async fn request_in(&self, scope: &Scope, id: Uuid, body: Vec<u8>) -> Result<AnswersView, Error> {
-        let instance = self.instance(scope, id).await?;
-        let request = self.reading(move |_| Json::parse(&body)).await??;
-        let offer = self.asked(&instance.party, instance.agreement, request).await?;
-        self.answers(&instance, offer).await
-    }
-
-    async fn answers(
+    /// The offer that a flat request makes in a negotiation, found to be right: it is made from a template, or changes the
+    /// agreement that the negotiation is about, or the offer that it answers.
+    pub(super) async fn flat_offer(
         &self,
         instance: &NegotiationInstance,
-        offer: AgreementOffer,
-    ) -> Result<AnswersView, Error> {
-        let said = self.answer(instance, solicited(offer), String::new()).await?;
-        let views: Vec<_> = said.iter().map(Said::view).collect();
-        let refusal = views.iter().find_map(|view| view.refusal.clone());
-        let offers: Vec<_> = views
-            .into_iter()
-            .filter(|view| view.state != "Rejected")
-            .collect();
-        Ok(AnswersView {
-            refusal: refusal.filter(|_| offers.is_empty()),
-            offers,
-        })
+        body: Vec<u8>,
+        asked: Asked,
+    ) -> Result<Spoken, Error> {
+        let (request, of_itself) = self.reading(move |this| this.read_of_itself(&body)).await??;
+        let refused = |pointer: &str, message: &str| {
+            let mut check = Check::default();
+            check.add(pointer, message);
+            check.finish(None)
+        };
+        if let Some(name) = &of_itself.id
+            && self.store.offer_named(instance.id, name).await?.is_some()
+        {
+            return refused("/id", "another offer of this negotiation has this id");
+        }
+        let base = if let Some(name) = &of_itself.to {
+            let Some((row, document)) = self.store.offer_named(instance.id, name).await? else {
+                let message = "the id of an offer of this negotiation is expected";
+                return refused("/counterOfferTo", message);
+            };
+            let words = Said::read(row, &document)?.words;
+            Base::Offer(Box::new(AgreementOffer {
+                name: words.name,
+                agreement_id: None,
+                context: words.context,
+                terms: words.terms,
+            }))
+        } else if let Some(agreement) = instance.agreement {
+            let text = self.store.agreement_document(agreement).await?;
+            stored_offer(&text.ok_or(Error::NotFound)?)?
+        } else {
+            Base::Template
+        };
+        let otherwise = match asked {
+            Asked::Negotiate => NegotiationOfferState::Solicited,
+            Asked::Advertise => NegotiationOfferState::Advisory,
+        };
+        let replaced = self.replaced(instance).await?;
+        let offer = self.asked(&instance.party, request, base, replaced).await?;
+        Ok(spoken(offer, of_itself, otherwise))
     }
 
     /// What a request says about its negotiation, and the rest of it.
     fn read_opening_request(&self, body: &[u8]) -> Result<(Json, Opening), Error> {
-        let Json::Object(members) = Json::parse(body)? else {
-            return Ok((Json::parse(body)?, Opening::default()));
-        };
-        let (about, request): (Vec<_>, Vec<_>) = members
-            .into_iter()
-            .partition(|(name, _)| ABOUT.contains(&name.as_str()));
-        let about = Json::Object(about);
-        let mut check = Check::default();
-        let root = At {
-            value: &about,
-            pointer: String::new(),
-        };
-        let object = check.object(&root, &ABOUT);
-        let opening = object.map(|object| {
-            let agreement = object.get("agreement").and_then(|at| {
+        split(body, &ABOUT, |check, object| Opening {
+            expires: object
+                .get("expires")
+                .and_then(|at| self.future(check, &at))
+                .map(|at| Time(at.floor())),
+            agreement: object.get("agreement").and_then(|at| {
                 let id = check.text(&at)?.parse().ok();
                 if id.is_none() {
                     check.add(&at.pointer, "the id of an agreement is expected");
                 }
                 id
-            });
-            let expires = object.get("expires").and_then(|at| {
-                let time = Time(check.date_time(&at)?.floor());
-                if time <= self.clock.now() {
-                    check.add(&at.pointer, "an instant in the future is expected");
-                }
-                Some(time)
-            });
-            Opening { expires, agreement }
-        });
-        Ok((Json::Object(request), check.finish(opening)?))
+            }),
+        })
     }
 
-    /// The offer that a request asks with, found to be right: of its template, or of an agreement with what is to change.
+    /// What a request in a negotiation says of itself, and the rest of it.
+    fn read_of_itself(&self, body: &[u8]) -> Result<(Json, OfItself), Error> {
+        split(body, &OF_ITSELF, |check, object| OfItself {
+            id: object.get("id").and_then(|at| check.token(&at)),
+            to: object.get("counterOfferTo").and_then(|at| check.token(&at)),
+            state: object.get("state").and_then(|at| {
+                let state = NegotiationOfferState::of(&check.text(&at)?);
+                if state.is_none() {
+                    check.add(
+                        &at.pointer,
+                        "Advisory, Solicited, Acceptable or Rejected is expected",
+                    );
+                }
+                state
+            }),
+            expires: object.get("expires").and_then(|at| self.future(check, &at)),
+        })
+    }
+
+    fn future(&self, check: &mut Check, at: &At<'_>) -> Option<DateTime> {
+        let time = check.date_time(at)?;
+        if time.floor() <= self.clock.now().seconds() {
+            check.add(&at.pointer, "an instant in the future is expected");
+        }
+        Some(time)
+    }
+
+    /// The offer that a request asks with, found to be right.
     async fn asked(
         &self,
         party: &str,
-        agreement: Option<Uuid>,
         request: Json,
+        base: Base,
+        replaced: Option<Agreement>,
     ) -> Result<AgreementOffer, Error> {
-        let replaced = match agreement {
-            None => None,
-            Some(id) => {
-                let agreement = self.stored(&Scope::Party(party.to_owned()), id).await?;
-                let document = self.store.agreement_document(id).await?;
-                Some((agreement, document.ok_or(Error::NotFound)?))
-            }
-        };
         let party = party.to_owned();
         self.reading(move |this| {
             let (wish, offered, decision) = this.read_request(&request)?;
@@ -153,11 +235,10 @@ impl Negotiation {
                 check.add("/pending", "what is negotiated is decided by accepting it");
                 return check.finish(None);
             }
-            let offer = match &replaced {
-                None => wish.offer(&offered.template),
-                Some((_, text)) => changed(&wish, text)?,
+            let offer = match base {
+                Base::Template => wish.offer(&offered.template),
+                Base::Offer(offer) => wish.change(&offer),
             };
-            let replaced = replaced.map(|(agreement, _)| agreement);
             let text = offer.to_xml();
             let document = Document::parse(text.as_bytes())
                 .map_err(Error::Malformed)
@@ -170,26 +251,50 @@ impl Negotiation {
     }
 }
 
-/// A stored offer with what a wish changes of it.
-fn changed(wish: &Wish, text: &str) -> Result<AgreementOffer, Error> {
+/// What `read` makes of some members of a request, and the request without them.
+fn split<T: Default>(
+    body: &[u8],
+    members: &[&str],
+    read: impl FnOnce(&mut Check, &Object<'_>) -> T,
+) -> Result<(Json, T), Error> {
+    let Json::Object(all) = Json::parse(body)? else {
+        return Ok((Json::parse(body)?, T::default()));
+    };
+    let (some, request): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|(name, _)| members.contains(&name.as_str()));
+    let some = Json::Object(some);
+    let mut check = Check::default();
+    let root = At {
+        value: &some,
+        pointer: String::new(),
+    };
+    let object = check.object(&root, members);
+    let found = object.map(|object| read(&mut check, &object));
+    Ok((Json::Object(request), check.finish(found)?))
+}
+
+/// The offer that an agreement was made from.
+fn stored_offer(text: &str) -> Result<Base, Error> {
     let unreadable = || Error::Internal("a stored offer cannot be read".to_owned());
     let document = Document::parse(text.as_bytes()).map_err(|_| unreadable())?;
     match wsag::read(&document) {
-        Ok(Message::AgreementOffer(offer)) => Ok(wish.change(&offer)),
+        Ok(Message::AgreementOffer(offer)) => Ok(Base::Offer(offer)),
         _ => Err(unreadable()),
     }
 }
 
-/// An offer as it is put into a negotiation, to be answered with what can be accepted.
-fn solicited(offer: AgreementOffer) -> NegotiationOffer {
-    NegotiationOffer {
-        offer_id: Uuid::now_v7().to_string(),
+/// An offer as it is put into a negotiation; what it does not say of itself is said for it.
+fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> Spoken {
+    let template = offer.context.template_id.clone().unwrap_or_default();
+    Spoken {
+        offer_id: of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string()),
         name: offer.name,
         offer_context: NegotiationOfferContext {
-            counter_offer_to: offer.context.template_id.clone().unwrap_or_default(),
-            expiration_time: None,
+            counter_offer_to: of_itself.to.unwrap_or(template),
+            expiration_time: of_itself.expires,
             creator: NegotiationRole::NegotiationInitiator,
-            state: NegotiationOfferState::Solicited,
+            state: of_itself.state.unwrap_or(otherwise),
             state_extensions: Vec::new(),
             extensions: Vec::new(),
         },

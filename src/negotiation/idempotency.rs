@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::{Error, Negotiation};
-use crate::planner::Idempotency;
+use crate::planner::{self, Idempotency};
 use crate::store::{IDEMPOTENCY_KEPT, Idempotent, hex};
 
 /// The key of a request, and what tells the request from others under the same key.
@@ -29,6 +29,16 @@ impl RequestKey {
             party: party.to_owned(),
             key: key.to_owned(),
             hash: hex(&digest),
+        }
+    }
+
+    /// The key of one step of a request that takes several. What a step has done is kept with its effect, so that a
+    /// repetition goes on where the first attempt was cut off.
+    pub(super) fn step(&self, number: usize) -> Self {
+        Self {
+            // No client's key has a line break in it.
+            key: format!("{}\n{number}", self.key),
+            ..self.clone()
         }
     }
 
@@ -63,6 +73,28 @@ impl Negotiation {
                 repeated(&earlier, Some(&request.hash)).map(Some)
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Keeps the answer to a request that took several steps. Of the same request sent twice at once, both get the answer
+    /// that was kept first.
+    pub(super) async fn keep<T: Serialize + DeserializeOwned>(
+        &self,
+        request: Option<RequestKey>,
+        answer: T,
+    ) -> Result<T, Error> {
+        let Some(request) = request else {
+            return Ok(answer);
+        };
+        let hash = request.hash();
+        match self
+            .planner
+            .keep(request.kept(String::clone), kept(&answer))
+            .await
+        {
+            Ok(()) => Ok(answer),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, Some(&hash)),
+            Err(why) => Err(why.into()),
         }
     }
 }

@@ -236,6 +236,16 @@ impl Check {
         Some(text)
     }
 
+    /// A name in one piece, as an attribute of a document can carry it.
+    pub(super) fn token(&mut self, at: &At<'_>) -> Option<String> {
+        let text = self.text(at)?;
+        if text.contains(char::is_whitespace) {
+            self.add(&at.pointer, "a text without spaces is expected");
+            return None;
+        }
+        Some(text)
+    }
+
     /// A text that a document can carry, which may be empty.
     pub(super) fn any_text(&mut self, at: &At<'_>) -> Option<String> {
         let Json::Text(text) = at.value else {

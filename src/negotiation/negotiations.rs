@@ -1,21 +1,25 @@
 //! Negotiations: opened, shown and ended.
 
 use scheduler::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
-    InitiateInput, NegotiationKind, NegotiationProperties, NegotiationRole, initiate_negotiation_output,
-    terminate_negotiation_input, terminate_negotiation_response,
+    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, NegotiationRole,
+    initiate_negotiation_output, terminate_negotiation_input, terminate_negotiation_response,
 };
 use wsag::time::DateTime;
-use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
+use wsag::{Document, Message, Violation, ViolationKind, Violations};
 
+use super::exchange::Told;
+use super::idempotency::{kept, repeated};
 use super::offer_views::{OfferView, Said};
+use super::terminate::read_reason;
 use super::views::{instant, second};
-use super::{Error, Negotiation, Scope};
+use super::{Error, Input, Negotiation, RequestKey, Scope};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState};
-use crate::planner;
+use crate::clock::second_of;
+use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
 #[derive(Debug, Clone, Serialize)]
@@ -51,6 +55,24 @@ impl NegotiationView {
             offers: Vec::new(),
         }
     }
+}
+
+/// The answer to whoever has opened a negotiation, as it is kept for who asks again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Opened {
+    /// Its id.
+    pub id: Uuid,
+    /// It, as a flat value.
+    pub json: String,
+}
+
+impl Opened {
+    fn of(instance: &NegotiationInstance) -> Self {
+        Self {
+            id: instance.id,
+            json: kept(&NegotiationView::of(instance, second_of(instance.created))),
+        }
+    }
 
     /// Its path under the service's address.
     pub fn path(&self) -> String {
@@ -58,7 +80,7 @@ impl NegotiationView {
     }
 
     /// The InitiateNegotiationOutput with its address below the service's.
-    pub fn created_document(&self, base: &str) -> String {
+    pub fn document(&self, base: &str) -> String {
         initiate_negotiation_output(&EndpointReference::new(format!("{base}{}", self.path())))
     }
 }
@@ -73,22 +95,39 @@ pub struct Opening {
 }
 
 impl Negotiation {
-    /// Opens a negotiation, as an InitiateNegotiationInput asks.
+    /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
     ///
     /// # Errors
-    /// [`Error::Malformed`] and [`Error::Invalid`] for what is wrong with the document, [`Error::NotFound`] where it
-    /// is about an agreement that is none of the party's, [`Error::Conflict`] where that is over,
-    /// [`Error::Refused`] where the party has too many going on, [`Error::Unavailable`].
-    pub async fn initiate(&self, party: &str, body: Vec<u8>) -> Result<NegotiationView, Error> {
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is wrong with the document,
+    /// [`Error::NotFound`] where it is about an agreement that is none of the party's, [`Error::Conflict`] where that is
+    /// over, [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn initiate(
+        &self,
+        party: &str,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
+        let body = match input {
+            Input::Xml(body) => body,
+            Input::Json(body) => return self.request(party, body, key).await,
+        };
+        if let Some(opened) = self.answered(key.as_ref()).await? {
+            return Ok(opened);
+        }
         let (opening, document) = self.reading(move |this| this.read_opening(&body)).await??;
-        self.open(party, opening, document).await
+        self.open(party, opening, document, key).await
     }
 
     /// Opens a negotiation that was asked for without a document.
-    ///
-    /// # Errors
-    /// Those of [`Negotiation::initiate`].
-    pub async fn open_negotiation(&self, party: &str, opening: Opening) -> Result<NegotiationView, Error> {
+    pub(super) async fn open_negotiation(
+        &self,
+        party: &str,
+        opening: Opening,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
+        if let Some(opened) = self.answered(key.as_ref()).await? {
+            return Ok(opened);
+        }
         let kind = match opening.agreement {
             None => NegotiationKind::Negotiation(Vec::new()),
             Some(agreement) => NegotiationKind::Renegotiation {
@@ -96,23 +135,25 @@ impl Negotiation {
                 initiator_agreement: None,
             },
         };
-        let input = InitiateInput {
-            context: wsag::negotiations::NegotiationContext {
-                kind,
-                expiration_time: None,
-                negotiation_initiator: None,
-                negotiation_responder: None,
-                agreement_responder: NegotiationRole::NegotiationResponder,
-                factory: None,
-                extensions: Vec::new(),
-            },
-            initiator: None,
-            noncritical: Vec::new(),
-        };
-        self.open(party, opening, input.to_xml()).await
+        let input = InitiateInput::of(NegotiationContext {
+            kind,
+            expiration_time: None,
+            negotiation_initiator: None,
+            negotiation_responder: None,
+            agreement_responder: NegotiationRole::NegotiationResponder,
+            factory: None,
+            extensions: Vec::new(),
+        });
+        self.open(party, opening, input.to_xml(), key).await
     }
 
-    async fn open(&self, party: &str, opening: Opening, document: String) -> Result<NegotiationView, Error> {
+    async fn open(
+        &self,
+        party: &str,
+        opening: Opening,
+        document: String,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
         if let Some(agreement) = opening.agreement {
             let scope = Scope::Party(party.to_owned());
             let found = self.stored(&scope, agreement).await?;
@@ -132,21 +173,40 @@ impl Negotiation {
             expires: opening.expires.unwrap_or(latest).min(latest),
             ended: None,
         };
-        let opened = self.planner.initiate(instance, document).await?;
-        Ok(NegotiationView::of(&opened, self.clock.now()))
+        let hash = key.as_ref().map(RequestKey::hash);
+        let initiation = Initiation {
+            negotiation: instance,
+            document,
+            idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
+        };
+        match self.planner.initiate(initiation).await {
+            Ok(opened) => Ok(Opened::of(&opened)),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
     }
 
     fn read_opening(&self, body: &[u8]) -> Result<(Opening, String), Error> {
         let document = Document::parse(body).map_err(Error::Malformed)?;
-        let Message::InitiateNegotiationInput(input) = wsag::read(&document).map_err(Error::Invalid)? else {
-            let what = "wsag-neg:InitiateNegotiationInput is expected here";
-            return Err(Error::not_offered(&document, "", what));
+        let (input, place) = match wsag::read(&document).map_err(Error::Invalid)? {
+            Message::InitiateNegotiationInput(input) => (
+                *input,
+                "/wsag-neg:InitiateNegotiationInput/wsag-neg:NegotiationContext",
+            ),
+            Message::NegotiationContext(context) => {
+                (InitiateInput::of(*context), "/wsag-neg:NegotiationContext")
+            }
+            _ => {
+                let what =
+                    "wsag-neg:InitiateNegotiationInput or wsag-neg:NegotiationContext is expected here";
+                return Err(Error::not_offered(&document, "", what));
+            }
         };
         let context = &input.context;
         let mut found = Vec::new();
-        let mut wrong = |local: &str, message: &str| {
+        let mut wrong = |below: &str, message: &str| {
             found.push(Violation {
-                path: document.path_to(ns::WSAG_NEG, local, 0),
+                path: format!("{place}/wsag-neg:{below}"),
                 kind: ViolationKind::Value,
                 message: message.to_owned(),
             });
@@ -169,7 +229,7 @@ impl Negotiation {
                 let id = id_in(responder_agreement);
                 if id.is_none() {
                     wrong(
-                        "ResponderAgreementEPR",
+                        "NegotiationType/wsag-neg:Renegotiation/wsag-neg:ResponderAgreementEPR",
                         "the address of an agreement here is expected, such as http://…/agreements/ID",
                     );
                 }
@@ -177,9 +237,7 @@ impl Negotiation {
             }
         };
         if found.is_empty() {
-            // The guard takes nothing but UTF-8.
-            let text = String::from_utf8_lossy(body).into_owned();
-            Ok((Opening { expires, agreement }, text))
+            Ok((Opening { expires, agreement }, input.to_xml()))
         } else {
             Err(Error::Invalid(Violations::of(found)))
         }
@@ -213,24 +271,36 @@ impl Negotiation {
         .await?
     }
 
-    /// Ends a negotiation before its time, as a TerminateInput asks; an empty body asks for it too.
+    /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it
+    /// too.
     ///
     /// # Errors
-    /// [`Error::Malformed`] and [`Error::Invalid`] for what is wrong with the document, [`Error::NotFound`],
-    /// [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over, [`Error::Unavailable`].
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is wrong with the document,
+    /// [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over,
+    /// [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn end_negotiation(
         &self,
         scope: &Scope,
         id: Uuid,
-        body: Vec<u8>,
-    ) -> Result<NegotiationView, Error> {
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Told, Error> {
         self.instance(scope, id).await?;
-        if !body.is_empty() {
-            self.reading(move |_| read_end(&body)).await??;
+        if let Some(told) = self.answered(key.as_ref()).await? {
+            return Ok(told);
         }
-        let party = scope.party().map(ToOwned::to_owned);
-        match self.planner.end_negotiation(id, party).await {
-            Ok(ended) => Ok(NegotiationView::of(&ended, self.clock.now())),
+        if !input.bytes().is_empty() {
+            self.reading(move |_| read_end(&input)).await??;
+        }
+        let hash = key.as_ref().map(RequestKey::hash);
+        let end = NegotiationEnd {
+            id,
+            party: scope.party().map(ToOwned::to_owned),
+            idempotency: key.map(|key| key.kept(|ended| kept(&told_of_end(ended)))),
+        };
+        match self.planner.end_negotiation(end).await {
+            Ok(ended) => Ok(told_of_end(&ended)),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             Err(planner::Error::NotFound) => Err(over(&self.instance(scope, id).await?)),
             Err(why) => Err(why.into()),
         }
@@ -284,7 +354,11 @@ fn opening_of(text: &str) -> Result<InitiateInput, Error> {
     }
 }
 
-fn read_end(body: &[u8]) -> Result<(), Error> {
+fn read_end(input: &Input) -> Result<(), Error> {
+    let body = match input {
+        Input::Xml(body) => body,
+        Input::Json(body) => return read_reason(body),
+    };
     let document = Document::parse(body).map_err(Error::Malformed)?;
     match wsag::read(&document).map_err(Error::Invalid)? {
         Message::TerminateNegotiationInput(_) => Ok(()),
@@ -296,9 +370,13 @@ fn read_end(body: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The TerminateResponse of a negotiation.
-pub fn negotiation_ended() -> String {
-    terminate_negotiation_response()
+/// What is told of a negotiation that was ended.
+fn told_of_end(ended: &NegotiationInstance) -> Told {
+    let at = ended.ended.unwrap_or(ended.created);
+    Told {
+        json: kept(&NegotiationView::of(ended, second_of(at))),
+        document: terminate_negotiation_response(),
+    }
 }
 
 /// The TerminateInput of a negotiation that our own client sends.

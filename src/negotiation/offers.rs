@@ -7,91 +7,42 @@ use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
-    NegotiationRole, advertise_output, negotiate_input, negotiate_output,
+    NegotiationRole, negotiate_input, negotiate_output,
 };
-use wsag::{Document, Message, Violation, ViolationKind, Violations};
+use wsag::{Document, Violation, ViolationKind, Violations};
 
 use super::accept::only;
 use super::counter::{Counter, counter, others, readings, sayable, weights};
+use super::idempotency::{kept, repeated};
 use super::negotiations::over;
 use super::offer_views::{Negotiated, Said};
 use super::rejection::Rejection;
-use super::{Error, Negotiation, RefusalView, Scope};
+use super::{Error, Negotiation, RefusalView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 use crate::planner::{self, Ask, Bargain, Candidate, Spoken as Put};
 
-/// Offers in one message: the tree has its own bound, and each costs a search of the plan.
-const OFFERS_MAX: usize = 32;
+/// The longest `OfferId` in bytes: it is a key of the store.
+const OFFER_ID_MAX: usize = 255;
 
 /// An offer of the requester's, found to be what an offer must be.
-struct Understood {
+pub(super) struct Understood {
     parent: Option<Uuid>,
     state: OfferState,
     demands: Arc<CompiledConstraints>,
 }
 
 impl Negotiation {
-    /// Answers the offers of a NegotiateInput, each on its own: one that fails comes back Rejected with the reason.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] and [`Error::Invalid`] for what is no such message, [`Error::NotFound`],
-    /// [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::Unavailable`].
-    pub async fn negotiate(&self, scope: &Scope, id: Uuid, body: Vec<u8>) -> Result<Negotiated, Error> {
-        let instance = self.instance(scope, id).await?;
-        let offers = self
-            .reading(move |_| read_offers(&body, Asked::Negotiate))
-            .await??;
-        let mut answers = Negotiated { said: Vec::new() };
-        let count = offers.len();
-        for (index, offer) in offers.into_iter().enumerate() {
-            let place = place("NegotiateInput", index, count);
-            answers.said.extend(self.answer(&instance, offer, place).await?);
-        }
-        Ok(answers)
-    }
-
-    /// Takes the offers of an AdvertiseInput, all of them or none; nothing is answered.
-    ///
-    /// # Errors
-    /// Those of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
-    pub async fn advertise(&self, scope: &Scope, id: Uuid, body: Vec<u8>) -> Result<(), Error> {
-        let instance = self.instance(scope, id).await?;
-        let offers = self
-            .reading(move |_| read_offers(&body, Asked::Advertise))
-            .await??;
-        let count = offers.len();
-        let mut taken = Vec::with_capacity(count);
-        for (index, offer) in offers.into_iter().enumerate() {
-            let place = place("AdvertiseInput", index, count);
-            let understood = self.understand(&instance, &offer, &place).await?;
-            taken.push((understood.map_err(invalid)?, offer, place));
-        }
-        for (understood, offer, place) in taken {
-            let bargain = Bargain {
-                negotiation: instance.id,
-                incoming: Some(self.put(&instance, &understood, &offer)),
-                answers: Vec::new(),
-                otherwise: OfferState::Rejected,
-            };
-            match self.planner.bargain(bargain).await {
-                Ok(_) => {}
-                Err(planner::Error::NotFound) => return Err(self.is_over(scope, id).await),
-                Err(planner::Error::Stale(why)) => {
-                    return Err(invalid(vec![violation(&place, "", why)]));
-                }
-                Err(why) => return Err(why.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Answers one offer.
+    /// Answers one offer, once under its key.
     pub(super) async fn answer(
         &self,
         instance: &NegotiationInstance,
         offer: Spoken,
         place: String,
+        key: Option<RequestKey>,
     ) -> Result<Vec<Said>, Error> {
+        if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
+            return self.said_before(&before).await;
+        }
         let understood = match self.understand(instance, &offer, &place).await? {
             Ok(understood) => understood,
             // What has no place in the tree is not kept in it, and nor is the answer.
@@ -103,15 +54,27 @@ impl Negotiation {
         let incoming = self.put(instance, &understood, &offer);
         if understood.state == OfferState::Rejected {
             return self
-                .bargain(instance, &offer, Some(incoming), Vec::new(), &place)
+                .bargain(instance, &offer, Some(incoming), Vec::new(), &place, key)
                 .await;
         }
         let parent = incoming.offer.id;
         let answers = self
             .counter_offers(instance, parent, understood, offer.clone(), &place)
             .await?;
-        self.bargain(instance, &offer, Some(incoming), answers, &place)
+        self.bargain(instance, &offer, Some(incoming), answers, &place, key)
             .await
+    }
+
+    /// The answers that an offer was given before.
+    async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<Said>, Error> {
+        let mut said = Vec::with_capacity(ids.len());
+        for id in ids {
+            let (row, document) = self.store.offer(*id).await?.ok_or(Error::NotFound)?;
+            if row.creator == OfferCreator::Responder {
+                said.push(Said::read(row, &document)?);
+            }
+        }
+        Ok(said)
     }
 
     /// Answers an offer that has been answered before, since what was offered then cannot be had any more.
@@ -131,7 +94,7 @@ impl Negotiation {
         let answers = self
             .counter_offers(instance, parent, understood, words.clone(), "")
             .await?;
-        let said = self.bargain(instance, &words, None, answers, "").await?;
+        let said = self.bargain(instance, &words, None, answers, "", None).await?;
         Ok(Negotiated { said })
     }
 
@@ -248,7 +211,9 @@ impl Negotiation {
         incoming: Option<Put>,
         answers: Vec<Put>,
         place: &str,
+        key: Option<RequestKey>,
     ) -> Result<Vec<Said>, Error> {
+        let hash = key.as_ref().map(RequestKey::hash);
         let documents: Vec<String> = answers.iter().map(|answer| answer.document.clone()).collect();
         let state = offer.offer_context.state;
         let bargain = Bargain {
@@ -259,6 +224,7 @@ impl Negotiation {
                 NegotiationOfferState::Solicited => OfferState::Rejected,
                 _ => OfferState::Advisory,
             },
+            idempotency: key.map(|key| key.kept(kept)),
         };
         let rejection = match self.planner.bargain(bargain).await {
             Ok(answered) => {
@@ -269,6 +235,14 @@ impl Negotiation {
                 return Err(self
                     .is_over(&Scope::Party(instance.party.clone()), instance.id)
                     .await);
+            }
+            Err(planner::Error::Repeated(earlier)) => {
+                let before: Vec<Uuid> = repeated(&earlier, hash.as_deref())?;
+                return self.said_before(&before).await;
+            }
+            // A flat request has the same by other names.
+            Err(planner::Error::Stale(why)) if place.is_empty() => {
+                Rejection::Violations(vec![violation("/counterOfferTo", "", why)])
             }
             Err(planner::Error::Stale(why)) => {
                 let local = if why.contains("has this OfferId") && why.starts_with("another") {
@@ -289,7 +263,7 @@ impl Negotiation {
     }
 
     /// Holds an offer against the rules of the tree.
-    async fn understand(
+    pub(super) async fn understand(
         &self,
         instance: &NegotiationInstance,
         offer: &Spoken,
@@ -297,6 +271,10 @@ impl Negotiation {
     ) -> Result<Result<Understood, Vec<Violation>>, Error> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
+        if offer.offer_id.len() > OFFER_ID_MAX {
+            let message = format!("at most {OFFER_ID_MAX} bytes are expected");
+            found.push(violation(place, "/@wsag-neg:OfferId", message));
+        }
         let mut wrong = |local: &str, message: String| {
             let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
             found.push(violation(place, &below, message));
@@ -385,7 +363,7 @@ impl Negotiation {
     }
 
     /// An offer of the requester's, to be put on the table.
-    fn put(&self, instance: &NegotiationInstance, understood: &Understood, offer: &Spoken) -> Put {
+    pub(super) fn put(&self, instance: &NegotiationInstance, understood: &Understood, offer: &Spoken) -> Put {
         let expires = offer.offer_context.expiration_time;
         Put {
             offer: NegotiationOffer {
@@ -505,44 +483,6 @@ impl Negotiation {
     }
 }
 
-/// What a message with offers may be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Negotiate,
-    Advertise,
-}
-
-fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Spoken>, Error> {
-    let document = Document::parse(body).map_err(Error::Malformed)?;
-    let offers = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
-        (Message::NegotiateInput(offers), Asked::Negotiate)
-        | (Message::AdvertiseInput(offers), Asked::Advertise) => offers,
-        (_, Asked::Negotiate) => {
-            let what = "wsag-neg:NegotiateInput is expected here";
-            return Err(Error::not_offered(&document, "", what));
-        }
-        (_, Asked::Advertise) => {
-            let what = "wsag-neg:AdvertiseInput is expected here";
-            return Err(Error::not_offered(&document, "", what));
-        }
-    };
-    if offers.len() > OFFERS_MAX {
-        let what = format!("at most {OFFERS_MAX} offers are taken at a time");
-        return Err(Error::not_offered(&document, "", &what));
-    }
-    Ok(offers)
-}
-
-/// The path of an offer in its message.
-fn place(message: &str, index: usize, count: usize) -> String {
-    let path = format!("/wsag-neg:{message}/wsag-neg:NegotiationOffer");
-    if count == 1 {
-        path
-    } else {
-        format!("{path}[{}]", index + 1)
-    }
-}
-
 /// Whether a first offer names its own template as what it answers, in one of the three forms.
 fn names_template(offer: &Spoken, to: &str) -> bool {
     let id = offer.context.template_id.as_deref().unwrap_or_default();
@@ -550,7 +490,7 @@ fn names_template(offer: &Spoken, to: &str) -> bool {
     !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))
 }
 
-fn violation(place: &str, below: &str, message: impl Into<String>) -> Violation {
+pub(super) fn violation(place: &str, below: &str, message: impl Into<String>) -> Violation {
     Violation {
         path: format!("{place}{below}"),
         kind: ViolationKind::Value,
@@ -558,11 +498,6 @@ fn violation(place: &str, below: &str, message: impl Into<String>) -> Violation 
     }
 }
 
-fn invalid(violations: Vec<Violation>) -> Error {
+pub(super) fn invalid(violations: Vec<Violation>) -> Error {
     Error::Invalid(Violations::of(violations))
-}
-
-/// The AdvertiseOutput.
-pub fn advertised() -> String {
-    advertise_output()
 }

@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
 
+use super::accept::Accepting;
 use super::create::Asked;
 use super::idempotency::{kept, repeated};
 use super::offer::Draft;
 use super::{AcceptedView, Error, Input, Negotiation, RequestKey};
-use crate::planner::{self, Accepted, Proposal, Settlement, Telling};
+use crate::planner::{self, Accepted, Proposal, Settlement, Telling, Ways};
 use crate::store::{self, Undecided};
 
 /// Pending agreements that are read at a time.
@@ -38,11 +39,34 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
         let first = drafts.into_iter().next();
-        let Draft { mut proposal, .. } =
+        let Draft { proposal, .. } =
             first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))?;
+        self.pend_proposal(proposal, acceptance, None, key).await
+    }
+
+    /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held.
+    pub(super) async fn pend_offer(
+        &self,
+        party: &str,
+        accepting: Accepting,
+        acceptance: Option<String>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        let (offer, _, proposal) = self.acceptable(party, accepting).await?;
+        self.pend_proposal(proposal, acceptance, Some(offer.id), key)
+            .await
+    }
+
+    async fn pend_proposal(
+        &self,
+        mut proposal: Proposal,
+        acceptance: Option<String>,
+        offer: Option<Uuid>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
         let hash = key.as_ref().map(RequestKey::hash);
         proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
-        match self.planner.pend(proposal, acceptance).await {
+        match self.planner.pend(proposal, acceptance, offer).await {
             Ok(accepted) => {
                 self.undecided.notify_one();
                 Ok(AcceptedView::of(&accepted))
@@ -89,14 +113,29 @@ impl Negotiation {
             party,
             document,
             acceptance,
+            offer,
         } = undecided;
-        let input = Input::Xml(document.into_bytes());
-        let read = self.reading(move |this| this.read_offer(&input, &party)).await?;
-        let ways: Result<Vec<Proposal>, String> = match read {
-            Ok(Asked::New(drafts, _)) => Ok(drafts.into_iter().map(|draft| draft.proposal).collect()),
-            Ok(Asked::Offered(_)) => Err("a counter offer is accepted at once".to_owned()),
-            // What was right when it came may be so no longer: its window may have passed.
-            Err(why) => Err(why.to_string()),
+        let ways = match offer {
+            None => {
+                let input = Input::Xml(document.into_bytes());
+                let read = self.reading(move |this| this.read_offer(&input, &party)).await?;
+                read.and_then(|asked| match asked {
+                    Asked::New(drafts, _) => {
+                        let ways = drafts.into_iter().map(|draft| draft.proposal);
+                        Ok(Ways::New(ways.collect()))
+                    }
+                    Asked::Offered(..) => Err(Error::Internal("an offer is no offer".to_owned())),
+                })
+            }
+            Some(offer) => {
+                let found = self.still_acceptable(&party, offer).await;
+                found.map(|acceptance| Ways::Offered(Box::new(acceptance)))
+            }
+        };
+        let ways = match ways {
+            Err(why @ (Error::Unavailable | Error::Internal(_))) => return Err(why),
+            // What was right when it came may be so no longer: its window may have passed, or what was held has lapsed.
+            ways => ways.map_err(|why| why.to_string()),
         };
         let settlement = Settlement {
             id: agreement,

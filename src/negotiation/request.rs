@@ -79,7 +79,7 @@ impl Negotiation {
         Some((wish, offered?, decision))
     }
 
-    fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> Decision {
+    pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> Decision {
         let pending = object.get("pending").and_then(|at| check.boolean(&at));
         let Some(at) = object.get("callback") else {
             return match pending {

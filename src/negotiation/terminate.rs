@@ -80,7 +80,7 @@ fn read_input(input: &Input) -> Result<(), Error> {
 }
 
 /// An object with a reason, which need not be given.
-fn read_reason(body: &[u8]) -> Result<(), Error> {
+pub(super) fn read_reason(body: &[u8]) -> Result<(), Error> {
     let value = Json::parse(body)?;
     let mut check = Check::default();
     let root = At {

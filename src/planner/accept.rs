@@ -61,12 +61,31 @@ pub struct Acceptance {
 impl Decider<'_> {
     /// Makes an agreement of an offer that is held for its party.
     pub(super) fn accept(&mut self, acceptance: Acceptance) -> Result<Accepted, Error> {
+        let idempotency = acceptance.proposal.idempotency.clone();
+        self.is_new(idempotency.as_ref())?;
+        let accepted = Accepted {
+            agreement: self.accept_as(acceptance, None)?,
+            moved: Vec::new(),
+            choices: Vec::new(),
+        };
+        self.remember(idempotency, &accepted);
+        Ok(accepted)
+    }
+
+    /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it.
+    pub(super) fn accept_as(
+        &mut self,
+        acceptance: Acceptance,
+        pending: Option<&Agreement>,
+    ) -> Result<Agreement, Error> {
         let Acceptance {
             negotiation,
             offer: id,
-            proposal,
+            mut proposal,
         } = acceptance;
-        self.is_new(proposal.idempotency.as_ref())?;
+        if let Some(pending) = pending {
+            proposal.id = pending.id;
+        }
         let now = second_of(self.now);
         let talks = self
             .plan
@@ -105,6 +124,9 @@ impl Decider<'_> {
             price: terms.price,
         };
         let mut agreement = self.agreement_of(&proposal, terms.window(), &admitted);
+        if let Some(pending) = pending {
+            (agreement.created, agreement.version) = (pending.created, pending.version + 1);
+        }
         let taken = resource.is_some_and(|at| {
             let (request, start) = if begun {
                 let rest = self.rest_of(at, &agreement, number);
@@ -141,10 +163,17 @@ impl Decider<'_> {
             let detail = format!("in place of {}", old.id);
             events.push(self.event(EventKind::Superseded, detail));
         }
-        self.batch.push(Change::CreateAgreement {
-            agreement: Box::new(agreement.clone()),
-            document: proposal.document,
-            events,
+        let stored = Box::new(agreement.clone());
+        self.batch.push(match pending {
+            Some(_) => Change::UpdateAgreement {
+                agreement: stored,
+                events,
+            },
+            None => Change::CreateAgreement {
+                agreement: stored,
+                document: proposal.document,
+                events,
+            },
         });
         // Before its siblings, so that none of them counts on a place that is no longer there.
         self.take(&offer, agreement.id);
@@ -156,13 +185,7 @@ impl Decider<'_> {
         }
         let siblings = self.siblings(&offer);
         self.release(siblings);
-        let accepted = Accepted {
-            agreement,
-            moved: Vec::new(),
-            choices: Vec::new(),
-        };
-        self.remember(proposal.idempotency, &accepted);
-        Ok(accepted)
+        Ok(agreement)
     }
 
     /// Notes that an offer has been accepted.

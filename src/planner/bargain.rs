@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::decide::Decider;
 use super::quotas::exceeded;
 use super::table::Talks;
-use super::{Error, Refusal};
+use super::{Error, Idempotency, Refusal};
 use crate::agreement::{NegotiationOffer, OfferState};
 use crate::clock::second_of;
 use crate::store::Change;
@@ -31,11 +31,14 @@ pub struct Bargain {
     pub answers: Vec<Spoken>,
     /// What becomes of an answer that was to be Acceptable and cannot be kept.
     pub otherwise: OfferState,
+    /// The key that the request came with. What is kept are the ids of the answers, or of the offer where there are none.
+    pub idempotency: Option<Idempotency<Vec<Uuid>>>,
 }
 
 impl Decider<'_> {
     /// Stores an offer and its answers; keeps those that are Acceptable, and says of each what it has become.
     pub(super) fn bargain(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
+        self.is_new(bargain.idempotency.as_ref())?;
         let now = second_of(self.now);
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         let party = talks.instance.party.clone();
@@ -65,6 +68,7 @@ impl Decider<'_> {
         // In the order in which they came, which is that of their ids and of their references to each other.
         let begun = self.batch.len();
         let mut answered = Vec::with_capacity(bargain.answers.len());
+        let put = bargain.incoming.as_ref().map(|of| of.offer.id);
         for Spoken { mut offer, document } in bargain.answers {
             if offer.state == OfferState::Acceptable {
                 self.keep_or_demote(&party, &mut offer, bargain.otherwise);
@@ -88,6 +92,11 @@ impl Decider<'_> {
             };
             self.batch.insert(begun, change);
         }
+        let mut about: Vec<Uuid> = answered.iter().map(|offer| offer.id).collect();
+        if about.is_empty() {
+            about.extend(put);
+        }
+        self.remember(bargain.idempotency, &about);
         Ok(answered)
     }
 

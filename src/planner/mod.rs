@@ -54,9 +54,10 @@ pub use availability::Availability;
 pub use bargain::{Bargain, Spoken};
 pub use choice::best_of;
 pub use idempotency::Idempotency;
+pub use negotiate::{Initiation, NegotiationEnd};
 pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
 pub use overrun::Overruns;
-pub use pending::{Settlement, Telling};
+pub use pending::{Settlement, Telling, Ways};
 pub use plan::Plan;
 pub use pricing::Pricing;
 pub use quotas::{Negotiating, Quotas};
@@ -304,7 +305,7 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 /// What the planner can be told.
 enum Command {
     Place(Box<Proposal>, Reply<Accepted>),
-    Pend(Box<Proposal>, Option<String>, Reply<Accepted>),
+    Pend(Box<pending::Pending>, Reply<Accepted>),
     Settle(Box<Settlement>, Reply<Agreement>),
     Terminate(Box<Termination>, Reply<Agreement>),
     Availability(Availability, Reply<Option<Vec<Interval>>>),
@@ -340,12 +341,9 @@ enum Command {
         end: JobEnd,
         reply: Reply<()>,
     },
-    Initiate(Box<NegotiationInstance>, String, Reply<NegotiationInstance>),
-    EndNegotiation {
-        id: Uuid,
-        party: Option<String>,
-        reply: Reply<NegotiationInstance>,
-    },
+    Initiate(Box<Initiation>, Reply<NegotiationInstance>),
+    EndNegotiation(Box<NegotiationEnd>, Reply<NegotiationInstance>),
+    Keep(Box<Idempotency<String>>, String, Reply<()>),
     Quote(Box<Ask>, Reply<Quote>),
     Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),

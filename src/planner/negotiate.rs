@@ -5,36 +5,61 @@ use uuid::Uuid;
 
 use super::decide::Decider;
 use super::quotas::exceeded;
-use super::{Acceptance, Accepted, Ask, Bargain, Command, Error, Planner, Quote};
+use super::{Acceptance, Accepted, Ask, Bargain, Command, Error, Idempotency, Planner, Quote};
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::clock::second_of;
 use crate::store::Change;
 
+/// A negotiation to be opened.
+#[derive(Debug, Clone)]
+pub struct Initiation {
+    /// The negotiation.
+    pub negotiation: NegotiationInstance,
+    /// What asked for it.
+    pub document: String,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<NegotiationInstance>>,
+}
+
+/// An order to end a negotiation before its time.
+#[derive(Debug, Clone)]
+pub struct NegotiationEnd {
+    /// Which.
+    pub id: Uuid,
+    /// The party that it must be of; none for any.
+    pub party: Option<String>,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<NegotiationInstance>>,
+}
+
 impl Planner {
-    /// Opens a negotiation; `document` is what asked for it.
+    /// Opens a negotiation.
     ///
     /// # Errors
     /// [`Error::NotFound`] where it is about an agreement that is none of its party's or over, [`Error::Refused`] where
-    /// the party has too many going on, [`Error::Unavailable`].
-    pub async fn initiate(
-        &self,
-        negotiation: NegotiationInstance,
-        document: String,
-    ) -> Result<NegotiationInstance, Error> {
-        self.ask(|reply| Command::Initiate(Box::new(negotiation), document, reply))
+    /// the party has too many going on, [`Error::Repeated`] where its idempotency key has been used,
+    /// [`Error::Unavailable`].
+    pub async fn initiate(&self, initiation: Initiation) -> Result<NegotiationInstance, Error> {
+        self.ask(|reply| Command::Initiate(Box::new(initiation), reply))
             .await
     }
 
-    /// Ends a negotiation before its time and gives back what is held in it. `party` restricts it to that party's own.
+    /// Ends a negotiation before its time and gives back what is held in it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Unavailable`].
-    pub async fn end_negotiation(
-        &self,
-        id: Uuid,
-        party: Option<String>,
-    ) -> Result<NegotiationInstance, Error> {
-        self.ask(|reply| Command::EndNegotiation { id, party, reply })
+    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Repeated`] where its idempotency key has been used,
+    /// [`Error::Unavailable`].
+    pub async fn end_negotiation(&self, end: NegotiationEnd) -> Result<NegotiationInstance, Error> {
+        self.ask(|reply| Command::EndNegotiation(Box::new(end), reply))
+            .await
+    }
+
+    /// Keeps the answer to a request whose effects took several commands.
+    ///
+    /// # Errors
+    /// [`Error::Repeated`] where an answer has been kept under its key before, [`Error::Unavailable`].
+    pub async fn keep(&self, request: Idempotency<String>, answer: String) -> Result<(), Error> {
+        self.ask(|reply| Command::Keep(Box::new(request), answer, reply))
             .await
     }
 
@@ -52,7 +77,8 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Stale`] where the offer does not fit into its tree,
-    /// [`Error::Refused`] where that is full, [`Error::Unavailable`]; nothing is stored then.
+    /// [`Error::Refused`] where that is full, [`Error::Repeated`] where its idempotency key has been used,
+    /// [`Error::Unavailable`]; nothing is stored then.
     pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
         self.ask(|reply| Command::Bargain(Box::new(bargain), reply)).await
     }
@@ -71,11 +97,13 @@ impl Planner {
 
 impl Decider<'_> {
     /// Opens a negotiation.
-    pub(super) fn initiate(
-        &mut self,
-        instance: NegotiationInstance,
-        document: String,
-    ) -> Result<NegotiationInstance, Error> {
+    pub(super) fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance, Error> {
+        let Initiation {
+            negotiation: instance,
+            document,
+            idempotency,
+        } = initiation;
+        self.is_new(idempotency.as_ref())?;
         if let Some(agreement) = instance.agreement {
             let replaced = self.plan.get(agreement).ok_or(Error::NotFound)?;
             if replaced.party != instance.party {
@@ -95,15 +123,25 @@ impl Decider<'_> {
             negotiation: instance.clone(),
             document,
         });
+        self.remember(idempotency, &instance);
         Ok(instance)
     }
 
+    /// Keeps an answer.
+    pub(super) fn keep_answer(&mut self, request: Idempotency<String>, answer: &String) -> Result<(), Error> {
+        self.is_new(Some(&request))?;
+        self.remember(Some(request), answer);
+        Ok(())
+    }
+
     /// Ends a negotiation before its time.
-    pub(super) fn end_negotiation(
-        &mut self,
-        id: Uuid,
-        party: Option<&str>,
-    ) -> Result<NegotiationInstance, Error> {
+    pub(super) fn end_negotiation(&mut self, end: NegotiationEnd) -> Result<NegotiationInstance, Error> {
+        let NegotiationEnd {
+            id,
+            party,
+            idempotency,
+        } = end;
+        self.is_new(idempotency.as_ref())?;
         let talks = self.plan.table.get(id).ok_or(Error::NotFound)?;
         if party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
@@ -116,6 +154,7 @@ impl Decider<'_> {
             at: self.now,
         });
         self.plan.table.close(id);
+        self.remember(idempotency, &ended);
         Ok(ended)
     }
 

@@ -5,7 +5,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::decide::Decider;
-use super::{Accepted, Command, Error, Planner, Proposal};
+use super::{Acceptance, Accepted, Command, Error, Planner, Proposal};
 use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState};
 use crate::clock::second_of;
 use crate::store::{CallBack, Change};
@@ -24,26 +24,55 @@ pub struct Telling {
     pub rejected: fn(&str) -> String,
 }
 
+/// An offer that is to be decided later.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) proposal: Proposal,
+    /// Where the decision is to be told.
+    pub(super) acceptance: Option<String>,
+    /// The counter offer that it accepts, if any.
+    pub(super) offer: Option<Uuid>,
+}
+
+/// What a pending agreement may become.
+#[derive(Debug)]
+pub enum Ways {
+    /// One of the ways in which its offer can be read, in its party's order.
+    New(Vec<Proposal>),
+    /// What a counter offer that is held for it says.
+    Offered(Box<Acceptance>),
+}
+
 /// What a pending agreement is decided with.
 #[derive(Debug)]
 pub struct Settlement {
     /// Which agreement.
     pub id: Uuid,
-    /// The ways in which its offer can be read, in its party's order; or why it can be read in none any more.
-    pub ways: Result<Vec<Proposal>, String>,
+    /// What it may become; or why it can become nothing any more.
+    pub ways: Result<Ways, String>,
     /// Who is told, if anybody.
     pub telling: Option<Telling>,
 }
 
 impl Planner {
-    /// Takes an offer that is decided later. Once this answers, the agreement is stored as Pending.
+    /// Takes an offer that is decided later; `offer` is the counter offer that it accepts, which stays held until it is decided
+    /// or lapses. Once this answers, the agreement is stored as Pending.
     ///
     /// # Errors
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored
     /// or too many wait.
-    pub async fn pend(&self, proposal: Proposal, acceptance: Option<String>) -> Result<Accepted, Error> {
-        self.ask(|reply| Command::Pend(Box::new(proposal), acceptance, reply))
-            .await
+    pub async fn pend(
+        &self,
+        proposal: Proposal,
+        acceptance: Option<String>,
+        offer: Option<Uuid>,
+    ) -> Result<Accepted, Error> {
+        let pending = Pending {
+            proposal,
+            acceptance,
+            offer,
+        };
+        self.ask(|reply| Command::Pend(Box::new(pending), reply)).await
     }
 
     /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.
@@ -59,7 +88,12 @@ impl Planner {
 
 impl Decider<'_> {
     /// Stores an offer whose decision is waited for.
-    pub(super) fn pend(&mut self, proposal: Proposal, acceptance: Option<String>) -> Result<Accepted, Error> {
+    pub(super) fn pend(&mut self, pending: Pending) -> Result<Accepted, Error> {
+        let Pending {
+            proposal,
+            acceptance,
+            offer,
+        } = pending;
         self.is_new(proposal.idempotency.as_ref())?;
         let resource = self.settings.resources.first().ok_or(Error::Unavailable)?;
         let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
@@ -104,6 +138,7 @@ impl Decider<'_> {
         self.batch.push(Change::AwaitDecision {
             agreement: agreement.id,
             acceptance,
+            offer,
         });
         let pending = Accepted {
             agreement,
@@ -120,7 +155,14 @@ impl Decider<'_> {
         if pending.state != AgreementState::Pending {
             return Err(Error::Conflict(pending.state.word()));
         }
-        let (decided, words) = match self.placed(&pending, settlement.ways) {
+        let placed = match settlement.ways {
+            Ok(Ways::New(ways)) => self.placed(&pending, ways),
+            Ok(Ways::Offered(acceptance)) => self
+                .accept_as(*acceptance, Some(&pending))
+                .map_err(|why| why.to_string()),
+            Err(why) => Err(why),
+        };
+        let (decided, words) = match placed {
             Ok(decided) => (decided, None),
             Err(why) => (self.rejected(pending, &why)?, Some(why)),
         };
@@ -144,13 +186,9 @@ impl Decider<'_> {
     }
 
     /// The agreement in the first of its ways that has a place; or why the first of them has none.
-    fn placed(
-        &mut self,
-        pending: &Agreement,
-        ways: Result<Vec<Proposal>, String>,
-    ) -> Result<Agreement, String> {
+    fn placed(&mut self, pending: &Agreement, ways: Vec<Proposal>) -> Result<Agreement, String> {
         let mut refusal = None;
-        for mut way in ways? {
+        for mut way in ways {
             way.id = pending.id;
             match self.admitted(&way) {
                 Ok((agreement, admitted, number)) => {

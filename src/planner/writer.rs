@@ -273,7 +273,7 @@ impl Writer {
     }
 
     /// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
-    /// to an agreement, or the last negotiation or offer that it made, tells.
+    /// to an agreement, or the last negotiation, offer or kept answer that it made, tells.
     async fn is_stored(&self, batch: &[Change]) -> bool {
         for change in batch.iter().rev() {
             match change {
@@ -287,6 +287,10 @@ impl Writer {
                 Change::CreateOffer { offer, .. } => {
                     return matches!(self.store.offer(offer.id).await, Ok(Some(_)));
                 }
+                Change::RememberRequest(done) => {
+                    let stored = self.store.idempotent(&done.party, &done.key).await;
+                    return matches!(stored, Ok(Some(stored)) if stored == *done);
+                }
                 _ => {}
             }
         }
@@ -298,11 +302,14 @@ impl Command {
     /// The party and the key of a request that is to have one effect only.
     fn idempotency(&self) -> Option<(String, String)> {
         match self {
-            Self::Place(proposal, _) | Self::Pend(proposal, ..) => {
-                proposal.idempotency.as_ref().map(Idempotency::scope)
-            }
+            Self::Place(proposal, _) => proposal.idempotency.as_ref().map(Idempotency::scope),
+            Self::Pend(pending, _) => pending.proposal.idempotency.as_ref().map(Idempotency::scope),
             Self::Accept(acceptance, _) => acceptance.proposal.idempotency.as_ref().map(Idempotency::scope),
             Self::Terminate(order, _) => order.idempotency.as_ref().map(Idempotency::scope),
+            Self::Initiate(initiation, _) => initiation.idempotency.as_ref().map(Idempotency::scope),
+            Self::Bargain(bargain, _) => bargain.idempotency.as_ref().map(Idempotency::scope),
+            Self::EndNegotiation(end, _) => end.idempotency.as_ref().map(Idempotency::scope),
+            Self::Keep(request, ..) => Some(request.scope()),
             _ => None,
         }
     }
@@ -318,7 +325,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             decisions.push(Decision::of("offer", &decided));
             answer(reply, decided)
         }
-        Command::Pend(proposal, acceptance, reply) => answer(reply, decider.pend(*proposal, acceptance)),
+        Command::Pend(pending, reply) => answer(reply, decider.pend(*pending)),
         Command::Settle(settlement, reply) => {
             let decided = decider.settle(*settlement);
             decisions.push(Decision::settled(&decided));
@@ -352,12 +359,14 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
-        Command::Initiate(negotiation, document, reply) => {
-            let (party, id) = (negotiation.party.clone(), negotiation.id);
-            let decided = decider.initiate(*negotiation, document);
+        Command::Initiate(initiation, reply) => {
+            let about = &initiation.negotiation;
+            let (party, id) = (about.party.clone(), about.id);
+            let decided = decider.initiate(*initiation);
             decider.note_refused(&party, id, &decided);
             answer(reply, decided)
         }
+        Command::Keep(request, kept, reply) => answer(reply, decider.keep_answer(*request, &kept)),
         Command::Quote(ask, reply) => {
             let decided = decider.quote(&ask);
             decisions.push(Decision::quoted(&decided));
@@ -369,9 +378,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             answer(reply, decided)
         }
         Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
-        Command::EndNegotiation { id, party, reply } => {
-            answer(reply, decider.end_negotiation(id, party.as_deref()))
-        }
+        Command::EndNegotiation(end, reply) => answer(reply, decider.end_negotiation(*end)),
         Command::Ended { id, end, reply } => answer(reply, decider.ended(id, &end)),
     }
 }

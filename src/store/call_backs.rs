@@ -19,6 +19,8 @@ pub struct Undecided {
     pub document: String,
     /// Where its decision is to be told.
     pub acceptance: Option<String>,
+    /// The counter offer that it accepts, if any.
+    pub offer: Option<Uuid>,
 }
 
 /// A call that is to be made.
@@ -99,6 +101,7 @@ fn read_undecided<D: Dialect>(row: &Columns<'_, D>) -> Result<Undecided, Error> 
         party: row.text("party")?,
         document: row.text("document")?,
         acceptance: row.maybe_text("acceptance")?,
+        offer: row.maybe_id("offer")?,
     })
 }
 
@@ -119,8 +122,9 @@ pub(super) async fn wait<D: Dialect>(
     connection: &mut D::Connection,
     agreement: Uuid,
     acceptance: Option<&str>,
+    offer: Option<Uuid>,
 ) -> Result<(), sqlx::Error> {
-    let values = [agreement.into(), acceptance.into()];
+    let values = [agreement.into(), acceptance.into(), offer.into()];
     execute::<D>(connection, statements::AWAIT_DECISION, &values)
         .await
         .map(drop)
@@ -137,6 +141,7 @@ pub(super) async fn decide<D: Dialect>(
         agreement.price.map(|price| price.micros).into(),
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
         (&leeway).into(),
+        agreement.origin.into(),
     ];
     execute::<D>(connection, statements::DECIDE, &values).await?;
     execute::<D>(connection, statements::DECIDED, &[agreement.id.into()])

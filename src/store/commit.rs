@@ -86,6 +86,8 @@ pub enum Change {
         agreement: Uuid,
         /// The address.
         acceptance: Option<String>,
+        /// The counter offer that it accepts.
+        offer: Option<Uuid>,
     },
     /// Stores what the decision about a pending agreement has settled besides what any change of it may.
     DecideAgreement(Box<Agreement>),
@@ -297,7 +299,8 @@ async fn apply<D: Dialect>(
         Change::AwaitDecision {
             agreement,
             acceptance,
-        } => Ok(call_backs::wait::<D>(connection, *agreement, acceptance.as_deref()).await?),
+            offer,
+        } => Ok(call_backs::wait::<D>(connection, *agreement, acceptance.as_deref(), *offer).await?),
         Change::DecideAgreement(agreement) => Ok(call_backs::decide::<D>(connection, agreement).await?),
         Change::QueueCallBack(call) => Ok(call_backs::insert::<D>(connection, call).await?),
         Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),

@@ -90,6 +90,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "pieces",
         sql: include_str!("../../migrations/0015_pieces.sql"),
     },
+    Migration {
+        version: 16,
+        name: "pending offers",
+        sql: include_str!("../../migrations/0016_pending_offers.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

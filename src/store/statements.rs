@@ -243,11 +243,12 @@ statements! {
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 
     // Pending agreements and calls.
-    AWAIT_DECISION = "INSERT INTO pending_agreements (agreement, acceptance) VALUES ($1, $2)";
-    UNDECIDED = "SELECT p.agreement, a.party, d.document, p.acceptance FROM pending_agreements p \
+    AWAIT_DECISION = "INSERT INTO pending_agreements (agreement, acceptance, offer) VALUES ($1, $2, $3)";
+    UNDECIDED = "SELECT p.agreement, a.party, d.document, p.acceptance, p.offer FROM pending_agreements p \
         JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
         WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
-    DECIDE = "UPDATE agreements SET price_micros = $2, price_currency = $3, leeway = $4 WHERE id = $1";
+    DECIDE = "UPDATE agreements SET price_micros = $2, price_currency = $3, leeway = $4, origin = $5 \
+        WHERE id = $1";
     DECIDED = "DELETE FROM pending_agreements WHERE agreement = $1";
     INSERT_CALL_BACK = "INSERT INTO call_backs (id, agreement, address, body, attempts, due_us, created_us) \
         VALUES ($1, $2, $3, $4, $5, $6, $7)";

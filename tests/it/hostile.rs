@@ -1,6 +1,7 @@
 //! Documents from people who mean harm, or whose tools are broken: each is refused, and others are served meanwhile.
 
 mod documents;
+mod negotiations;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

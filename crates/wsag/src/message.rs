@@ -4,7 +4,7 @@ use crate::agreements::{self, AgreementOffer, CreateInput};
 use crate::document::{Document, Fragment, Node};
 use crate::endpoint::EndpointReference;
 use crate::listings::{self, AgreementList, Timeline};
-use crate::negotiations::{self, InitiateInput, NegotiationOffer, NegotiationProperties};
+use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer, NegotiationProperties};
 use crate::ns::{self, BSP, WSAG, WSAG_NEG};
 use crate::reader::{Check, read_root};
 use crate::refusals::{self, Fault};
@@ -43,6 +43,10 @@ pub enum Message {
     ContinuingFault(Box<Fault>),
     /// `wsag-neg:InitiateNegotiationInput`.
     InitiateNegotiationInput(Box<InitiateInput>),
+    /// A bare `wsag-neg:NegotiationContext`.
+    NegotiationContext(Box<NegotiationContext>),
+    /// A bare `wsag-neg:NegotiationOffer`.
+    NegotiationOffer(Box<NegotiationOffer>),
     /// `wsag-neg:InitiateNegotiationOutput`.
     InitiateNegotiationOutput(EndpointReference),
     /// `wsag-neg:NegotiateInput`.
@@ -135,6 +139,10 @@ fn read_negotiation_message(check: &mut Check, root: Node<'_>) -> Option<Message
         "InitiateNegotiationInput" => {
             Message::InitiateNegotiationInput(Box::new(negotiations::read_initiate(check, root)?))
         }
+        "NegotiationContext" => {
+            Message::NegotiationContext(Box::new(negotiations::read_context(check, root)?))
+        }
+        "NegotiationOffer" => Message::NegotiationOffer(Box::new(negotiations::read_offer(check, root)?)),
         "InitiateNegotiationOutput" => {
             let created = agreements::read_created(check, root, (WSAG_NEG, "CreatedNegotiationEPR"))?;
             Message::InitiateNegotiationOutput(created)

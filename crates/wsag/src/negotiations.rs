@@ -12,13 +12,14 @@ use crate::terms::token;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
+pub(crate) use offers::read_offer;
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
 pub use operations::{
     InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, advertise_input,
     advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input, negotiate_output,
     terminate_negotiation_input, terminate_negotiation_response,
 };
-pub(crate) use operations::{read_initiate, read_offers, read_properties};
+pub(crate) use operations::{read_context, read_initiate, read_offers, read_properties};
 
 /// `wsag-neg:NegotiationExtension`: the agreement is made from a counter offer.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +101,17 @@ pub enum NegotiationOfferState {
 }
 
 impl NegotiationOfferState {
+    /// The state of this name.
+    pub fn of(name: &str) -> Option<NegotiationOfferState> {
+        let all = [
+            NegotiationOfferState::Advisory,
+            NegotiationOfferState::Solicited,
+            NegotiationOfferState::Acceptable,
+            NegotiationOfferState::Rejected,
+        ];
+        all.into_iter().find(|state| state.name() == name)
+    }
+
     /// As the specification writes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -186,13 +198,7 @@ fn read_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferStat
     };
     sequence.end(check);
     let extensions = crate::agreements::read_any(check, state, 0, usize::MAX);
-    let state = match name {
-        "Advisory" => NegotiationOfferState::Advisory,
-        "Solicited" => NegotiationOfferState::Solicited,
-        "Acceptable" => NegotiationOfferState::Acceptable,
-        _ => NegotiationOfferState::Rejected,
-    };
-    Some((state, extensions))
+    Some((NegotiationOfferState::of(name)?, extensions))
 }
 
 pub(crate) fn write_extension(xml: &mut Xml, extension: &NegotiationExtension) {

@@ -122,19 +122,20 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("/negotiations/{id}", "Negotiation", "A negotiation"),
     post(
         "/negotiations/{id}/offers",
-        Some("Offer"),
+        Some("OfferInNegotiation"),
         &[(200, "Offers")],
-        "Another request for capacity in a negotiation, answered with offers",
+        "Another request for capacity in a negotiation, or what is to be different about an offer in it, answered with \
+         offers",
     ),
     post(
         "/negotiations/{id}/advertisements",
-        None,
-        &[(200, "Nothing")],
-        "Offers that are taken and not answered; in XML only",
+        Some("OfferInNegotiation"),
+        &[(200, "Offers")],
+        "An offer that is taken and not answered",
     ),
     post(
         "/negotiations/{id}/terminate",
-        None,
+        Some("Reason"),
         &[(200, "Negotiation")],
         "Ends it, and gives back what is held in it",
     ),

@@ -94,10 +94,17 @@ const REQUEST: [(&str, &str); 14] = [
 
 fn requests() -> Value {
     let with = |more: &[(&'static str, &'static str)]| object(&[REQUEST.as_slice(), more].concat());
-    let offered = object(&[("offer", "uuid")]);
+    let offered = object(&[("offer", "uuid"), ("pending?", "boolean"), ("callback?", "text")]);
+    let of_itself = [
+        ("id?", "text"),
+        ("counterOfferTo?", "text"),
+        ("state?", "OfferState"),
+        ("expires?", "date-time"),
+    ];
     json!({
         "Offer": { "anyOf": [with(&[("pending?", "boolean"), ("callback?", "text")]), offered] },
         "NegotiationRequest": with(&[("agreement?", "uuid"), ("expires?", "date-time")]),
+        "OfferInNegotiation": with(&of_itself),
         "Arguments": { "type": "array", "items": { "type": ["string", "number"] } },
         "Nodes": { "anyOf": [simple("count"), object(&[("min", "count"), ("max", "count")])] },
         "Window": object(&[("start?", "date-time"), ("end?", "date-time")]),
@@ -268,7 +275,6 @@ fn negotiations() -> Value {
             ("agreement?", "uuid"), ("refusal?", "Anything"),
         ]),
         "OfferState": words(&["Advisory", "Solicited", "Acceptable", "Rejected"]),
-        "Nothing": object(&[]),
         "Anything": {},
     })
 }

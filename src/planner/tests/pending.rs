@@ -5,7 +5,7 @@ use super::*;
 fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
     Settlement {
         id,
-        ways,
+        ways: ways.map(Ways::New),
         telling: Some(Telling {
             address: "http://example.org/".into(),
             accepted: "yes".into(),
@@ -23,7 +23,12 @@ async fn told(domain: &Domain) -> Vec<String> {
 async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
     let domain = Domain::start().await;
     let asked = proposal(4, 100, 0..100);
-    let pending = domain.planner.pend(asked.clone(), None).await.unwrap().agreement;
+    let pending = domain
+        .planner
+        .pend(asked.clone(), None, None)
+        .await
+        .unwrap()
+        .agreement;
     assert_eq!(pending.state, AgreementState::Pending);
     let other = domain.place(proposal(4, 100, 0..100)).await.unwrap();
     let decided = domain
@@ -51,10 +56,15 @@ async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
 async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_restart() {
     let domain = Domain::start().await;
     let asked = proposal(4, 100, 0..100);
-    let pending = domain.planner.pend(asked.clone(), None).await.unwrap().agreement;
+    let pending = domain
+        .planner
+        .pend(asked.clone(), None, None)
+        .await
+        .unwrap()
+        .agreement;
     let free = domain
         .planner
-        .pend(proposal(4, 100, 0..100), None)
+        .pend(proposal(4, 100, 0..100), None, None)
         .await
         .unwrap()
         .agreement;
@@ -87,7 +97,12 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
 async fn one_that_was_terminated_meanwhile_is_not_decided() {
     let domain = Domain::start().await;
     let asked = proposal(1, 100, 0..100);
-    let pending = domain.planner.pend(asked.clone(), None).await.unwrap().agreement;
+    let pending = domain
+        .planner
+        .pend(asked.clone(), None, None)
+        .await
+        .unwrap()
+        .agreement;
     let ended = domain
         .planner
         .terminate(Termination::of(pending.id, Some("physics".into())))

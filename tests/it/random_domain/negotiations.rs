@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
-    Acceptance, Ask, Bargain, Error, Lost, NodeReport, NodeState, Reporter, Spoken, Termination, Weights,
-    best_of,
+    Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState, Reporter, Spoken,
+    Termination, Weights, best_of,
 };
 use uuid::Uuid;
 
@@ -136,7 +136,12 @@ async fn initiate(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut 
         expires: clock.now() + 1 + random.seconds(400),
         ended: None,
     };
-    match domain.planner.initiate(instance, "<opening/>".into()).await {
+    let initiation = Initiation {
+        negotiation: instance,
+        document: "<opening/>".into(),
+        idempotency: None,
+    };
+    match domain.planner.initiate(initiation).await {
         Ok(opened) => told.negotiations.push(opened),
         Err(Error::NotFound | Error::Refused(_)) => {}
         Err(why) => panic!("{why}"),
@@ -220,6 +225,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
             document: "<offer/>".into(),
         }),
         otherwise: OfferState::Rejected,
+        idempotency: None,
     };
     match domain.planner.bargain(bargain).await {
         Ok(answered) => {
@@ -321,6 +327,7 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
         }),
         answers: Vec::new(),
         otherwise: OfferState::Rejected,
+        idempotency: None,
     };
     match domain.planner.bargain(bargain).await {
         Ok(answered) => {
@@ -353,16 +360,14 @@ async fn end_negotiation(domain: &Domain, told: &mut Told, random: &mut Random) 
     let Some(negotiation) = random.choose(&told.negotiations).map(|of| of.id) else {
         return;
     };
-    let foreign = domain
-        .planner
-        .end_negotiation(negotiation, Some("chemistry".into()))
-        .await;
+    let end = |party: &str| NegotiationEnd {
+        id: negotiation,
+        party: Some(party.to_owned()),
+        idempotency: None,
+    };
+    let foreign = domain.planner.end_negotiation(end("chemistry")).await;
     assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
-    match domain
-        .planner
-        .end_negotiation(negotiation, Some("physics".into()))
-        .await
-    {
+    match domain.planner.end_negotiation(end("physics")).await {
         Ok(_) => {
             let of = |offer: &&NegotiationOffer| offer.negotiation == negotiation;
             for offer in told.offers.iter().filter(of) {

@@ -58,6 +58,17 @@ pub struct InitiateInput {
     pub noncritical: Vec<Fragment>,
 }
 
+impl InitiateInput {
+    /// The input of a bare context.
+    pub fn of(context: NegotiationContext) -> InitiateInput {
+        InitiateInput {
+            context,
+            initiator: None,
+            noncritical: Vec::new(),
+        }
+    }
+}
+
 /// `wsag-neg:NegotiationProperties`: a negotiation with its whole tree of offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NegotiationProperties {
@@ -70,7 +81,7 @@ pub struct NegotiationProperties {
 }
 
 /// Reads a context; None only after a violation was added.
-fn read_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationContext> {
+pub(crate) fn read_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationContext> {
     check.attributes(node, &[]);
     let mut sequence = Sequence::of(check, node);
     let kind = sequence.required(check, WSAG_NEG, "NegotiationType");

@@ -1,0 +1,213 @@
+//! Messages with offers, in either representation: each offer is answered on its own, and each message once, however
+//! often it is sent under its key.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+use wsag::negotiations::{NegotiationOffer as Spoken, advertise_output};
+use wsag::{Document, Message};
+
+use super::flat::AnswersView;
+use super::idempotency::{kept, repeated};
+use super::offer_views::{Negotiated, Said};
+use super::offers::{invalid, violation};
+use super::{Error, Input, Negotiation, RequestKey, Scope};
+use crate::agreement::{NegotiationInstance, OfferState};
+use crate::planner::{self, Bargain};
+
+/// Offers in one message: the tree has its own bound, and each costs a search of the plan.
+const OFFERS_MAX: usize = 32;
+
+/// An answer in both representations, as it is kept for whoever sends the request again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// As a flat value.
+    pub json: String,
+    /// As a document.
+    pub document: String,
+}
+
+/// What a message with offers may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Negotiate,
+    Advertise,
+}
+
+/// An offer, and its path in the message that it came in; none of a flat request, which was found to be right.
+struct Placed {
+    offer: Spoken,
+    place: String,
+}
+
+impl Negotiation {
+    /// Answers the offers of a NegotiateInput, each on its own: one that fails comes back Rejected with the reason. A flat
+    /// request is one offer.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is no such message,
+    /// [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::KeyReused`],
+    /// [`Error::Unavailable`].
+    pub async fn negotiate(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Told, Error> {
+        let instance = self.instance(scope, id).await?;
+        if let Some(told) = self.answered(key.as_ref()).await? {
+            return Ok(told);
+        }
+        let is_flat = matches!(input, Input::Json(_));
+        let offers = self.offers_in(&instance, input, Asked::Negotiate).await?;
+        let mut answers = Negotiated { said: Vec::new() };
+        for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
+            let step = key.as_ref().map(|key| key.step(number));
+            let said = self.answer(&instance, offer, place, step).await?;
+            answers.said.extend(said);
+        }
+        let views = answers.views();
+        let told = Told {
+            json: if is_flat {
+                kept(&AnswersView::of(views))
+            } else {
+                json!({ "offers": views }).to_string()
+            },
+            document: answers.document(),
+        };
+        self.keep(key, told).await
+    }
+
+    /// Takes the offers of an AdvertiseInput, or that of a flat request; nothing is answered to them. Where one is found to
+    /// be wrong, none is taken.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
+    pub async fn advertise(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Told, Error> {
+        let instance = self.instance(scope, id).await?;
+        if let Some(told) = self.answered(key.as_ref()).await? {
+            return Ok(told);
+        }
+        let offers = self.offers_in(&instance, input, Asked::Advertise).await?;
+        let mut understood = Vec::with_capacity(offers.len());
+        for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
+            let step = key.as_ref().map(|key| key.step(number));
+            let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
+                Err(before)
+            } else {
+                let found = self.understand(&instance, &offer, &place).await?;
+                Ok(Bargain {
+                    negotiation: instance.id,
+                    incoming: Some(self.put(&instance, &found.map_err(invalid)?, &offer)),
+                    answers: Vec::new(),
+                    otherwise: OfferState::Rejected,
+                    idempotency: step.clone().map(|step| step.kept(kept)),
+                })
+            };
+            understood.push((bargain, place, step));
+        }
+        let mut views = Vec::with_capacity(understood.len());
+        for (bargain, place, step) in understood {
+            let taken = match bargain {
+                Ok(bargain) => self.advertised(&instance, bargain, &place, step).await?,
+                Err(before) => before,
+            };
+            for id in taken {
+                let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
+                views.push(Said::read(row, &document)?.view());
+            }
+        }
+        let told = Told {
+            json: json!({ "offers": views }).to_string(),
+            document: advertise_output(),
+        };
+        self.keep(key, told).await
+    }
+
+    /// Puts an offer on the table that asks for no answer; its id.
+    async fn advertised(
+        &self,
+        instance: &NegotiationInstance,
+        bargain: Bargain,
+        place: &str,
+        step: Option<RequestKey>,
+    ) -> Result<Vec<Uuid>, Error> {
+        let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
+        match self.planner.bargain(bargain).await {
+            Ok(_) => Ok(put),
+            Err(planner::Error::NotFound) => {
+                let scope = Scope::Party(instance.party.clone());
+                Err(self.is_over(&scope, instance.id).await)
+            }
+            Err(planner::Error::Stale(why)) => Err(invalid(vec![violation(place, "", why)])),
+            Err(planner::Error::Repeated(earlier)) => {
+                repeated(&earlier, step.as_ref().map(RequestKey::hash).as_deref())
+            }
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// The offers of a message.
+    async fn offers_in(
+        &self,
+        instance: &NegotiationInstance,
+        input: Input,
+        asked: Asked,
+    ) -> Result<Vec<Placed>, Error> {
+        match input {
+            Input::Xml(body) => self.reading(move |_| read_offers(&body, asked)).await?,
+            Input::Json(body) => {
+                let offer = self.flat_offer(instance, body, asked).await?;
+                let place = String::new();
+                Ok(vec![Placed { offer, place }])
+            }
+        }
+    }
+}
+
+fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Placed>, Error> {
+    let document = Document::parse(body).map_err(Error::Malformed)?;
+    let (offers, message) = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
+        (Message::NegotiationOffer(offer), _) => {
+            let place = "/wsag-neg:NegotiationOffer".to_owned();
+            return Ok(vec![Placed { offer: *offer, place }]);
+        }
+        (Message::NegotiateInput(offers), Asked::Negotiate) => (offers, "NegotiateInput"),
+        (Message::AdvertiseInput(offers), Asked::Advertise) => (offers, "AdvertiseInput"),
+        (_, Asked::Negotiate) => {
+            let what = "wsag-neg:NegotiateInput or wsag-neg:NegotiationOffer is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        }
+        (_, Asked::Advertise) => {
+            let what = "wsag-neg:AdvertiseInput or wsag-neg:NegotiationOffer is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        }
+    };
+    let count = offers.len();
+    if count > OFFERS_MAX {
+        let what = format!("at most {OFFERS_MAX} offers are taken at a time, these are {count}");
+        return Err(Error::not_offered(&document, "", &what));
+    }
+    let placed = offers.into_iter().enumerate().map(|(index, offer)| Placed {
+        offer,
+        place: place(message, index, count),
+    });
+    Ok(placed.collect())
+}
+
+/// The path of an offer in its message.
+fn place(message: &str, index: usize, count: usize) -> String {
+    let path = format!("/wsag-neg:{message}/wsag-neg:NegotiationOffer");
+    if count == 1 {
+        path
+    } else {
+        format!("{path}[{}]", index + 1)
+    }
+}

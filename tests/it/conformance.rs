@@ -1,0 +1,121 @@
+//! The page on conformance tells the truth: every rule names where it is kept and a test, and both are there.
+
+use std::path::Path;
+
+use crate::support::offers::file;
+
+const PAGE: &str = "docs/conformance.md";
+
+/// The files of the repository in which a test of this name may stand: `module::test` is of `tests/it/`, one with `wsag/`
+/// before it of that crate, one with `src/` beside the code.
+fn files_of(module: &str) -> Vec<String> {
+    if let Some(rest) = module.strip_prefix("wsag/src/") {
+        return vec![format!("crates/wsag/src/{rest}.rs")];
+    }
+    if let Some(rest) = module.strip_prefix("wsag/") {
+        return vec![format!("crates/wsag/tests/{rest}.rs")];
+    }
+    let folder = if module.starts_with("src/") { "" } else { "tests/it/" };
+    vec![format!("{folder}{module}.rs"), format!("{folder}{module}/mod.rs")]
+}
+
+/// Whether a file holds a test of this name: a function that is marked as one, or that a macro makes two of.
+fn holds_test(text: &str, name: &str) -> bool {
+    let Some(at) = text.find(&format!("fn {name}(")) else {
+        return false;
+    };
+    let marked = text[..at]
+        .trim_end()
+        .trim_end_matches("async")
+        .trim_end()
+        .ends_with("#[test]");
+    let doubled = text
+        .split("on_both_engines!(")
+        .skip(1)
+        .any(|list| list.split(')').next().is_some_and(|names| is_among(name, names)));
+    marked || doubled
+}
+
+fn is_among(name: &str, list: &str) -> bool {
+    list.split(',').any(|one| one.trim() == name)
+}
+
+/// What is wrong with a row of the page.
+fn faults(row: &str, number: usize) -> Vec<String> {
+    let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let [of, _, kept, tests] = cells.as_slice() else {
+        return vec![format!("row {number} has {} cells: {row}", cells.len())];
+    };
+    let mut found = Vec::new();
+    if *of != number.to_string() {
+        found.push(format!("row {number} is numbered {of}"));
+    }
+    let named = |cell: &str| -> Vec<String> {
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let places = named(kept);
+    if places.is_empty() {
+        found.push(format!("row {number} does not say where it is kept"));
+    }
+    for place in places {
+        if !repository.join(&place).is_file() {
+            found.push(format!("row {number}: there is no {place}"));
+        }
+    }
+    let tests = named(tests);
+    if tests.is_empty() {
+        found.push(format!("row {number} names no test"));
+    }
+    for test in tests {
+        let there = test.rsplit_once("::").is_some_and(|(module, name)| {
+            let files = files_of(module).into_iter().map(|path| repository.join(path));
+            files
+                .filter(|path| path.is_file())
+                .any(|path| std::fs::read_to_string(path).is_ok_and(|text| holds_test(&text, name)))
+        });
+        if !there {
+            found.push(format!("row {number}: there is no test {test}"));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_rule_names_where_it_is_kept_and_a_test_that_is_there() {
+    let page = file(PAGE);
+    let rows: Vec<&str> = page
+        .lines()
+        .filter(|line| {
+            line.strip_prefix("| ")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+        .collect();
+    assert!(rows.len() >= 90, "{PAGE} has {} rules", rows.len());
+    let found: Vec<String> = rows
+        .iter()
+        .zip(1..)
+        .flat_map(|(row, number)| faults(row, number))
+        .collect();
+    assert!(found.is_empty(), "{PAGE}:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_row_that_tells_something_else_is_found() {
+    let right = "| 1 | a rule | `src/lib.rs` | `conformance::a_row_that_tells_something_else_is_found` |";
+    assert_eq!(faults(right, 1), Vec::<String>::new());
+    let doubled = "| 1 | a rule | `src/lib.rs` | `negotiations::a_negotiation_survives_a_crash` |";
+    assert_eq!(faults(doubled, 1), Vec::<String>::new());
+    for wrong in [
+        "| 2 | a rule | `src/lib.rs` | `conformance::a_row_that_tells_something_else_is_found` |",
+        "| 1 | a rule | `src/nowhere.rs` | `conformance::a_row_that_tells_something_else_is_found` |",
+        "| 1 | a rule | | `conformance::a_row_that_tells_something_else_is_found` |",
+        "| 1 | a rule | `src/lib.rs` | |",
+        "| 1 | a rule | `src/lib.rs` | `conformance::no_such_test` |",
+        "| 1 | a rule | `src/lib.rs` | `nowhere::a_row_that_tells_something_else_is_found` |",
+        "| 1 | a rule | `src/lib.rs` | `conformance::holds_test` |",
+        "| 1 | a rule | `src/lib.rs` |",
+    ] {
+        assert_eq!(faults(wrong, 1).len(), 1, "{wrong}");
+    }
+}

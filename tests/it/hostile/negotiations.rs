@@ -1,0 +1,272 @@
+//! Hostile negotiations: documents that are made to take long or to reach what is another party's. Each is answered soon,
+//! with what is wrong and where.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::support::client::{Answer, Client};
+use crate::support::negotiation::{Said, counters, message, negotiate, open};
+use crate::support::offers::{Offer, file, hours_ahead};
+use crate::support::run;
+use crate::support::server::Server;
+
+/// No such document keeps anybody waiting for longer, even in a debug build on a machine that runs other tests.
+const SLOWEST: Duration = Duration::from_secs(5);
+/// The service never needs more memory than this, in KiB.
+const MEMORY_MAX: u64 = 256 * 1_024;
+const HOUR: i64 = 3_600;
+
+fn reserve() -> Offer {
+    let start = hours_ahead(3);
+    Offer::reserve(1, HOUR).within(start, start + HOUR)
+}
+
+/// A message with one offer that demands this of its answer.
+fn demanding(demands: String) -> String {
+    let said = Said {
+        demands,
+        ..Said::solicited("a", reserve())
+    };
+    message("NegotiateInput", &[said])
+}
+
+/// An item of negotiation constraints.
+fn item(location: &str, constraint: &str) -> String {
+    format!(
+        "<wsag-neg:Item wsag:Name=\"i\" wsag-neg:Type=\"Required\"><wsag:Location>{location}</wsag:Location>\
+         <wsag:ItemConstraint>{constraint}</wsag:ItemConstraint></wsag-neg:Item>"
+    )
+}
+
+async fn timed(client: &Client, path: &str, kind: &str, body: String) -> Answer {
+    let begun = Instant::now();
+    let request = client
+        .request(Method::POST, path)
+        .header("content-type", kind)
+        .header("accept", kind);
+    let shown: String = body.chars().take(400).collect();
+    let answer = client.send(request.body(body)).await;
+    let took = begun.elapsed();
+    assert!(took < SLOWEST, "{took:?} for {shown}");
+    assert!(!answer.status.is_server_error(), "{answer:?} to {shown}");
+    answer
+}
+
+/// What any number from 1 on meets.
+const FACET: &str = "<xs:minInclusive value=\"1\"/>";
+
+/// Asserts that the service is none the worse for it, and answers what is right.
+async fn assert_well(server: &Server) {
+    let memory = server.peak_memory_kib();
+    assert!(memory.is_none_or(|peak| peak < MEMORY_MAX), "{memory:?} KiB");
+    let client = server.client();
+    let id = open(&client).await;
+    let good = negotiate(&client, id, &[Said::solicited("good", reserve())]).await;
+    assert_eq!(good[0].state, "Acceptable");
+    server.assert_verified();
+}
+
+#[test]
+fn messages_that_are_too_much_are_refused_as_a_whole() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let offers = format!("/negotiations/{id}/offers");
+        let deep = format!("{}{}", "<x>".repeat(60), "</x>".repeat(60));
+        let many: Vec<_> = (0..33).map(|n| Said::solicited(&format!("o{n}"), reserve())).collect();
+        for (body, status) in [
+            (demanding(item("//jsdl:Exact", &deep)), StatusCode::BAD_REQUEST),
+            (demanding(item("//jsdl:Exact", FACET).repeat(1_000)), StatusCode::BAD_REQUEST),
+            (
+                format!(
+                    "<wsag-neg:NegotiateInput \
+                     xmlns:wsag-neg=\"http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation\">{}\
+                     </wsag-neg:NegotiateInput>",
+                    "<wsag-neg:NegotiationOffer wsag-neg:OfferId=\"a\"/>".repeat(10_000)
+                ),
+                StatusCode::PAYLOAD_TOO_LARGE,
+            ),
+            (message("NegotiateInput", &many[..20]).repeat(2), StatusCode::BAD_REQUEST),
+            (message("NegotiateInput", &many), StatusCode::UNPROCESSABLE_ENTITY),
+            (
+                demanding(item("//jsdl:Exact", FACET).replace("Required", "Perhaps")),
+                StatusCode::UNPROCESSABLE_ENTITY,
+            ),
+            (
+                demanding(item("//jsdl:Exact", FACET).replace(
+                    "wsag-neg:Type",
+                    "wsag-neg:Importance=\"999999999999999999999999\" wsag-neg:Type",
+                )),
+                StatusCode::UNPROCESSABLE_ENTITY,
+            ),
+        ] {
+            let answer = timed(&client, &offers, "application/xml", body).await;
+            assert_eq!(answer.status, status, "{answer:?}");
+            if status == StatusCode::UNPROCESSABLE_ENTITY {
+                assert!(answer.text("Path").starts_with("/wsag-neg:NegotiateInput"), "{answer:?}");
+            }
+        }
+        assert_well(&server).await;
+    });
+}
+
+#[test]
+fn demands_made_to_take_long_are_refused_soon_and_with_a_reason() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let offers = format!("/negotiations/{id}/offers");
+        let steps = "//*".repeat(200);
+        let nested = format!("//jsdl:Exact{}", "[//*[1]]".repeat(50));
+        let brackets = format!("{}nodes gt 0{}", "(".repeat(5_000), ")".repeat(5_000));
+        let chain = vec!["nodes gt 0"; 2_000].join(" and ");
+        let word = "a".repeat(60);
+        let pattern = |text: &str| format!("<xs:pattern value=\"{text}\"/>");
+        let expression = |text: &str| format!("<wsag-neg:Constraint>{text}</wsag-neg:Constraint>");
+        for demands in [
+            item(&steps, FACET),
+            item(&nested, FACET),
+            item("count(//*//*//*//*//*) &gt; 1", FACET),
+            item(&format!("/{}", "x/".repeat(20_000)), FACET),
+            item("//wsag:Name", &pattern(&format!("({word}+)+{word}"))),
+            item("//wsag:Name", &pattern("((a{1,99}){1,99}){1,99}b")),
+            item("//jsdl:Exact", "<xs:minInclusive value=\"1e400000000\"/>"),
+            item(
+                "//jsdl:Exact",
+                &format!("<xs:maxInclusive value=\"{}\"/>", "9".repeat(50_000)),
+            ),
+            item("//jsdl:Exact", "<xs:totalDigits value=\"-1\"/>"),
+            item(
+                "//wsag:Terms",
+                "<xs:sequence minOccurs=\"4000000000\" maxOccurs=\"4000000000\">\
+                 <xs:element name=\"wsag:All\" maxOccurs=\"4000000000\"/></xs:sequence>",
+            ),
+            expression(&brackets),
+            expression(&chain),
+            expression(&format!("nodes gt {}", "9".repeat(100_000))),
+            expression("nodes gt 1e999"),
+        ] {
+            let body = demanding(demands);
+            let shown: String = body.chars().skip(1_800).take(300).collect();
+            let answer = timed(&client, &offers, "application/xml", body).await;
+            match answer.status {
+                // The whole message is none.
+                StatusCode::UNPROCESSABLE_ENTITY | StatusCode::BAD_REQUEST => {}
+                StatusCode::OK => {
+                    let counter = &counters(&answer)[0];
+                    if counter.state == "Rejected" {
+                        assert!(
+                            !counter.texts("Path").is_empty() || !counter.texts("Reason").is_empty(),
+                            "{shown}: {answer:?}"
+                        );
+                    }
+                }
+                _ => panic!("{shown}: {answer:?}"),
+            }
+        }
+        assert_well(&server).await;
+    });
+}
+
+#[test]
+fn flat_requests_beyond_all_bounds_are_refused_by_their_pointers() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let offers = format!("/negotiations/{id}/offers");
+        for body in [
+            "[".repeat(200_000),
+            format!("{{\"id\": \"{}\"}}", "x".repeat(200_000)),
+            format!("{{\"counterOfferTo\": \"{}\"}}", "x".repeat(200_000)),
+            "{\"nodes\": 1e308}".to_owned(),
+            "{\"durationSeconds\": 99999999999999999999}".to_owned(),
+            "{\"window\": {\"end\": \"9999-12-31T23:59:59.999999999999Z\"}, \"maxDeviation\": 1e300}".to_owned(),
+            "{\"weights\": {\"start\": 1e308, \"price\": 1e308}, \"maxDeviation\": 1e308, \"nodes\": 4}".to_owned(),
+            format!("{{\"arguments\": [{}\"\"], \"application\": \"sleep\"}}", "\"\",".repeat(5_000)),
+        ] {
+            let answer = timed(&client, &offers, "application/json", body.clone()).await;
+            let shown: String = body.chars().take(80).collect();
+            assert!(
+                answer.status.is_client_error() || body.contains("1e30"),
+                "{shown}: {answer:?}"
+            );
+        }
+        assert_well(&server).await;
+    });
+}
+
+#[test]
+fn nothing_of_another_party_is_reached_by_its_id() {
+    run(async {
+        let server = Server::local();
+        let physics = server.client_with(&server.key_for("physics", "consumer"));
+        let biology = server.client_with(&server.key_for("biology", "consumer"));
+        let agreement = physics.post("/agreements", reserve().xml()).await.created();
+        let theirs = open(&physics).await;
+        let offer = negotiate(&physics, theirs, &[Said::solicited("a", reserve())])
+            .await
+            .remove(0);
+        let before = physics.get_json(&format!("/negotiations/{theirs}")).await;
+        let mine = open(&biology).await;
+        // Their negotiation, in either representation.
+        let said = Said::solicited("b", reserve());
+        for (path, kind, body) in [
+            ("offers", "application/xml", message("NegotiateInput", &[said.clone()])),
+            ("offers", "application/json", json!({"counterOfferTo": offer.id}).to_string()),
+            ("advertisements", "application/xml", message("AdvertiseInput", &[said])),
+            ("advertisements", "application/json", "{}".to_owned()),
+            ("terminate", "application/json", "{}".to_owned()),
+            ("terminate", "application/xml", String::new()),
+        ] {
+            let answer = timed(&biology, &format!("/negotiations/{theirs}/{path}"), kind, body).await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {answer:?}");
+        }
+        // Their offer in a negotiation of one's own, and as what is accepted.
+        let theirs_here = Said {
+            to: offer.id.clone(),
+            ..Said::solicited("c", reserve())
+        };
+        let answers = negotiate(&biology, mine, &[theirs_here]).await;
+        assert_eq!(answers[0].state, "Rejected", "{answers:?}");
+        assert!(answers[0].text("Path").ends_with("/wsag-neg:CounterOfferTo"), "{answers:?}");
+        let flat = json!({"counterOfferTo": offer.id}).to_string();
+        let path = format!("/negotiations/{mine}/offers");
+        let flat = timed(&biology, &path, "application/json", flat).await;
+        assert_eq!(flat.json()["violations"][0]["path"], "/counterOfferTo", "{flat:?}");
+        for (kind, body) in [
+            ("application/xml", offer.acceptance()),
+            (
+                "application/xml",
+                offer.acceptance().replace("CreateAgreementInput", "CreatePendingAgreementInput"),
+            ),
+            ("application/json", json!({"offer": offer.id}).to_string()),
+            ("application/json", json!({"offer": offer.id, "pending": true}).to_string()),
+        ] {
+            let answer = timed(&biology, "/agreements", kind, body).await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+        }
+        // Their agreement as what is to be changed.
+        let about = file("tests/messages/m18-initiate-renegotiation-input.xml");
+        let about = about.replace("/a-1", &format!("/{agreement}"));
+        for (kind, body) in [
+            ("application/xml", about),
+            ("application/json", json!({"agreement": agreement}).to_string()),
+        ] {
+            let answer = timed(&biology, "/negotiations", kind, body).await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+        }
+        // Paths that name nothing.
+        for id in ["x", "%00", "..", "%2e%2e", &"9".repeat(4_000)] {
+            let answer = biology.get(&format!("/negotiations/{id}")).await;
+            assert!(answer.status.is_client_error(), "{id}: {answer:?}");
+        }
+        assert_eq!(physics.get_json(&format!("/negotiations/{theirs}")).await, before);
+        physics.post("/agreements", offer.acceptance()).await.created();
+        server.assert_verified();
+    });
+}

@@ -1,0 +1,553 @@
+//! The state machines over HTTP: random verbs of two parties on what is theirs, the other's or nobody's, in both
+//! representations, with keys that come again and tags that are stale, over kills of the service. Nothing fails, every
+//! state is reached along an edge that the protocol has, and what was told stays true.
+
+use std::collections::BTreeMap;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::support::client::{Answer, Client};
+use crate::support::negotiation::{Counter, Said, counters, message};
+use crate::support::offers::{Offer, date_time, file, hours_ahead};
+use crate::support::random::Random;
+use crate::support::server::Server;
+use crate::support::size;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(random_verbs_fail_nowhere_and_move_states_along_their_edges_only);
+
+/// Verbs of one run; `BESPEAK_TEST_VERBS` asks for more.
+const VERBS: usize = 160;
+/// The service is killed once in so many verbs.
+const KILL_EVERY: usize = 60;
+const HOUR: i64 = 3_600;
+const PARTIES: [&str; 2] = ["physics", "biology"];
+const XML: &str = "application/xml";
+const JSON: &str = "application/json";
+
+/// Four nodes, and holds for more than one answer.
+const CONFIGURATION: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+    [negotiation]\nholds_max = 50\noffers_max = 60\n";
+
+/// What is known of an offer of the service's.
+#[derive(Clone)]
+struct Known {
+    party: usize,
+    counter: Counter,
+    replaces: Option<Uuid>,
+}
+
+/// A request that had an effect under its key, and the answer.
+#[derive(Clone)]
+struct Keyed {
+    party: usize,
+    path: String,
+    kind: &'static str,
+    body: String,
+    key: String,
+    answer: String,
+    status: StatusCode,
+}
+
+struct World {
+    server: Server,
+    keys: Vec<String>,
+    clients: Vec<Client>,
+    random: Random,
+    /// The party, and what is replaced.
+    negotiations: Vec<(usize, Uuid, Option<Uuid>)>,
+    offers: Vec<Known>,
+    agreements: Vec<(usize, Uuid)>,
+    keyed: Vec<Keyed>,
+    /// The last state that was seen of each thing.
+    states: BTreeMap<String, String>,
+    told: Told,
+}
+
+/// What was done, for whoever looks into a failure.
+struct Told {
+    seed: u64,
+    lines: Vec<String>,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let from = self.lines.len().saturating_sub(30);
+            eprintln!(
+                "BESPEAK_TEST_SEED={}; the last of {} verbs:\n{}",
+                self.seed,
+                self.lines.len(),
+                self.lines[from..].join("\n")
+            );
+        }
+    }
+}
+
+async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: String) {
+    let seed = u64::try_from(size("BESPEAK_TEST_SEED", 1)).expect("a seed");
+    let server = Server::configured(Some(&url), CONFIGURATION);
+    let keys = PARTIES.map(|party| server.key_for(party, "consumer")).to_vec();
+    let mut world = World {
+        server,
+        keys,
+        clients: Vec::new(),
+        random: Random::new(seed),
+        negotiations: Vec::new(),
+        offers: Vec::new(),
+        agreements: Vec::new(),
+        keyed: Vec::new(),
+        states: BTreeMap::new(),
+        told: Told {
+            seed,
+            lines: Vec::new(),
+        },
+    };
+    world.connect();
+    for number in 1..=size("BESPEAK_TEST_VERBS", VERBS) {
+        let party = world.random.below(2);
+        match world.random.below(14) {
+            0 => world.open(party).await,
+            1..=3 => world.offer(party).await,
+            4 => world.counter(party).await,
+            5 => world.advertise(party).await,
+            6 | 7 => world.accept(party).await,
+            8 => world.renegotiate(party).await,
+            9 => world.terminate(party).await,
+            10 => world.end(party).await,
+            11 => world.reserve(party).await,
+            12 => world.repeat().await,
+            _ => world.look(party).await,
+        }
+        if number % KILL_EVERY == 0 {
+            world.look_at_everything().await;
+            world.server.kill9();
+            world.server.assert_verified();
+            world.server.restart();
+            world.connect();
+            world.look_at_everything().await;
+        }
+    }
+    world.look_at_everything().await;
+    world.server.assert_verified();
+    let made = (world.negotiations.len(), world.offers.len(), world.agreements.len());
+    assert!(
+        made.0 > 3 && made.1 > 5 && made.2 > 3,
+        "enough has happened: {made:?}"
+    );
+}
+
+impl World {
+    /// A client for each party, at the address where the service listens now.
+    fn connect(&mut self) {
+        let client = |key: &String| self.server.client_with(key);
+        self.clients = self.keys.iter().map(client).collect();
+    }
+
+    fn client(&self, party: usize) -> Client {
+        self.clients[party].clone()
+    }
+
+    /// Sends a request, with a key once in three times; what came of it is never a failure of the service.
+    async fn post(&mut self, party: usize, path: &str, kind: &'static str, body: String) -> Answer {
+        let key = (self.random.below(3) == 0).then(|| format!("key-{}", self.told.lines.len()));
+        let mut request = self
+            .client(party)
+            .request(Method::POST, path)
+            .header("content-type", kind)
+            .header("accept", kind)
+            .body(body.clone());
+        if let Some(key) = &key {
+            request = request.header("idempotency-key", key);
+        }
+        let answer = self.client(party).send(request).await;
+        self.told.lines.push(format!(
+            "{} {path} {kind} {key:?}: {}",
+            PARTIES[party],
+            answer.status.as_u16()
+        ));
+        assert!(!answer.status.is_server_error(), "{path}: {answer:?}\n{body}");
+        if let Some(key) = key.filter(|_| answer.status.is_success()) {
+            let (path, status) = (path.to_owned(), answer.status);
+            let answer = self.without_address(&answer);
+            self.keyed.push(Keyed {
+                party,
+                path,
+                kind,
+                body,
+                key,
+                answer,
+                status,
+            });
+        }
+        answer
+    }
+
+    /// The body of an answer wherever the service listens.
+    fn without_address(&self, answer: &Answer) -> String {
+        let address = self.server.address().to_string();
+        answer.body.replace(&address, "localhost")
+    }
+
+    fn kind(&mut self) -> &'static str {
+        if self.random.below(2) == 0 { XML } else { JSON }
+    }
+
+    /// Some window of hours, none of which begins while the test runs.
+    fn window(&mut self) -> (i64, i64) {
+        let start = hours_ahead(2 + self.random.seconds(6));
+        (start, start + HOUR * (1 + self.random.seconds(2)))
+    }
+
+    fn wanted(&mut self) -> Offer {
+        let (start, end) = self.window();
+        // Five nodes are one more than there are.
+        let nodes = [1, 1, 2, 2, 3, 4, 5][self.random.below(7)];
+        Offer::reserve(nodes, HOUR).within(start, end)
+    }
+
+    fn wish(&mut self) -> Value {
+        let offer = self.wanted();
+        let (start, end) = (offer.start.map(date_time), offer.end.map(date_time));
+        json!({"nodes": offer.nodes, "durationSeconds": HOUR, "window": {"start": start, "end": end}})
+    }
+
+    /// A negotiation, mostly the party's own, and whether it is; one that is nobody's now and then.
+    fn negotiation(&mut self, party: usize) -> (Uuid, Option<Uuid>, bool) {
+        match self.random.choose(&self.negotiations).copied() {
+            Some((of, id, replaces)) if of == party || self.random.below(3) == 0 => {
+                (id, replaces, of == party)
+            }
+            _ => {
+                let own = self.negotiations.iter().rev().find(|(of, ..)| *of == party);
+                match own.copied().filter(|_| self.random.below(8) > 0) {
+                    Some((_, id, replaces)) => (id, replaces, true),
+                    None => (Uuid::nil(), None, false),
+                }
+            }
+        }
+    }
+
+    fn agreement(&mut self, party: usize) -> (Uuid, bool) {
+        match self.random.choose(&self.agreements).copied() {
+            Some((of, id)) => (id, of == party),
+            None => (Uuid::nil(), false),
+        }
+    }
+
+    /// What a foreign or unknown thing must be answered with: that there is none.
+    fn assert_hidden(own: bool, answer: &Answer) {
+        assert!(own || answer.status == StatusCode::NOT_FOUND, "{answer:?}");
+    }
+
+    fn learn(&mut self, party: usize, replaces: Option<Uuid>, answer: &Answer) {
+        let known = |counter| Known {
+            party,
+            counter,
+            replaces,
+        };
+        if answer.content_type() == XML {
+            self.offers.extend(counters(answer).into_iter().map(known));
+        } else if answer.status.is_success() {
+            for offer in answer.json()["offers"].as_array().into_iter().flatten() {
+                let counter = Counter {
+                    id: offer["id"].as_str().expect("an id").to_owned(),
+                    state: offer["state"].as_str().expect("a state").to_owned(),
+                    xml: String::new(),
+                };
+                self.offers.push(known(counter));
+            }
+        }
+    }
+
+    async fn open(&mut self, party: usize) {
+        let kind = self.kind();
+        let body = if kind == XML {
+            file("tests/messages/m12-initiate-negotiation-input.xml").replace(
+                "<wsag-neg:ExpirationTime>2026-01-09T12:00:00Z</wsag-neg:ExpirationTime>",
+                "",
+            )
+        } else {
+            self.wish().to_string()
+        };
+        let answer = self.post(party, "/negotiations", kind, body).await;
+        if answer.status == StatusCode::CREATED {
+            let id = answer.created();
+            self.negotiations.push((party, id, None));
+            if kind == JSON {
+                self.learn(party, None, &answer);
+            }
+        }
+    }
+
+    async fn offer(&mut self, party: usize) {
+        let (id, replaces, own) = self.negotiation(party);
+        let to = self.random.choose(&self.offers).map(|known| known.counter.id.clone());
+        let states = ["Solicited", "Solicited", "Acceptable", "Advisory", "Rejected"];
+        let state = states[self.random.below(states.len())];
+        let mut said = Said {
+            state,
+            ..Said::solicited(&format!("o-{}", self.random.below(300)), self.wanted())
+        };
+        if let Some(to) = to.filter(|_| state == "Rejected" || self.random.below(3) == 0) {
+            said.to = to;
+        }
+        let mut offers = vec![said];
+        if self.random.below(4) == 0 {
+            let wanted = self.wanted();
+            offers.push(Said::solicited(&format!("p-{}", self.random.below(300)), wanted));
+        }
+        let path = format!("/negotiations/{id}/offers");
+        let answer = self.post(party, &path, XML, message("NegotiateInput", &offers)).await;
+        Self::assert_hidden(own, &answer);
+        if answer.status == StatusCode::OK {
+            self.learn(party, replaces, &answer);
+        }
+    }
+
+    async fn counter(&mut self, party: usize) {
+        let (id, replaces, own) = self.negotiation(party);
+        let mut wish = self.wish();
+        if let Some(known) = self.random.choose(&self.offers) {
+            wish["counterOfferTo"] = known.counter.id.clone().into();
+        }
+        if self.random.below(4) == 0 {
+            wish["state"] = "Rejected".into();
+        }
+        let path = format!("/negotiations/{id}/offers");
+        let answer = self.post(party, &path, JSON, wish.to_string()).await;
+        Self::assert_hidden(own, &answer);
+        self.learn(party, replaces, &answer);
+    }
+
+    async fn advertise(&mut self, party: usize) {
+        let (id, _, own) = self.negotiation(party);
+        let path = format!("/negotiations/{id}/advertisements");
+        let kind = self.kind();
+        let body = if kind == XML {
+            let said = Said {
+                state: "Advisory",
+                ..Said::solicited(&format!("a-{}", self.random.below(300)), self.wanted())
+            };
+            message("AdvertiseInput", &[said])
+        } else {
+            self.wish().to_string()
+        };
+        let answer = self.post(party, &path, kind, body).await;
+        Self::assert_hidden(own, &answer);
+    }
+
+    async fn accept(&mut self, party: usize) {
+        let Some(known) = self.random.choose(&self.offers).cloned() else {
+            return;
+        };
+        let later = self.random.below(4) == 0;
+        let (kind, body) = if known.counter.xml.is_empty() || self.random.below(2) == 0 {
+            let body = if later {
+                json!({"offer": known.counter.id, "pending": true})
+            } else {
+                json!({"offer": known.counter.id})
+            };
+            (JSON, body.to_string())
+        } else {
+            let mut input = known.counter.acceptance();
+            // Now and then it is said to be of the wrong kind.
+            if let Some(old) = known.replaces.filter(|_| self.random.below(5) > 0) {
+                let epr = format!(
+                    "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderAgreementEPR><wsa:Address>http://localhost/\
+                     agreements/{old}</wsa:Address></wsag-neg:ResponderAgreementEPR>"
+                );
+                input = input
+                    .replace("<wsag-neg:NegotiationExtension>", &epr)
+                    .replace("</wsag-neg:NegotiationExtension>", "</wsag-neg:RenegotiationExtension>");
+            }
+            if later {
+                input = input.replace("CreateAgreementInput", "CreatePendingAgreementInput");
+            }
+            (XML, input)
+        };
+        let answer = self.post(party, "/agreements", kind, body).await;
+        // What was rejected is in no tree, or no counter offer any more; which of the two is the service's to say.
+        let may = known.party == party;
+        assert!(may || !answer.status.is_success(), "another party's offer: {answer:?}");
+        assert!(
+            known.counter.state == "Acceptable" || !answer.status.is_success(),
+            "it was {}: {answer:?}",
+            known.counter.state
+        );
+        if answer.status.is_success() {
+            let made = self.made(party, &answer);
+            if later {
+                return;
+            }
+            let accepted = format!("accepted {}", known.counter.id);
+            let before = self.states.insert(accepted, made.to_string());
+            assert_eq!(before, None, "an offer is accepted once");
+            if let Some(old) = known.replaces {
+                let old = self.client(party).get_json(&format!("/agreements/{old}")).await;
+                assert_eq!(old["state"], "Complete", "{old}");
+                assert_eq!(old["supersededBy"], made.to_string(), "{old}");
+            }
+        }
+    }
+
+    /// The agreement that was made.
+    fn made(&mut self, party: usize, answer: &Answer) -> Uuid {
+        let location = answer.headers["location"].to_str().expect("a path");
+        let id = location.rsplit('/').next().unwrap_or_default();
+        let id = id.parse().expect("an id");
+        self.agreements.push((party, id));
+        id
+    }
+
+    async fn renegotiate(&mut self, party: usize) {
+        let (id, own) = self.agreement(party);
+        let kind = self.kind();
+        let body = if kind == XML {
+            let about = file("tests/messages/m18-initiate-renegotiation-input.xml");
+            about.replace("/a-1", &format!("/{id}"))
+        } else {
+            let mut wish = self.wish();
+            wish["agreement"] = id.to_string().into();
+            wish.to_string()
+        };
+        let answer = self.post(party, "/negotiations", kind, body).await;
+        Self::assert_hidden(own || kind == JSON, &answer);
+        if answer.status == StatusCode::CREATED {
+            assert!(own, "another party's agreement: {answer:?}");
+            let opened = answer.created();
+            self.negotiations.push((party, opened, Some(id)));
+            if kind == JSON {
+                self.learn(party, Some(id), &answer);
+            }
+        }
+    }
+
+    async fn terminate(&mut self, party: usize) {
+        let (id, own) = self.agreement(party);
+        let path = format!("/agreements/{id}/terminate");
+        let tags = ["*", "\"1\"", "\"99\"", "W/\"1\""];
+        let tag = tags[self.random.below(tags.len())];
+        let request = self
+            .client(party)
+            .request(Method::POST, &path)
+            .header("content-type", JSON)
+            .header("accept", JSON)
+            .header("if-match", tag)
+            .body("{}");
+        let answer = self.client(party).send(request).await;
+        self.told.lines.push(format!(
+            "{} {path} if-match {tag}: {}",
+            PARTIES[party],
+            answer.status.as_u16()
+        ));
+        assert!(!answer.status.is_server_error(), "{answer:?}");
+        Self::assert_hidden(own, &answer);
+        if tag != "*" && tag != "\"1\"" {
+            assert!(!answer.status.is_success(), "a stale tag: {answer:?}");
+        }
+    }
+
+    async fn end(&mut self, party: usize) {
+        // Not too often, or nothing would go on.
+        if self.random.below(2) == 0 {
+            return;
+        }
+        let (id, _, own) = self.negotiation(party);
+        let path = format!("/negotiations/{id}/terminate");
+        let kind = self.kind();
+        let body = if kind == XML { "" } else { "{}" };
+        let answer = self.post(party, &path, kind, body.to_owned()).await;
+        Self::assert_hidden(own, &answer);
+    }
+
+    async fn reserve(&mut self, party: usize) {
+        let kind = self.kind();
+        let body = if kind == XML {
+            self.wanted().xml()
+        } else {
+            self.wish().to_string()
+        };
+        let answer = self.post(party, "/agreements", kind, body).await;
+        if answer.status.is_success() {
+            self.made(party, &answer);
+        }
+    }
+
+    /// Sends what was sent before, as it was and with another body.
+    async fn repeat(&mut self) {
+        let Some(keyed) = self.random.choose(&self.keyed).cloned() else {
+            return;
+        };
+        let request = |client: &Client, body: String| {
+            client
+                .request(Method::POST, &keyed.path)
+                .header("content-type", keyed.kind)
+                .header("accept", keyed.kind)
+                .header("idempotency-key", &keyed.key)
+                .body(body)
+        };
+        let client = self.client(keyed.party);
+        self.told.lines.push(format!("{} again", keyed.key));
+        let again = client.send(request(&client, keyed.body.clone())).await;
+        assert_eq!(again.status, keyed.status, "{again:?}");
+        assert_eq!(self.without_address(&again), keyed.answer);
+        let other = client.send(request(&client, format!("{} ", keyed.body))).await;
+        assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
+    }
+
+    async fn look(&mut self, party: usize) {
+        let (id, _, own) = self.negotiation(party);
+        let answer = self.client(party).get(&format!("/negotiations/{id}")).await;
+        Self::assert_hidden(own, &answer);
+        let (id, own) = self.agreement(party);
+        let answer = self.client(party).get(&format!("/agreements/{id}")).await;
+        Self::assert_hidden(own, &answer);
+    }
+
+    /// Everything that was told is there, in a state that its last one leads to.
+    async fn look_at_everything(&mut self) {
+        for (party, id) in self.agreements.clone() {
+            let shown = self.client(party).get_json(&format!("/agreements/{id}")).await;
+            let state = shown["state"].as_str().expect("a state").to_owned();
+            self.moves(format!("agreement {id}"), state, agreement_may);
+        }
+        for (party, id, _) in self.negotiations.clone() {
+            let shown = self.client(party).get_json(&format!("/negotiations/{id}")).await;
+            let state = shown["state"].as_str().expect("a state").to_owned();
+            self.moves(format!("negotiation {id}"), state, |from, to| {
+                from == to || from == "open"
+            });
+            for offer in shown["offers"].as_array().into_iter().flatten() {
+                let name = format!("offer {} of {id}", offer["id"].as_str().expect("an id"));
+                let state = offer["state"].as_str().expect("a state").to_owned();
+                // An offer may come to be rejected, and by nothing else to be something else.
+                self.moves(name.clone(), state, |from, to| from == to || to == "Rejected");
+                if let Some(agreement) = offer["agreement"].as_str() {
+                    self.moves(format!("{name} made"), agreement.to_owned(), |from, to| from == to);
+                }
+            }
+        }
+    }
+
+    fn moves(&mut self, what: String, to: String, may: impl Fn(&str, &str) -> bool) {
+        if let Some(from) = self.states.get(&what) {
+            assert!(may(from, &to), "{what} was {from} and is {to}");
+        }
+        self.states.insert(what, to);
+    }
+}
+
+/// Whether an agreement may come from one state to another, by whatever lies between.
+fn agreement_may(from: &str, to: &str) -> bool {
+    let next: &[&str] = match from {
+        "Pending" => return true,
+        "PendingAndTerminating" => &["Terminated", "Rejected"],
+        "Observed" => &["ObservedAndTerminating", "Complete", "Terminated"],
+        "ObservedAndTerminating" => &["Complete", "Terminated"],
+        _ => &[],
+    };
+    from == to || next.contains(&to)
+}

@@ -1,0 +1,300 @@
+//! Requests in negotiations that are sent again under their key: one effect, one answer, whatever happens in between.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::negotiations::opening;
+use crate::support::client::{Answer, Client};
+use crate::support::eventually;
+use crate::support::negotiation::{Said, message, open};
+use crate::support::offers::{Offer, date_time, file, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    a_key_gives_the_same_answer_to_every_post_of_a_negotiation,
+    of_the_same_request_at_once_there_is_one_effect,
+    a_request_that_was_cut_off_is_finished_by_its_repetition,
+);
+
+const HOUR: i64 = 3_600;
+const XML: &str = "application/xml";
+const JSON: &str = "application/json";
+/// How many send the same at once.
+const SENDERS: usize = 12;
+
+/// A request with a key.
+#[derive(Clone)]
+struct Keyed {
+    path: String,
+    kind: &'static str,
+    body: String,
+    key: &'static str,
+}
+
+impl Keyed {
+    async fn send(&self, client: &Client) -> Answer {
+        client.send(self.request(client)).await
+    }
+
+    fn request(&self, client: &Client) -> reqwest::RequestBuilder {
+        client
+            .request(Method::POST, &self.path)
+            .header("content-type", self.kind)
+            .header("accept", self.kind)
+            .header("idempotency-key", self.key)
+            .body(self.body.clone())
+    }
+}
+
+fn reserve(nodes: u32) -> Offer {
+    let start = hours_ahead(3);
+    Offer::reserve(nodes, HOUR).within(start, start + 4 * HOUR)
+}
+
+fn wish(nodes: u32) -> Value {
+    let start = hours_ahead(3);
+    json!({"nodes": nodes, "durationSeconds": HOUR,
+        "window": {"start": date_time(start), "end": date_time(start + 4 * HOUR)}})
+}
+
+async fn offers_in(client: &Client, negotiation: Uuid) -> usize {
+    let view = client.get_json(&format!("/negotiations/{negotiation}")).await;
+    view["offers"].as_array().map_or(0, Vec::len)
+}
+
+/// Every POST under /negotiations, most of them about one negotiation and the last one about another.
+fn requests(about: Uuid, other: Uuid) -> Vec<Keyed> {
+    let at = |verb: &str| format!("/negotiations/{about}/{verb}");
+    let lost = Said {
+        to: "nowhere".to_owned(),
+        ..Said::solicited("lost", reserve(1))
+    };
+    let advertised = Said {
+        state: "Advisory",
+        ..Said::solicited("ad", reserve(1))
+    };
+    let requests = [
+        ("/negotiations".to_owned(), XML, opening()),
+        ("/negotiations".to_owned(), JSON, wish(1).to_string()),
+        // One of them has no place in the tree, and is answered all the same.
+        (
+            at("offers"),
+            XML,
+            message("NegotiateInput", &[Said::solicited("a", reserve(1)), lost]),
+        ),
+        (at("offers"), JSON, wish(2).to_string()),
+        // Which nobody can have, so that nothing comes of it but an answer.
+        (
+            at("offers"),
+            JSON,
+            json!({"nodes": 4, "maxDeviation": 0, "durationSeconds": HOUR,
+                "window": wish(4)["window"], "budget": null})
+            .to_string(),
+        ),
+        (
+            at("advertisements"),
+            XML,
+            message("AdvertiseInput", &[advertised]),
+        ),
+        (at("advertisements"), JSON, wish(1).to_string()),
+        (
+            format!("/negotiations/{other}/terminate"),
+            JSON,
+            "{\"reason\": \"over\"}".to_owned(),
+        ),
+    ];
+    let keys = ["1", "2", "3", "4", "5", "6", "7", "8"];
+    requests
+        .into_iter()
+        .zip(keys)
+        .map(|((path, kind, body), key)| Keyed {
+            path,
+            kind,
+            body,
+            key,
+        })
+        .collect()
+}
+
+async fn a_key_gives_the_same_answer_to_every_post_of_a_negotiation(url: String) {
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let about = open(&client).await;
+    let other = open(&client).await;
+    let at = |verb: &str| format!("/negotiations/{about}/{verb}");
+    let requests = requests(about, other);
+    let mut answers = Vec::new();
+    for request in &requests {
+        let answer = request.send(&client).await;
+        assert!(answer.status.is_success(), "{} {answer:?}", request.path);
+        answers.push(answer);
+    }
+    let before = offers_in(&client, about).await;
+    // After a restart the service is at another port.
+    let of_port =
+        |server: &Server, answer: &Answer| answer.body.replace(&server.address().to_string(), "localhost");
+    let bodies: Vec<_> = answers.iter().map(|answer| of_port(&server, answer)).collect();
+    // What has become of it since changes nothing.
+    let ended = client.post(&at("terminate"), "").await;
+    assert_eq!(ended.status, StatusCode::OK, "{ended:?}");
+    for restarted in [false, true] {
+        if restarted {
+            server.kill9();
+            server.restart();
+        }
+        let client = server.client();
+        for ((request, answer), body) in requests.iter().zip(&answers).zip(&bodies) {
+            let again = request.send(&client).await;
+            assert_eq!(
+                (
+                    again.status,
+                    &of_port(&server, &again),
+                    again.headers.get("location")
+                ),
+                (answer.status, body, answer.headers.get("location")),
+                "{} again",
+                request.path
+            );
+            let changed = Keyed {
+                body: match request.kind {
+                    XML => format!("{}<!-- -->", request.body),
+                    _ => format!("{} ", request.body),
+                },
+                ..request.clone()
+            };
+            let reused = changed.send(&client).await;
+            assert_eq!(
+                reused.status,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "{}: {reused:?}",
+                request.path
+            );
+            assert!(reused.body.contains("Idempotency-Key"), "{reused:?}");
+        }
+        assert_eq!(offers_in(&client, about).await, before, "nothing was said twice");
+    }
+    // A key is of one operation, and of one party.
+    let elsewhere = Keyed {
+        path: "/agreements".to_owned(),
+        ..requests[1].clone()
+    };
+    let reused = elsewhere.send(&server.client()).await;
+    assert_eq!(reused.status, StatusCode::UNPROCESSABLE_ENTITY, "{reused:?}");
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let theirs = requests[0].send(&physics).await;
+    assert_ne!(theirs.created(), answers[0].created());
+    let stranger = requests[2].send(&physics).await;
+    assert_eq!(stranger.status, StatusCode::NOT_FOUND, "{stranger:?}");
+    server.assert_verified();
+}
+
+async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let about = open(&client).await;
+    let ended = open(&client).await;
+    let said = [Said::solicited("a", reserve(1)), Said::solicited("b", reserve(2))];
+    for (path, kind, body, key, offers) in [
+        ("/negotiations".to_owned(), XML, opening(), "x", 0),
+        ("/negotiations".to_owned(), JSON, wish(1).to_string(), "j", 0),
+        (
+            format!("/negotiations/{about}/offers"),
+            XML,
+            message("NegotiateInput", &said),
+            "o",
+            4,
+        ),
+        (
+            format!("/negotiations/{about}/offers"),
+            JSON,
+            wish(1).to_string(),
+            "p",
+            2,
+        ),
+        (
+            format!("/negotiations/{about}/advertisements"),
+            JSON,
+            wish(1).to_string(),
+            "q",
+            1,
+        ),
+        (
+            format!("/negotiations/{ended}/terminate"),
+            XML,
+            file("tests/messages/m17-negotiation-terminate-input.xml"),
+            "t",
+            0,
+        ),
+    ] {
+        let before = offers_in(&client, about).await;
+        let request = Keyed {
+            path,
+            kind,
+            body,
+            key,
+        };
+        let senders: JoinSet<_> = (0..SENDERS)
+            .map(|_| {
+                let (request, client) = (request.clone(), client.clone());
+                async move { request.send(&client).await }
+            })
+            .collect();
+        let answers = senders.join_all().await;
+        for answer in &answers {
+            assert!(answer.status.is_success(), "{}: {answer:?}", request.path);
+            assert_eq!(answer.body, answers[0].body, "{}", request.path);
+        }
+        assert_eq!(
+            offers_in(&client, about).await,
+            before + offers,
+            "{} was carried out once",
+            request.path
+        );
+    }
+    server.assert_verified();
+}
+
+async fn a_request_that_was_cut_off_is_finished_by_its_repetition(url: String) {
+    const OFFERS: usize = 20;
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let about = open(&client).await;
+    // Advice, so that nothing is held and every offer is answered once.
+    let said: Vec<_> = (0..OFFERS)
+        .map(|number| Said {
+            state: "Advisory",
+            ..Said::solicited(&format!("o-{number}"), reserve(1))
+        })
+        .collect();
+    let request = Keyed {
+        path: format!("/negotiations/{about}/offers"),
+        kind: XML,
+        body: message("NegotiateInput", &said),
+        key: "cut",
+    };
+    let cut = {
+        let (request, client) = (request.clone(), client.clone());
+        tokio::spawn(async move { client.try_send(request.request(&client)).await })
+    };
+    eventually("the first of many offers", Duration::from_secs(30), async || {
+        (offers_in(&client, about).await > 0).then_some(())
+    })
+    .await;
+    server.kill9();
+    // It may have been quicker; the rest holds all the same.
+    let _ = cut.await;
+    server.restart();
+    let client = server.client();
+    let answer = request.send(&client).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    assert_eq!(answer.texts("CounterOfferTo").len(), OFFERS, "{answer:?}");
+    assert!(!answer.body.contains("Rejected"), "{answer:?}");
+    assert_eq!(offers_in(&client, about).await, 2 * OFFERS, "each once");
+    assert_eq!(request.send(&client).await.body, answer.body);
+    server.assert_verified();
+}

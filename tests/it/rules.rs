@@ -1,0 +1,172 @@
+//! Rules of the two specifications that no other test is about; `docs/conformance.md` has all of them.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+use crate::support::negotiation::{Said, message, negotiate, open};
+use crate::support::offers::{Offer, date_time, hours_ahead, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+use crate::support::{eventually, run};
+
+on_both_engines!(
+    an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
+    an_answer_keeps_the_template_of_what_it_answers,
+    nothing_is_negotiated_in_what_has_ended,
+);
+
+const HOUR: i64 = 3_600;
+
+/// Two templates: the second one is offered where prices are configured.
+const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
+
+fn reserve(nodes: u32) -> Offer {
+    let start = hours_ahead(3);
+    Offer::reserve(nodes, HOUR).within(start, start + HOUR)
+}
+
+async fn an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let own = client.post("/agreements", reserve(1).xml()).await.created();
+    let shown = client.get(&format!("/agreements/{own}")).await;
+    assert_eq!(shown.text("AgreementId"), own.to_string());
+    let named = reserve(1).xml().replacen(
+        "<wsag:AgreementOffer ",
+        "<wsag:AgreementOffer wsag:AgreementId=\"of-mine\" ",
+        1,
+    );
+    let id = client.post("/agreements", named).await.created();
+    let shown = client.get(&format!("/agreements/{id}")).await;
+    assert_eq!(shown.text("AgreementId"), "of-mine");
+}
+
+#[test]
+fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let context = "/wsag:AgreementOffer/wsag:Context";
+        let name = "<wsag:TemplateName>advance-reservation</wsag:TemplateName>";
+        let past = format!("<wsag:ExpirationTime>{}</wsag:ExpirationTime>", date_time(now() - 60));
+        for (from, to, path) in [
+            (name, String::new(), context.to_owned()),
+            (
+                name,
+                name.replace("advance", "other"),
+                format!("{context}/wsag:TemplateName"),
+            ),
+            (
+                ">AgreementResponder<",
+                ">AgreementInitiator<".to_owned(),
+                format!("{context}/wsag:ServiceProvider"),
+            ),
+            (
+                "<wsag:TemplateId>",
+                format!("{past}<wsag:TemplateId>"),
+                format!("{context}/wsag:ExpirationTime"),
+            ),
+        ] {
+            let refused = client.post("/agreements", reserve(1).xml().replace(from, &to)).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{to}: {refused:?}");
+            assert_eq!(refused.text("Path"), path, "{refused:?}");
+        }
+    });
+}
+
+#[test]
+fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is_over() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let path = format!("/negotiations/{id}/offers");
+        let said = message("NegotiateInput", &[Said::solicited("a", reserve(1))]);
+        let late = format!(
+            "<wsag-neg:ExpirationTime>{}</wsag-neg:ExpirationTime><wsag-neg:Creator>",
+            date_time(now() - 60)
+        );
+        for (from, to, local) in [
+            (
+                "<wsag-neg:Creator>NegotiationInitiator",
+                "<wsag-neg:Creator>NegotiationResponder",
+                "Creator",
+            ),
+            ("<wsag-neg:Creator>", late.as_str(), "ExpirationTime"),
+        ] {
+            let answer = client.post(&path, said.replace(from, to)).await;
+            assert_eq!(answer.status, StatusCode::OK, "each offer is answered by itself: {answer:?}");
+            assert!(answer.body.contains("<wsag-neg:Rejected>"), "{answer:?}");
+            let expected = format!(
+                "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer/wsag-neg:NegotiationOfferContext/wsag-neg:{local}"
+            );
+            assert_eq!(answer.text("Path"), expected);
+        }
+        let view = client.get_json(&format!("/negotiations/{id}")).await;
+        assert_eq!(view["offers"], serde_json::json!([]), "neither has a place in the tree");
+    });
+}
+
+async fn an_answer_keeps_the_template_of_what_it_answers(url: String) {
+    let server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    let id = open(&client).await;
+    let first = negotiate(&client, id, &[Said::solicited("a", reserve(1))]).await.remove(0);
+    let template = |text: &str| {
+        text.split("<wsag:TemplateId>")
+            .nth(1)
+            .and_then(|rest| rest.split('<').next())
+            .map(str::to_owned)
+    };
+    assert_eq!(template(&first.xml).as_deref(), Some("advance-reservation"));
+    let other = message(
+        "NegotiateInput",
+        &[Said {
+            to: first.id.clone(),
+            ..Said::solicited("b", reserve(1))
+        }],
+    );
+    let other = other
+        .replace("<wsag:TemplateId>advance", "<wsag:TemplateId>guaranteed")
+        .replace("<wsag:TemplateName>advance", "<wsag:TemplateName>guaranteed");
+    let answer = client.post(&format!("/negotiations/{id}/offers"), other).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    assert!(answer.text("Path").ends_with("/wsag-neg:CounterOfferTo"), "{answer:?}");
+    assert!(answer.text("Message").contains("another template"), "{answer:?}");
+}
+
+async fn nothing_is_negotiated_in_what_has_ended(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let ended = open(&client).await;
+    let held = negotiate(&client, ended, &[Said::solicited("a", reserve(4))]).await.remove(0);
+    client.post(&format!("/negotiations/{ended}/terminate"), "").await;
+    let soon = date_time(now() + 2);
+    let short = format!(
+        "<wsag-neg:NegotiationContext \
+         xmlns:wsag-neg=\"http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation\">\
+         <wsag-neg:NegotiationType><wsag-neg:Negotiation/></wsag-neg:NegotiationType>\
+         <wsag-neg:ExpirationTime>{soon}</wsag-neg:ExpirationTime>\
+         <wsag-neg:AgreementResponder>NegotiationResponder</wsag-neg:AgreementResponder>\
+         </wsag-neg:NegotiationContext>"
+    );
+    let expired = client.post("/negotiations", short).await.created();
+    eventually("its end", Duration::from_secs(30), async || {
+        let view = client.get_json(&format!("/negotiations/{expired}")).await;
+        (view["state"] == "expired").then_some(())
+    })
+    .await;
+    for (id, status) in [(ended, StatusCode::CONFLICT), (expired, StatusCode::GONE)] {
+        for (verb, root) in [("offers", "NegotiateInput"), ("advertisements", "AdvertiseInput")] {
+            let said = message(root, &[Said::solicited("late", reserve(1))]);
+            let answer = client.post(&format!("/negotiations/{id}/{verb}"), said).await;
+            assert_eq!(answer.status, status, "{verb}: {answer:?}");
+        }
+    }
+    let lost = client.post("/agreements", held.acceptance()).await;
+    assert_eq!(lost.status, StatusCode::CONFLICT, "{lost:?}");
+    client.post("/agreements", reserve(4).xml()).await.created();
+    server.assert_verified();
+}
