@@ -247,6 +247,13 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
         bodies[0].contains("RejectAgreementInput") && bodies[0].contains("NO_CAPACITY_IN_WINDOW"),
         "{bodies:?}"
     );
+    // Not killed between the call and its record, or it would rightly be made again: what is left are the two that nobody
+    // has answered.
+    eventually("the record of what was told", DEADLINE, async || {
+        let metrics = client.get("/metrics").await.body;
+        metrics.contains("bespeak_call_backs_waiting 2\n").then_some(())
+    })
+    .await;
     server.kill9();
     server.restart();
     let back = Told::listen(address, &[200]).await;
