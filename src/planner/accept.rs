@@ -87,16 +87,7 @@ impl Decider<'_> {
             proposal.id = pending.id;
         }
         let now = second_of(self.now);
-        let talks = self
-            .plan
-            .table
-            .get(negotiation)
-            .ok_or(Error::Lost(Lost::Expired))?;
-        if talks.instance.party != proposal.party {
-            return Err(Error::NotFound);
-        }
-        let replaced = talks.instance.agreement;
-        let offer = talks.offers.get(&id).ok_or(Error::NotFound)?.clone();
+        let (offer, replaced) = self.offer_of(&proposal.party, negotiation, id)?;
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
@@ -186,6 +177,22 @@ impl Decider<'_> {
         let siblings = self.siblings(&offer);
         self.release(siblings);
         Ok(agreement)
+    }
+
+    /// An offer of a party's negotiation, and the agreement that it would replace.
+    fn offer_of(
+        &self,
+        party: &str,
+        negotiation: Uuid,
+        id: Uuid,
+    ) -> Result<(NegotiationOffer, Option<Uuid>), Error> {
+        let talks = self.plan.table.get(negotiation);
+        let talks = talks.ok_or(Error::Lost(Lost::Expired))?;
+        if talks.instance.party != party {
+            return Err(Error::NotFound);
+        }
+        let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
+        Ok((offer.clone(), talks.instance.agreement))
     }
 
     /// Notes that an offer has been accepted.
