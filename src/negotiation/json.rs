@@ -15,6 +15,9 @@ const DEPTH_MAX: usize = 32;
 /// Values of a document, as many as XML may have elements.
 const VALUES_MAX: usize = 2_000;
 
+/// The longest name in one piece in bytes: names are keys of the store.
+pub(super) const TOKEN_MAX: usize = 255;
+
 /// A value of JSON. Members keep their order, and none stands there twice.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
@@ -239,8 +242,9 @@ impl Check {
     /// A name in one piece, as an attribute of a document can carry it.
     pub(super) fn token(&mut self, at: &At<'_>) -> Option<String> {
         let text = self.text(at)?;
-        if text.contains(char::is_whitespace) {
-            self.add(&at.pointer, "a text without spaces is expected");
+        if text.contains(char::is_whitespace) || text.len() > TOKEN_MAX {
+            let message = format!("a text of at most {TOKEN_MAX} bytes, without spaces, is expected");
+            self.add(&at.pointer, message);
             return None;
         }
         Some(text)

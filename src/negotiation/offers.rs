@@ -14,15 +14,13 @@ use wsag::{Document, Violation, ViolationKind, Violations};
 use super::accept::only;
 use super::counter::{Counter, counter, others, readings, sayable, weights};
 use super::idempotency::{kept, repeated};
+use super::json::TOKEN_MAX;
 use super::negotiations::over;
 use super::offer_views::{Negotiated, Said};
 use super::rejection::Rejection;
 use super::{Error, Negotiation, RefusalView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 use crate::planner::{self, Ask, Bargain, Candidate, Spoken as Put};
-
-/// The longest `OfferId` in bytes: it is a key of the store.
-const OFFER_ID_MAX: usize = 255;
 
 /// An offer of the requester's, found to be what an offer must be.
 pub(super) struct Understood {
@@ -271,8 +269,8 @@ impl Negotiation {
     ) -> Result<Result<Understood, Vec<Violation>>, Error> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
-        if offer.offer_id.len() > OFFER_ID_MAX {
-            let message = format!("at most {OFFER_ID_MAX} bytes are expected");
+        if offer.offer_id.len() > TOKEN_MAX {
+            let message = format!("at most {TOKEN_MAX} bytes are expected");
             found.push(violation(place, "/@wsag-neg:OfferId", message));
         }
         let mut wrong = |local: &str, message: String| {

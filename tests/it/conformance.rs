@@ -15,7 +15,11 @@ fn files_of(module: &str) -> Vec<String> {
     if let Some(rest) = module.strip_prefix("wsag/") {
         return vec![format!("crates/wsag/tests/{rest}.rs")];
     }
-    let folder = if module.starts_with("src/") { "" } else { "tests/it/" };
+    let folder = if module.starts_with("src/") {
+        ""
+    } else {
+        "tests/it/"
+    };
     vec![format!("{folder}{module}.rs"), format!("{folder}{module}/mod.rs")]
 }
 
@@ -50,9 +54,8 @@ fn faults(row: &str, number: usize) -> Vec<String> {
     if *of != number.to_string() {
         found.push(format!("row {number} is numbered {of}"));
     }
-    let named = |cell: &str| -> Vec<String> {
-        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
+    let named =
+        |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let places = named(kept);
     if places.is_empty() {

@@ -132,7 +132,11 @@ async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: S
     }
     world.look_at_everything().await;
     world.server.assert_verified();
-    let made = (world.negotiations.len(), world.offers.len(), world.agreements.len());
+    let made = (
+        world.negotiations.len(),
+        world.offers.len(),
+        world.agreements.len(),
+    );
     assert!(
         made.0 > 3 && made.1 > 5 && made.2 > 3,
         "enough has happened: {made:?}"
@@ -284,7 +288,10 @@ impl World {
 
     async fn offer(&mut self, party: usize) {
         let (id, replaces, own) = self.negotiation(party);
-        let to = self.random.choose(&self.offers).map(|known| known.counter.id.clone());
+        let to = self
+            .random
+            .choose(&self.offers)
+            .map(|known| known.counter.id.clone());
         let states = ["Solicited", "Solicited", "Acceptable", "Advisory", "Rejected"];
         let state = states[self.random.below(states.len())];
         let mut said = Said {
@@ -300,7 +307,9 @@ impl World {
             offers.push(Said::solicited(&format!("p-{}", self.random.below(300)), wanted));
         }
         let path = format!("/negotiations/{id}/offers");
-        let answer = self.post(party, &path, XML, message("NegotiateInput", &offers)).await;
+        let answer = self
+            .post(party, &path, XML, message("NegotiateInput", &offers))
+            .await;
         Self::assert_hidden(own, &answer);
         if answer.status == StatusCode::OK {
             self.learn(party, replaces, &answer);
@@ -359,9 +368,10 @@ impl World {
                     "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderAgreementEPR><wsa:Address>http://localhost/\
                      agreements/{old}</wsa:Address></wsag-neg:ResponderAgreementEPR>"
                 );
-                input = input
-                    .replace("<wsag-neg:NegotiationExtension>", &epr)
-                    .replace("</wsag-neg:NegotiationExtension>", "</wsag-neg:RenegotiationExtension>");
+                input = input.replace("<wsag-neg:NegotiationExtension>", &epr).replace(
+                    "</wsag-neg:NegotiationExtension>",
+                    "</wsag-neg:RenegotiationExtension>",
+                );
             }
             if later {
                 input = input.replace("CreateAgreementInput", "CreatePendingAgreementInput");
@@ -371,7 +381,10 @@ impl World {
         let answer = self.post(party, "/agreements", kind, body).await;
         // What was rejected is in no tree, or no counter offer any more; which of the two is the service's to say.
         let may = known.party == party;
-        assert!(may || !answer.status.is_success(), "another party's offer: {answer:?}");
+        assert!(
+            may || !answer.status.is_success(),
+            "another party's offer: {answer:?}"
+        );
         assert!(
             known.counter.state == "Acceptable" || !answer.status.is_success(),
             "it was {}: {answer:?}",
@@ -526,7 +539,9 @@ impl World {
                 // An offer may come to be rejected, and by nothing else to be something else.
                 self.moves(name.clone(), state, |from, to| from == to || to == "Rejected");
                 if let Some(agreement) = offer["agreement"].as_str() {
-                    self.moves(format!("{name} made"), agreement.to_owned(), |from, to| from == to);
+                    self.moves(format!("{name} made"), agreement.to_owned(), |from, to| {
+                        from == to
+                    });
                 }
             }
         }

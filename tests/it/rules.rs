@@ -50,7 +50,10 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
         let client = server.client();
         let context = "/wsag:AgreementOffer/wsag:Context";
         let name = "<wsag:TemplateName>advance-reservation</wsag:TemplateName>";
-        let past = format!("<wsag:ExpirationTime>{}</wsag:ExpirationTime>", date_time(now() - 60));
+        let past = format!(
+            "<wsag:ExpirationTime>{}</wsag:ExpirationTime>",
+            date_time(now() - 60)
+        );
         for (from, to, path) in [
             (name, String::new(), context.to_owned()),
             (
@@ -69,8 +72,14 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
                 format!("{context}/wsag:ExpirationTime"),
             ),
         ] {
-            let refused = client.post("/agreements", reserve(1).xml().replace(from, &to)).await;
-            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{to}: {refused:?}");
+            let refused = client
+                .post("/agreements", reserve(1).xml().replace(from, &to))
+                .await;
+            assert_eq!(
+                refused.status,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "{to}: {refused:?}"
+            );
             assert_eq!(refused.text("Path"), path, "{refused:?}");
         }
     });
@@ -97,7 +106,11 @@ fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is
             ("<wsag-neg:Creator>", late.as_str(), "ExpirationTime"),
         ] {
             let answer = client.post(&path, said.replace(from, to)).await;
-            assert_eq!(answer.status, StatusCode::OK, "each offer is answered by itself: {answer:?}");
+            assert_eq!(
+                answer.status,
+                StatusCode::OK,
+                "each offer is answered by itself: {answer:?}"
+            );
             assert!(answer.body.contains("<wsag-neg:Rejected>"), "{answer:?}");
             let expected = format!(
                 "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer/wsag-neg:NegotiationOfferContext/wsag-neg:{local}"
@@ -105,7 +118,11 @@ fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is
             assert_eq!(answer.text("Path"), expected);
         }
         let view = client.get_json(&format!("/negotiations/{id}")).await;
-        assert_eq!(view["offers"], serde_json::json!([]), "neither has a place in the tree");
+        assert_eq!(
+            view["offers"],
+            serde_json::json!([]),
+            "neither has a place in the tree"
+        );
     });
 }
 
@@ -113,7 +130,9 @@ async fn an_answer_keeps_the_template_of_what_it_answers(url: String) {
     let server = Server::configured(Some(&url), PRICED);
     let client = server.client();
     let id = open(&client).await;
-    let first = negotiate(&client, id, &[Said::solicited("a", reserve(1))]).await.remove(0);
+    let first = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+        .await
+        .remove(0);
     let template = |text: &str| {
         text.split("<wsag:TemplateId>")
             .nth(1)
@@ -133,7 +152,10 @@ async fn an_answer_keeps_the_template_of_what_it_answers(url: String) {
         .replace("<wsag:TemplateName>advance", "<wsag:TemplateName>guaranteed");
     let answer = client.post(&format!("/negotiations/{id}/offers"), other).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-    assert!(answer.text("Path").ends_with("/wsag-neg:CounterOfferTo"), "{answer:?}");
+    assert!(
+        answer.text("Path").ends_with("/wsag-neg:CounterOfferTo"),
+        "{answer:?}"
+    );
     assert!(answer.text("Message").contains("another template"), "{answer:?}");
 }
 
@@ -141,7 +163,9 @@ async fn nothing_is_negotiated_in_what_has_ended(url: String) {
     let server = Server::start(&url);
     let client = server.client();
     let ended = open(&client).await;
-    let held = negotiate(&client, ended, &[Said::solicited("a", reserve(4))]).await.remove(0);
+    let held = negotiate(&client, ended, &[Said::solicited("a", reserve(4))])
+        .await
+        .remove(0);
     client.post(&format!("/negotiations/{ended}/terminate"), "").await;
     let soon = date_time(now() + 2);
     let short = format!(

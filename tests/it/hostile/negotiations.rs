@@ -76,10 +76,15 @@ fn messages_that_are_too_much_are_refused_as_a_whole() {
         let id = open(&client).await;
         let offers = format!("/negotiations/{id}/offers");
         let deep = format!("{}{}", "<x>".repeat(60), "</x>".repeat(60));
-        let many: Vec<_> = (0..33).map(|n| Said::solicited(&format!("o{n}"), reserve())).collect();
+        let many: Vec<_> = (0..33)
+            .map(|n| Said::solicited(&format!("o{n}"), reserve()))
+            .collect();
         for (body, status) in [
             (demanding(item("//jsdl:Exact", &deep)), StatusCode::BAD_REQUEST),
-            (demanding(item("//jsdl:Exact", FACET).repeat(1_000)), StatusCode::BAD_REQUEST),
+            (
+                demanding(item("//jsdl:Exact", FACET).repeat(1_000)),
+                StatusCode::BAD_REQUEST,
+            ),
             (
                 format!(
                     "<wsag-neg:NegotiateInput \
@@ -89,7 +94,10 @@ fn messages_that_are_too_much_are_refused_as_a_whole() {
                 ),
                 StatusCode::PAYLOAD_TOO_LARGE,
             ),
-            (message("NegotiateInput", &many[..20]).repeat(2), StatusCode::BAD_REQUEST),
+            (
+                message("NegotiateInput", &many[..20]).repeat(2),
+                StatusCode::BAD_REQUEST,
+            ),
             (message("NegotiateInput", &many), StatusCode::UNPROCESSABLE_ENTITY),
             (
                 demanding(item("//jsdl:Exact", FACET).replace("Required", "Perhaps")),
@@ -106,7 +114,10 @@ fn messages_that_are_too_much_are_refused_as_a_whole() {
             let answer = timed(&client, &offers, "application/xml", body).await;
             assert_eq!(answer.status, status, "{answer:?}");
             if status == StatusCode::UNPROCESSABLE_ENTITY {
-                assert!(answer.text("Path").starts_with("/wsag-neg:NegotiateInput"), "{answer:?}");
+                assert!(
+                    answer.text("Path").starts_with("/wsag-neg:NegotiateInput"),
+                    "{answer:?}"
+                );
             }
         }
         assert_well(&server).await;
@@ -185,9 +196,14 @@ fn flat_requests_beyond_all_bounds_are_refused_by_their_pointers() {
             format!("{{\"counterOfferTo\": \"{}\"}}", "x".repeat(200_000)),
             "{\"nodes\": 1e308}".to_owned(),
             "{\"durationSeconds\": 99999999999999999999}".to_owned(),
-            "{\"window\": {\"end\": \"9999-12-31T23:59:59.999999999999Z\"}, \"maxDeviation\": 1e300}".to_owned(),
-            "{\"weights\": {\"start\": 1e308, \"price\": 1e308}, \"maxDeviation\": 1e308, \"nodes\": 4}".to_owned(),
-            format!("{{\"arguments\": [{}\"\"], \"application\": \"sleep\"}}", "\"\",".repeat(5_000)),
+            "{\"window\": {\"end\": \"9999-12-31T23:59:59.999999999999Z\"}, \"maxDeviation\": 1e300}"
+                .to_owned(),
+            "{\"weights\": {\"start\": 1e308, \"price\": 1e308}, \"maxDeviation\": 1e308, \"nodes\": 4}"
+                .to_owned(),
+            format!(
+                "{{\"arguments\": [{}\"\"], \"application\": \"sleep\"}}",
+                "\"\",".repeat(5_000)
+            ),
         ] {
             let answer = timed(&client, &offers, "application/json", body.clone()).await;
             let shown: String = body.chars().take(80).collect();
@@ -216,9 +232,21 @@ fn nothing_of_another_party_is_reached_by_its_id() {
         // Their negotiation, in either representation.
         let said = Said::solicited("b", reserve());
         for (path, kind, body) in [
-            ("offers", "application/xml", message("NegotiateInput", &[said.clone()])),
-            ("offers", "application/json", json!({"counterOfferTo": offer.id}).to_string()),
-            ("advertisements", "application/xml", message("AdvertiseInput", &[said])),
+            (
+                "offers",
+                "application/xml",
+                message("NegotiateInput", std::slice::from_ref(&said)),
+            ),
+            (
+                "offers",
+                "application/json",
+                json!({"counterOfferTo": offer.id}).to_string(),
+            ),
+            (
+                "advertisements",
+                "application/xml",
+                message("AdvertiseInput", &[said]),
+            ),
             ("advertisements", "application/json", "{}".to_owned()),
             ("terminate", "application/json", "{}".to_owned()),
             ("terminate", "application/xml", String::new()),
@@ -233,19 +261,31 @@ fn nothing_of_another_party_is_reached_by_its_id() {
         };
         let answers = negotiate(&biology, mine, &[theirs_here]).await;
         assert_eq!(answers[0].state, "Rejected", "{answers:?}");
-        assert!(answers[0].text("Path").ends_with("/wsag-neg:CounterOfferTo"), "{answers:?}");
+        assert!(
+            answers[0].text("Path").ends_with("/wsag-neg:CounterOfferTo"),
+            "{answers:?}"
+        );
         let flat = json!({"counterOfferTo": offer.id}).to_string();
         let path = format!("/negotiations/{mine}/offers");
         let flat = timed(&biology, &path, "application/json", flat).await;
-        assert_eq!(flat.json()["violations"][0]["path"], "/counterOfferTo", "{flat:?}");
+        assert_eq!(
+            flat.json()["violations"][0]["path"],
+            "/counterOfferTo",
+            "{flat:?}"
+        );
         for (kind, body) in [
             ("application/xml", offer.acceptance()),
             (
                 "application/xml",
-                offer.acceptance().replace("CreateAgreementInput", "CreatePendingAgreementInput"),
+                offer
+                    .acceptance()
+                    .replace("CreateAgreementInput", "CreatePendingAgreementInput"),
             ),
             ("application/json", json!({"offer": offer.id}).to_string()),
-            ("application/json", json!({"offer": offer.id, "pending": true}).to_string()),
+            (
+                "application/json",
+                json!({"offer": offer.id, "pending": true}).to_string(),
+            ),
         ] {
             let answer = timed(&biology, "/agreements", kind, body).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");

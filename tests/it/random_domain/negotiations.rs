@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
-    Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState, Reporter, Spoken,
-    Termination, Weights, best_of,
+    Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState, Reporter,
+    Spoken, Termination, Weights, best_of,
 };
 use uuid::Uuid;
 
