@@ -101,10 +101,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .await
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
 
-    let predictions = predictions(&settings, &store, &clock, &stop);
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let executors = executors(&settings, &config, &folders, data_dir)?;
+    let predictions = predictions(&settings, &executors, &store, &clock, &stop);
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
         settings,
@@ -175,8 +175,24 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
 }
 
-/// Starts to learn from what ends, and to sample this machine for the resource that is on it.
-fn predictions(settings: &Settings, store: &Store, clock: &Clock, stop: &CancellationToken) -> Predictions {
+/// Starts to learn from what ends, and to sample the clusters, and this machine for the resource that is on it.
+fn predictions(
+    settings: &Settings,
+    executors: &[(String, Shared)],
+    store: &Store,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Predictions {
+    for (resource, executor) in executors.iter().filter(|(_, of)| of.is_cluster()) {
+        let executor = executor.clone();
+        tokio::spawn(prediction::sample_with(
+            resource.clone(),
+            store.clone(),
+            clock.clone(),
+            stop.clone(),
+            move || executor.condition(),
+        ));
+    }
     for resource in settings.resources.iter().filter(|of| of.kind == "local") {
         tokio::spawn(prediction::sample(
             resource.name.clone(),

@@ -20,6 +20,7 @@ use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState}
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::planner::{self, Planner, Repaired, Reporter};
+use crate::store::Condition;
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
@@ -57,6 +58,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// What the resource is like, as [`Executor::condition`] tells.
+    pub fn condition(&self) -> Option<Condition> {
+        self.executor.condition()
+    }
+
+    /// Whether it is a cluster, as [`Executor::is_cluster`] tells.
+    pub fn is_cluster(&self) -> bool {
+        self.executor.is_cluster()
+    }
+
     /// An executor for one resource or, cloned, for several.
     pub fn new(executor: impl Executor + 'static) -> Self {
         Self {

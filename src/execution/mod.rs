@@ -30,6 +30,7 @@ use crate::agreement::JobEnd;
 use crate::catalogue::{CheckpointSignal, JobLimits};
 use crate::clock::Micros;
 use crate::planner::{KeptNodes, NodeReport, Unused};
+use crate::store::Condition;
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
 /// has changed since.
@@ -203,6 +204,12 @@ pub trait Executor: Send + Sync {
     /// When that cannot be known at the moment; what was known before then holds on.
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {
         Ok(NodeReport::default())
+    }
+
+    /// What the resource was like when it was last asked how its nodes stand; none where that is not known, or is old. Answers
+    /// at once.
+    fn condition(&self) -> Option<Condition> {
+        None
     }
 
     /// Whether the resource is a cluster that others use too: it has to be told of slots in advance, and knows how its

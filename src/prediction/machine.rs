@@ -5,21 +5,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::samples::Samples;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::{Condition, Sample, Store};
-
-/// The first sample is over so long, so that a service which has just started knows something soon.
-const FIRST: Duration = Duration::from_secs(1);
-
-/// The others.
-const STEP: Duration = Duration::from_mins(1);
-
-/// Old samples become hours so often.
-const FOLD: i64 = 3_600;
+use crate::store::{Condition, Store};
 
 /// Millionths in a whole.
 const WHOLE: i128 = 1_000_000;
@@ -36,33 +27,13 @@ struct Counters {
 /// Samples this machine for a resource of so many nodes on it, until `stop`, and folds what is old.
 pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, stop: CancellationToken) {
     let mut before = (clock.micros(), look().await);
-    let mut folded = None;
-    let mut pause = FIRST;
-    while stop
-        .run_until_cancelled(tokio::time::sleep(pause))
-        .await
-        .is_some()
-    {
-        pause = STEP;
+    let mut samples = Samples::of(resource, store, clock.clone());
+    while samples.are_due(&stop).await {
         let now = (clock.micros(), look().await);
         let mut condition = between(before, now);
         condition.nodes_up = Some(nodes.into());
         before = now;
-        let sample = Sample {
-            resource: resource.clone(),
-            at: now.0,
-            condition,
-        };
-        if let Err(error) = store.record_sample(&sample).await {
-            tracing::warn!(%error, "a sample of this machine is not kept");
-        }
-        let hour = clock.now().seconds().div_euclid(FOLD);
-        if folded != Some(hour) {
-            match store.fold_samples(clock.now()).await {
-                Ok(()) => folded = Some(hour),
-                Err(error) => tracing::warn!(%error, "old samples are not made into hours"),
-            }
-        }
+        samples.keep(Some(condition)).await;
     }
 }
 

@@ -6,7 +6,9 @@
 mod keeper;
 mod knowledge;
 mod machine;
+mod samples;
 
 pub use keeper::{EXECUTIONS_MAX, Predictions, keep, learn};
 pub use knowledge::{Explanation, Given, Knowledge, Slot, Work};
 pub use machine::sample;
+pub use samples::sample_with;

@@ -4,6 +4,7 @@
 
 mod going_on;
 mod others;
+mod seen;
 mod service;
 
 use std::collections::BTreeMap;

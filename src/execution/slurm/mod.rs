@@ -13,6 +13,7 @@ mod command;
 mod handed;
 mod hostlist;
 mod job;
+mod load;
 mod names;
 mod reserve;
 mod view;
@@ -37,6 +38,7 @@ use view::JobRow;
 use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot};
 use crate::clock::Micros;
 use crate::planner::{KeptNodes, NodeReport, Unused};
+use crate::store::Condition;
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_millis(800);
@@ -115,6 +117,8 @@ pub struct SlurmExecutor {
     handed: Mutex<HashMap<Uuid, Handed>>,
     /// Whether Slurm could not be asked since it last told what runs: who used what meanwhile is not known.
     blind: AtomicBool,
+    /// What the cluster was like when it was last asked how its nodes stand.
+    condition: Mutex<Option<(Instant, Condition)>>,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, work::Owner>>,
     /// When something was last tried for an agreement that is not worth trying in every round.
@@ -155,6 +159,7 @@ impl SlurmExecutor {
             kept: Mutex::default(),
             handed: Mutex::default(),
             blind: AtomicBool::new(false),
+            condition: Mutex::default(),
             owners: Mutex::default(),
             tried: Mutex::default(),
         })
@@ -264,6 +269,10 @@ impl Executor for SlurmExecutor {
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {
         self.report_nodes()
+    }
+
+    fn condition(&self) -> Option<Condition> {
+        self.condition_now()
     }
 
     fn is_cluster(&self) -> bool {

@@ -26,12 +26,14 @@ const MINUTE: i64 = 60;
 const LATE: i64 = 30;
 
 /// What Slurm says at one moment.
-struct Present {
+pub(super) struct Present {
     now: Time,
     reservations: Vec<ReservationRow>,
-    jobs: Vec<JobRow>,
+    pub(super) jobs: Vec<JobRow>,
     /// By the node's number.
-    states: Vec<NodeState>,
+    pub(super) states: Vec<NodeState>,
+    /// Processors that jobs have, and all, by the node's number.
+    pub(super) cpus: Vec<(u32, u32)>,
     reasons: BTreeMap<u32, String>,
 }
 
@@ -385,11 +387,24 @@ impl SlurmExecutor {
     pub(super) fn report_nodes(&self) -> Result<NodeReport, ExecutionError> {
         let present = self.present()?;
         let marked = self.marked()?;
+        self.note_condition(&present, |agreement| marked.contains(&agreement));
         Ok(NodeReport {
             busy: self.foreign(&present, |agreement| marked.contains(&agreement)),
             states: present.states,
             reasons: present.reasons,
         })
+    }
+
+    /// Whether a job is one of agreements, or runs or ran in their reservations.
+    pub(super) fn is_in_ours(
+        &self,
+        job: &JobRow,
+        handed: &HashSet<String>,
+        is_ours: impl Fn(Uuid) -> bool,
+    ) -> bool {
+        let reservation = job.reservation.as_deref();
+        let agreement = reservation.and_then(|name| self.agreement_of(name));
+        agreement.is_some_and(is_ours) || handed.contains(&job.id) || self.is_own(job)
     }
 
     /// Whether this service has submitted a job: anybody may give a job the name of one.
@@ -405,11 +420,12 @@ impl SlurmExecutor {
     fn present(&self) -> Result<Present, Error> {
         let nodes = self.slurm.nodes(&self.settings.partition)?;
         let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
-        let (mut states, mut reasons) = (Vec::new(), BTreeMap::new());
+        let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (number, name) in self.settings.nodes.iter().enumerate() {
             let row = nodes.get(name.as_str());
             let state = row.map_or(NodeState::Down, |row| state_of(&row.state));
             states.push(state);
+            cpus.push(row.map_or((0, 0), |row| row.cpus));
             if state != NodeState::Up {
                 let reason = row.map_or_else(
                     || Some("it is not in the partition".to_owned()),
@@ -421,6 +437,7 @@ impl SlurmExecutor {
         }
         Ok(Present {
             states,
+            cpus,
             reasons,
             reservations: self.slurm.reservations()?,
             jobs: self.slurm.jobs()?,
@@ -435,9 +452,7 @@ impl SlurmExecutor {
         // Our own jobs end with their slots by themselves, and what is completing is as good as gone.
         let is_foreign = |job: &&JobRow| {
             matches!(job.state, JobState::Starting | JobState::Running)
-                && !job.reservation.as_deref().is_some_and(ours)
-                && !self.is_own(job)
-                && !handed.contains(&job.id)
+                && !self.is_in_ours(job, &handed, &is_ours)
         };
         let reservations = present
             .reservations

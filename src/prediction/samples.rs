@@ -1,0 +1,88 @@
+//! Samples of resources: taken one a minute, kept, and made into hours when they are old.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::store::{Condition, Sample, Store};
+
+/// The first sample is taken after so long, so that a service which has just started knows something soon.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// The others.
+const STEP: Duration = Duration::from_mins(1);
+
+/// Old samples become hours so often.
+const FOLD: i64 = 3_600;
+
+/// Keeps the samples of one resource.
+pub(super) struct Samples {
+    resource: String,
+    store: Store,
+    clock: Clock,
+    /// Until the next one.
+    pause: Duration,
+    /// The hour in which old samples were last made into hours.
+    folded: Option<i64>,
+}
+
+impl Samples {
+    pub(super) fn of(resource: String, store: Store, clock: Clock) -> Self {
+        Self {
+            resource,
+            store,
+            clock,
+            pause: FIRST,
+            folded: None,
+        }
+    }
+
+    /// Waits until it is time for the next sample; false where it is to be none any more.
+    pub(super) async fn are_due(&self, stop: &CancellationToken) -> bool {
+        let waited = stop.run_until_cancelled(tokio::time::sleep(self.pause));
+        waited.await.is_some()
+    }
+
+    /// Keeps a sample as of now. Until there has been one the next is due as soon as the first one was.
+    pub(super) async fn keep(&mut self, condition: Option<Condition>) {
+        let Some(condition) = condition else { return };
+        self.pause = STEP;
+        let sample = Sample {
+            resource: self.resource.clone(),
+            at: self.clock.micros(),
+            condition,
+        };
+        if let Err(error) = self.store.record_sample(&sample).await {
+            tracing::warn!(resource = self.resource, %error, "a sample is not kept");
+        }
+        self.fold().await;
+    }
+
+    /// Makes hours of old samples, those of all resources, once an hour.
+    async fn fold(&mut self) {
+        let hour = self.clock.now().seconds().div_euclid(FOLD);
+        if self.folded == Some(hour) {
+            return;
+        }
+        match self.store.fold_samples(self.clock.now()).await {
+            Ok(()) => self.folded = Some(hour),
+            Err(error) => tracing::warn!(%error, "old samples are not made into hours"),
+        }
+    }
+}
+
+/// Samples a resource that tells by itself what it is like, such as a cluster, until `stop`. `look` answers from what is known
+/// already; none where nothing is.
+pub async fn sample_with(
+    resource: String,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+    look: impl Fn() -> Option<Condition> + Send,
+) {
+    let mut samples = Samples::of(resource, store, clock);
+    while samples.are_due(&stop).await {
+        samples.keep(look()).await;
+    }
+}
