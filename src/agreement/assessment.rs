@@ -131,6 +131,8 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             (None, _) => return future(Some(REPORT_GRACE)),
         },
         "completed" => match agreement.outcome {
+            // What its party's earlier work has left was too much for this one to begin.
+            Some(Outcome::Exceeded { .. }) if agreement.started.is_none() => return None,
             // Work that took more than it may ended by what it did itself.
             Some(Outcome::Completed | Outcome::Failed { .. } | Outcome::Exceeded { .. }) => {
                 instant(agreement.ended?)
@@ -178,6 +180,9 @@ fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         Some(Outcome::Lost) => "lost",
         Some(Outcome::Terminated) => "terminated",
         Some(Outcome::Completed | Outcome::Failed { .. }) => "ended by itself",
+        Some(Outcome::Exceeded { .. }) if agreement.started.is_none() => {
+            "not started because its party's files took more than they may"
+        }
         Some(Outcome::Exceeded { .. }) => "stopped because it took more than it may",
         None if agreement.started.is_some() => "started and not over",
         None => "not started",
@@ -266,6 +271,20 @@ mod tests {
                 state("completed le deadline", None, &agreement(outcome, ended)),
                 expected,
                 "{outcome:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn work_that_its_partys_files_kept_from_starting_fulfils_and_violates_nothing() {
+        let limit = crate::agreement::Limit::Files;
+        let mut kept = agreement(Some(Outcome::Exceeded { limit }), Some(110));
+        kept.started = None;
+        for objective in ["completed le deadline", "started le latest_start"] {
+            assert_eq!(
+                state(objective, None, &kept),
+                GuaranteeState::NotDetermined,
+                "{objective}"
             );
         }
     }

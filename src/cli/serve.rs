@@ -214,7 +214,7 @@ fn executors(
 ) -> Result<Vec<(String, Shared)>, Failure> {
     let unavailable = |why: &dyn std::fmt::Display| Failure::Unavailable(why.to_string());
     let local = LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?;
-    let local = Shared::new(local.among(folders.clone()));
+    let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let allowances = config.allowances();
     let is_local = |resource: &&planner::Resource| resource.kind == "local";
     let mut executors: Vec<_> = settings
@@ -229,7 +229,7 @@ fn executors(
     for cluster in config.clusters() {
         let resource = cluster.resource.clone();
         let executor = SlurmExecutor::new(cluster, data_dir).map_err(|why| unavailable(&why))?;
-        executors.push((resource, Shared::new(executor)));
+        executors.push((resource, Shared::new(executor).among(folders.clone())));
     }
     Ok(executors)
 }

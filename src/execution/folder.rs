@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `spec.json` | the executor, once | the intent: what is to run, and until when |
 //! | `lock` | the supervisor | locked while one is at work; which process that is |
+//! | `inputs.json` | the executor, once | which files it was given to read, so that what they grow counts as written |
 //! | `claim.json` | the launcher or the supervisor, whoever is first, once | the job started as this process, or never will |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `stop` | the executor | the job is to be stopped |
@@ -20,17 +21,20 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::files::modified;
-use super::limits::{Excess, disk_use};
+use super::limits::Excess;
 use super::process::ProcessIdentity;
+use super::tree::{self, KnownFile, Walk};
 use super::{ExecutionError, JobId, JobSpec};
 use crate::agreement::JobEnd;
 use crate::catalogue::is_file_name;
@@ -43,6 +47,7 @@ const RECORD_MAX: u64 = 4 << 20;
 const WRITTEN_FILES_MAX: usize = 1_000;
 
 const SPEC: &str = "spec.json";
+const INPUTS: &str = "inputs.json";
 const LOCK: &str = "lock";
 const CLAIM: &str = "claim.json";
 const UNTIL: &str = "until.json";
@@ -117,6 +122,19 @@ impl Stream {
     }
 }
 
+/// What a job needed only while it ran, where it is in nobody's way.
+pub(super) struct PutAway {
+    folder: OwnedFd,
+    name: String,
+}
+
+impl PutAway {
+    /// Removes it, which takes the longer the more there is.
+    pub(super) fn remove(self) -> io::Result<()> {
+        tree::remove_from(&self.folder, self.name.as_ref())
+    }
+}
+
 /// Held while a supervisor is at work; the system releases it when that process is gone, however it went.
 pub(super) struct Lock {
     _file: File,
@@ -164,11 +182,17 @@ impl Folder {
         self.common.join(TEMPORARY)
     }
 
-    /// Removes what the job needed only while it ran.
-    pub(super) fn remove_temporary(&self) -> io::Result<()> {
-        match fs::remove_dir_all(self.temporary()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed,
+    /// Puts away what the job needed only while it ran, to be removed whatever is at its place by then; none where there is
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(super) fn put_away_temporary(&self) -> io::Result<Option<PutAway>> {
+        let name = format!(".{TEMPORARY}.{}", Uuid::now_v7());
+        let folder = OwnedFd::from(File::open(&self.common)?);
+        match rustix::fs::renameat(&folder, TEMPORARY, &folder, &name) {
+            Err(Errno::NOENT) => Ok(None),
+            moved => Ok(moved.map(|()| Some(PutAway { folder, name }))?),
         }
     }
 
@@ -202,9 +226,15 @@ impl Folder {
                 .create(path)
                 .map_err(ExecutionError::system("create", path))?;
         }
+        let mut inputs = Vec::new();
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
-            link_input(input, &link).map_err(ExecutionError::system("link", link))?;
+            let known = link_input(input, &link).and_then(|()| KnownFile::at(&link));
+            inputs.extend(known.map_err(ExecutionError::system("link", link))?);
+        }
+        // By a later piece something else may stand at their names.
+        if !inputs.is_empty() && folder.path == folder.common {
+            folder.write_once(INPUTS, &inputs)?;
         }
         for path in [jobs, &folder.common, folder.path(), &work] {
             sync_folder(path).map_err(ExecutionError::system("sync", path))?;
@@ -276,12 +306,16 @@ impl Folder {
         self.read(STOP).map(Option::flatten)
     }
 
-    /// Bytes on the disk of what the job has written; not those of these inputs.
-    pub(super) fn written_bytes(&self, inputs: &[PathBuf]) -> io::Result<u64> {
-        let names = inputs.iter().filter_map(|input| input.file_name());
-        let names: Vec<_> = names.map(ToOwned::to_owned).collect();
-        let work = disk_use(&self.work(), &names)?;
-        Ok(work + disk_use(&self.temporary(), &[])? + self.output_bytes())
+    /// Goes through what takes space on the disk because of the job: all of its folder but what it was given to read.
+    pub(super) fn walk(&self) -> Result<Walk, ExecutionError> {
+        let inputs = Self::at(&self.common).read(INPUTS)?.unwrap_or_default();
+        Walk::through(&self.common, inputs).map_err(ExecutionError::system("look into", &self.common))
+    }
+
+    /// The same to its end.
+    pub(super) fn walked(&self) -> Result<Walk, ExecutionError> {
+        let walked = self.walk()?.finish();
+        walked.map_err(ExecutionError::system("look into", &self.common))
     }
 
     /// Whether the job is to be stopped.

@@ -14,9 +14,10 @@ use uuid::Uuid;
 use super::files::InputFiles;
 use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
+use super::retention::JobFolders;
 use super::trouble::{Doing, Troubles};
 use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, SaveWork};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::planner::{self, Planner, Repaired, Reporter};
@@ -55,6 +56,8 @@ pub struct Shared {
     asked: Arc<Mutex<HashSet<About>>>,
     /// What jobs may have.
     allowance: Allowance,
+    /// The folders of all jobs, where parties have a quota of them.
+    folders: Option<JobFolders>,
 }
 
 impl Shared {
@@ -75,6 +78,16 @@ impl Shared {
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             asked: Arc::default(),
             allowance: Allowance::default(),
+            folders: None,
+        }
+    }
+
+    /// The same where no job of a party starts while these folders have more than its quota.
+    #[must_use]
+    pub fn among(self, folders: JobFolders) -> Self {
+        Self {
+            folders: Some(folders),
+            ..self
         }
     }
 
@@ -235,6 +248,11 @@ impl Lane {
             error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
             return Err(Outcome::Lost);
         };
+        let folders = self.shared.folders.as_ref();
+        if folders.is_some_and(|folders| folders.excess(&agreement.party).is_some()) {
+            let limit = Limit::Files;
+            return Err(Outcome::Exceeded { limit });
+        }
         let limits = self.shared.allowance.of(application.limits, agreement.nodes);
         let piece = piece_of(agreement, application);
         let resumes = piece.filter(|piece| piece.number > 1);

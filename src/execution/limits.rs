@@ -3,26 +3,26 @@
 //! again, which stops a job that has too much (`docs/decisions/0402-limits-of-jobs.md`).
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::io;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
+use super::ExecutionError;
 use super::folder::Folder;
 use super::process::Members;
+use super::tree::Walk;
 use crate::agreement::Limit;
 use crate::catalogue::JobLimits;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
 /// How often a job is looked at where that costs little.
 const LOOK: Duration = Duration::from_millis(200);
 /// Looking at a job takes at most one part in so many of a processor's time.
 const SHARE: u32 = 50;
-/// What a file or folder takes beside its blocks: so a job that makes nothing but names comes to an end too.
-const NAME_BYTES: u64 = 1 << 10;
+/// The longest pause between two looks, however long they take.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long it is looked at files at a time: what else a supervisor has to see to does not wait longer.
+const STRETCH: Duration = Duration::from_millis(20);
 /// What one process may reserve beyond the job's memory before the system refuses: room for what a supervisor has not seen
 /// yet, so that it is the one that says which limit it was.
 const RESERVE: u64 = 1 << 30;
@@ -126,6 +126,10 @@ impl Excess {
             Limit::Processes => "its processes and their threads were",
             Limit::Files => "what it wrote took",
         };
+        if self.found == u64::MAX {
+            return "bespeak: stopped, because there is no knowing how much it wrote: it closes its folders"
+                .to_owned();
+        }
         let (found, most) = (amount(self.found), amount(self.most));
         format!("bespeak: stopped, because {what} {found}; it may have {most}")
     }
@@ -136,52 +140,54 @@ pub(super) struct Watch {
     limits: JobLimits,
     members: Members,
     folder: Folder,
-    inputs: Vec<PathBuf>,
     next_processes: Instant,
     next_files: Instant,
+    /// The look at its files that is going on, and how long that has taken.
+    walk: Option<(Walk, Duration)>,
 }
 
 impl Watch {
-    /// Over the job of an agreement, which has this folder and these inputs.
-    pub(super) fn new(agreement: Uuid, limits: JobLimits, folder: &Folder, inputs: &[PathBuf]) -> Self {
+    /// Over the job that has these processes and this folder.
+    pub(super) fn new(members: Members, limits: JobLimits, folder: &Folder) -> Self {
         let now = Instant::now();
         Self {
             limits,
-            members: Members::of(agreement),
+            members,
             folder: folder.clone(),
-            inputs: inputs.to_vec(),
             next_processes: now,
             next_files: now,
+            walk: None,
         }
     }
 
-    /// What it has too much of, if it is time to look.
+    /// What it has too much of, if it is time to look. Takes little time, however much there is.
     ///
     /// # Errors
-    /// When the system does not tell.
-    pub(super) fn look(&mut self) -> io::Result<Option<Excess>> {
-        let now = Instant::now();
-        if now >= self.next_processes {
-            let excess = self.processes()?;
-            self.next_processes = again(now);
-            if excess.is_some() {
-                return Ok(excess);
+    /// When the system does not tell; a later look begins anew.
+    pub(super) fn look(&mut self) -> Result<Option<Excess>, ExecutionError> {
+        let began = Instant::now();
+        if began >= self.next_processes {
+            let excess = self.processes();
+            self.next_processes = again(began.elapsed());
+            if let Some(excess) = excess? {
+                return Ok(Some(excess));
             }
         }
-        if now >= self.next_files {
-            let excess = self.files()?;
-            self.next_files = again(Instant::now().max(now));
-            return Ok(excess);
-        }
-        Ok(None)
+        self.files()
     }
 
-    fn processes(&mut self) -> io::Result<Option<Excess>> {
+    /// Kills all of its processes.
+    ///
+    /// # Errors
+    /// When the system does not tell, or they come back faster.
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        self.members.kill()
+    }
+
+    fn processes(&mut self) -> Result<Option<Excess>, ExecutionError> {
         let (memory, processes) = (self.limits.memory, self.limits.processes);
-        if memory.is_none() && processes.is_none() {
-            return Ok(None);
-        }
-        let used = self.members.used()?;
+        let failed = ExecutionError::system("look at the processes of", self.folder.path());
+        let used = self.members.used().map_err(failed)?;
         if let Some(excess) = over(Limit::Processes, used.threads, processes) {
             return Ok(Some(excess));
         }
@@ -192,68 +198,54 @@ impl Watch {
         Ok(over(Limit::Memory, used.proportional(), memory))
     }
 
-    /// Whether it has written too much.
-    ///
-    /// # Errors
-    /// When the system does not tell.
-    pub(super) fn files(&mut self) -> io::Result<Option<Excess>> {
-        let Some(most) = self.limits.files else {
-            return Ok(None);
+    fn files(&mut self) -> Result<Option<Excess>, ExecutionError> {
+        let began = Instant::now();
+        let (mut walk, spent) = match self.walk.take() {
+            Some(walk) => walk,
+            None if self.limits.files.is_none() || began < self.next_files => return Ok(None),
+            None => {
+                self.next_files = again(PAUSE_MAX);
+                (self.folder.walk()?, Duration::ZERO)
+            }
         };
-        let bytes = self.folder.written_bytes(&self.inputs)?;
-        Ok(over(Limit::Files, bytes, Some(most)))
+        let done = walk.go_on(Some(began + STRETCH));
+        let spent = spent + began.elapsed();
+        // What cannot be looked at now is looked at again.
+        self.next_files = again(spent);
+        let done = done.map_err(ExecutionError::system("look into", self.folder.path()))?;
+        let excess = over(Limit::Files, walk.bytes(), self.limits.files);
+        if !done && excess.is_none() {
+            self.walk = Some((walk, spent));
+        }
+        Ok(excess)
     }
 }
 
-/// When to look again at what was last looked at since `began`.
-fn again(began: Instant) -> Instant {
-    let now = Instant::now();
-    now + LOOK.max((now - began) * SHARE)
+/// Whether a job that has ended has written too much, as far as one can see: a file that is as large as one may be may have
+/// been to be larger, if the program says that the system refused that.
+///
+/// # Errors
+/// When the system does not tell.
+pub(super) fn files_excess(
+    limits: &JobLimits,
+    folder: &Folder,
+    says_refused: bool,
+) -> Result<Option<Excess>, ExecutionError> {
+    let Some(most) = limits.files else {
+        return Ok(None);
+    };
+    let walked = folder.walked()?;
+    let (limit, found) = (Limit::Files, walked.bytes());
+    let refused = says_refused && walked.longest() >= most;
+    Ok((found > most || refused).then_some(Excess { limit, found, most }))
+}
+
+/// When to look again after a look that took so long.
+fn again(took: Duration) -> Instant {
+    Instant::now() + (took * SHARE).clamp(LOOK, PAUSE_MAX)
 }
 
 fn over(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
     let most = most.filter(|most| found > *most)?;
     Some(Excess { limit, found, most })
-}
-
-/// Bytes that a folder takes on the disk with all that is in it, but for what has one of these names at its top. Links are
-/// not followed; what cannot be read, or goes meanwhile, does not count.
-///
-/// # Errors
-/// When the system refuses for another reason than these.
-pub(super) fn disk_use(folder: &Path, except: &[std::ffi::OsString]) -> io::Result<u64> {
-    let mut bytes = 0;
-    let mut left = vec![folder.to_owned()];
-    while let Some(at) = left.pop() {
-        let Some(entries) = there(fs::read_dir(&at))? else {
-            continue;
-        };
-        for entry in entries {
-            let Some(entry) = there(entry)? else { continue };
-            if at == folder && except.contains(&entry.file_name()) {
-                continue;
-            }
-            let Some(meta) = there(entry.metadata())? else {
-                continue;
-            };
-            // Blocks are of 512 bytes here, whatever the file system has.
-            let names = if meta.is_file() { meta.nlink().max(1) } else { 1 };
-            bytes += meta.blocks() * 512 / names + NAME_BYTES;
-            if meta.is_dir() {
-                left.push(entry.path());
-            }
-        }
-    }
-    Ok(bytes)
-}
-
-/// What is there; a job may take away and close what it likes while it is looked at.
-fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
-    match found {
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied => Ok(None),
-            _ => Err(error),
-        },
-        found => found.map(Some),
-    }
 }

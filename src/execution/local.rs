@@ -28,6 +28,8 @@ pub struct LocalExecutor {
     executable: PathBuf,
     /// The supervisors that this process has spawned, to be reaped.
     supervisors: Mutex<HashMap<JobId, Spawned>>,
+    /// Those among them that have recorded the end, and clear up.
+    leaving: Mutex<Vec<Child>>,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,7 @@ impl LocalExecutor {
             folders: JobFolders::new(data_dir, None)?,
             executable: EXECUTABLE.into(),
             supervisors: Mutex::default(),
+            leaving: Mutex::default(),
         })
     }
 
@@ -117,12 +120,12 @@ impl LocalExecutor {
             .map_err(ExecutionError::system("run", &self.executable))
     }
 
-    /// Takes the status of a supervisor that has recorded the end and has nothing left to do.
+    /// Lets a supervisor go that has recorded the end, and takes the statuses of those that have cleared up by now.
     fn reap(&self, job: JobId) {
         let spawned = self.supervisors().remove(&job);
-        if let Some(mut spawned) = spawned {
-            let _ = spawned.process.wait();
-        }
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        leaving.extend(spawned.map(|spawned| spawned.process));
+        leaving.retain_mut(|process| matches!(process.try_wait(), Ok(None)));
     }
 
     fn supervisors(&self) -> MutexGuard<'_, HashMap<JobId, Spawned>> {
@@ -132,11 +135,7 @@ impl LocalExecutor {
 
 impl Executor for LocalExecutor {
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        let is_new = self.folder(job.id()).spec()?.is_none();
-        let folder = Folder::create(self.folders.path(), job)?;
-        if is_new && let Some(excess) = self.folders.excess(&job.party) {
-            folder.ask_to_stop(Some(&excess))?;
-        }
+        Folder::create(self.folders.path(), job)?;
         self.poll(job.id()).map(|_| ())
     }
 

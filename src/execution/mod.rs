@@ -17,6 +17,7 @@ mod process;
 pub mod retention;
 pub mod slurm;
 pub mod supervisor;
+mod tree;
 pub mod trouble;
 
 use std::path::PathBuf;

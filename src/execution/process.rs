@@ -90,54 +90,10 @@ pub(super) fn signal_group(leader: Pid, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// Kills every process that carries the mark of a job, in whatever group or session it is. Costs a look at each process
-/// of the machine, so it is done once, at a job's end.
-pub(super) fn kill_marked(agreement: Uuid) -> io::Result<()> {
-    let mark = mark_of(agreement);
-    for _ in 0..SWEEPS_MAX {
-        // Held first, so that none of them starts others while the rest is looked for.
-        for _ in 0..SWEEPS_MAX {
-            if signal_marked(&mark, Signal::STOP)? == 0 {
-                break;
-            }
-        }
-        if signal_marked(&mark, Signal::KILL)? == 0 {
-            return Ok(());
-        }
-        std::thread::sleep(SWEEP_PAUSE);
-    }
-    Err(io::Error::other(
-        "processes of the job come back faster than they are killed",
-    ))
-}
-
-/// Signals every process that carries a mark, leaving out the stopped ones where it is to stop; answers how many there were.
-fn signal_marked(mark: &str, signal: Signal) -> io::Result<usize> {
-    let mut found = 0;
-    for pid in all()? {
-        let stopped = || signal == Signal::STOP && Stat::of(pid).is_none_or(|stat| stat.stopped);
-        if !carries(pid, mark) || stopped() {
-            continue;
-        }
-        // Opened and looked at again: the number might have gone to another process meanwhile.
-        if let Ok(process) = pidfd_open(pid, PidfdFlags::empty())
-            && carries(pid, mark)
-        {
-            found += 1;
-            let _ = pidfd_send_signal(process.as_fd(), signal);
-        }
-    }
-    Ok(found)
-}
-
 /// The numbers of all processes, rising, so that those that are started meanwhile are mostly among them.
 fn all() -> io::Result<impl Iterator<Item = Pid>> {
     let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
     Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
-}
-
-fn mark_of(agreement: Uuid) -> String {
-    format!("{MARK}={agreement}")
 }
 
 /// What the processes of a job use.
@@ -147,15 +103,23 @@ pub(super) struct Used {
     pub(super) threads: u64,
     /// Bytes of memory, those that several of them share counted for each.
     pub(super) resident: u64,
-    processes: Vec<Pid>,
+    processes: Vec<Process>,
+}
+
+/// A process as it was looked at.
+#[derive(Debug)]
+struct Process {
+    pid: Pid,
+    start_ticks: u64,
+    stopped: bool,
 }
 
 impl Used {
     /// Bytes of memory that they use, those that several share counted in parts, where the system tells; it takes the longer
     /// the more memory there is.
     pub(super) fn proportional(&self) -> u64 {
-        let of = |pid: &Pid| -> Option<u64> {
-            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let of = |process: &Process| -> Option<u64> {
+            let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
             let kib = |name: &str| -> u64 {
                 let line = text.lines().find_map(|line| line.strip_prefix(name));
                 let number = line.and_then(|line| line.trim().strip_suffix("kB"));
@@ -167,8 +131,8 @@ impl Used {
     }
 }
 
-/// The processes of a job, to be looked at again and again: those that carry its mark, and their descendants. Who belongs to
-/// it is found out once for each process.
+/// The processes of a job, to be looked at again and again: its leader, those that carry its mark, in whatever group or session
+/// they are, and the descendants of these. Who belongs to it is found out once for each process.
 pub(super) struct Members {
     mark: String,
     /// By number and start, whether it belongs to the job.
@@ -176,11 +140,58 @@ pub(super) struct Members {
 }
 
 impl Members {
-    pub(super) fn of(agreement: Uuid) -> Self {
+    /// Of the job of an agreement with this leader, where it is known: a launcher has no mark until it becomes the program,
+    /// and a program may hide it.
+    pub(super) fn of(agreement: Uuid, leader: Option<&ProcessIdentity>) -> Self {
+        let leader = leader.and_then(|leader| Some(((leader.pid()?, leader.start_ticks), true)));
         Self {
-            mark: mark_of(agreement),
-            known: HashMap::new(),
+            mark: format!("{MARK}={agreement}"),
+            known: leader.into_iter().collect(),
         }
+    }
+
+    /// Kills all of them. Costs some looks at each process of the machine, so it is done once, at a job's end.
+    ///
+    /// # Errors
+    /// When the system does not tell, or they come back faster than they are killed.
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        // One that was looked at while it was becoming another program may have seemed not to belong here.
+        self.known.retain(|_, belongs| *belongs);
+        for _ in 0..SWEEPS_MAX {
+            // Held first, so that none of them starts others while the rest is looked for.
+            for _ in 0..SWEEPS_MAX {
+                if self.signal(Signal::STOP)? == 0 {
+                    break;
+                }
+            }
+            if self.signal(Signal::KILL)? == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(SWEEP_PAUSE);
+        }
+        Err(io::Error::other(
+            "processes of the job come back faster than they are killed",
+        ))
+    }
+
+    /// Signals each of them, leaving out the stopped ones where it is to stop; answers how many there were.
+    fn signal(&mut self, signal: Signal) -> io::Result<usize> {
+        let mut found = 0;
+        let used = self.used()?;
+        for process in used.processes {
+            if process.stopped && signal == Signal::STOP {
+                continue;
+            }
+            // Opened and looked at again: the number might have gone to another process meanwhile.
+            if let Ok(descriptor) = pidfd_open(process.pid, PidfdFlags::empty())
+                && Stat::of(process.pid)
+                    .is_some_and(|stat| stat.start_ticks == process.start_ticks && !stat.ended)
+            {
+                found += 1;
+                let _ = pidfd_send_signal(descriptor.as_fd(), signal);
+            }
+        }
+        Ok(found)
     }
 
     /// What they use now. Costs a look at each process of the machine.
@@ -197,11 +208,15 @@ impl Members {
             let process = (pid, stat.start_ticks);
             let known = self.known.get(&process).copied();
             let belongs = known.unwrap_or_else(|| {
-                used.processes.iter().any(|of| Some(*of) == stat.parent) || carries(pid, &self.mark)
+                used.processes.iter().any(|of| Some(of.pid) == stat.parent) || carries(pid, &self.mark)
             });
             still.insert(process, belongs);
             if belongs {
-                used.processes.push(pid);
+                used.processes.push(Process {
+                    pid,
+                    start_ticks: stat.start_ticks,
+                    stopped: stat.stopped,
+                });
                 used.threads += stat.threads.max(1);
                 used.resident += stat.resident_pages * rustix::param::page_size() as u64;
             }
@@ -278,6 +293,28 @@ mod tests {
             (3, 4711, 12)
         );
         assert!(Stat::read("7 (short) R 1").is_none());
+    }
+
+    #[test]
+    fn the_leader_belongs_to_its_job_before_it_has_the_mark_and_its_children_that_never_have_one_too() {
+        // A launcher, or a program that hides its environment, which then becomes two.
+        let mut child = Command::new("sh")
+            .args(["-c", "read line; sleep 1000 & wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let leader = ProcessIdentity::of(Pid::from_child(&child)).unwrap();
+        let mut members = Members::of(Uuid::now_v7(), Some(&leader));
+        assert_eq!(members.used().unwrap().processes.len(), 1);
+        drop(child.stdin.take());
+        while members.used().unwrap().processes.len() < 2 {
+            assert!(leader.is_alive());
+            std::thread::yield_now();
+        }
+        members.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(members.used().unwrap().processes.len(), 0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! While the folders of a party's jobs have more than its quota, none of its jobs starts, and those that go on writing are
 //! stopped. A folder is removed some time after its job and its agreement have ended, and never before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::folder::{Folder, PIECE};
 use super::limits::Excess;
+use super::tree;
 use super::{ExecutionError, JobId};
 use crate::agreement::Limit;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
@@ -27,6 +28,8 @@ use crate::store::{self, Store};
 const LOOK: Duration = Duration::from_secs(10);
 /// Looking takes at most one part in so many of a processor's time.
 const SHARE: u32 = 50;
+/// The longest pause between two looks, however long they take.
+const PAUSE_MAX: Duration = Duration::from_mins(1);
 /// How often it is looked for folders whose time is over.
 const SWEEP: Duration = Duration::from_hours(1);
 /// What the name of a folder begins with that is being removed: nothing that an id begins with.
@@ -40,6 +43,8 @@ pub struct JobFolders {
     quota: Option<u64>,
     /// What is known of each.
     known: Arc<Mutex<HashMap<Uuid, Known>>>,
+    /// Those that somebody has to look after, and who has been told so.
+    damaged: Arc<Mutex<HashSet<Uuid>>>,
 }
 
 /// What is known of one job's folder.
@@ -49,6 +54,25 @@ struct Known {
     bytes: u64,
     /// When its job ended, if it has: then it grows no more.
     ended: Option<Micros>,
+}
+
+/// Which folders to look into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those of jobs that go on.
+    Going,
+    /// Those of jobs that have ended, too.
+    All,
+}
+
+/// What a look at a folder has shown.
+enum Looked {
+    /// What its job has written grows.
+    Grown,
+    /// Nothing new.
+    Same,
+    /// Its job has ended, and what it has left is not known yet.
+    Ended,
 }
 
 /// Why folders could not be removed.
@@ -72,6 +96,7 @@ impl JobFolders {
             jobs: std::path::absolute(data_dir)?.join("jobs"),
             quota,
             known: Arc::default(),
+            damaged: Arc::default(),
         })
     }
 
@@ -92,68 +117,120 @@ impl JobFolders {
     }
 
     /// Looks at what jobs have written, and has those stopped that go on writing beyond the quota of their party. Costs a
-    /// look at every file of the jobs that run.
+    /// look at every file of the jobs that run. What is wrong with one folder keeps nobody from looking at the others.
     ///
     /// # Errors
-    /// When the system refuses; the next look goes on.
+    /// When the folders cannot be listed; the next look goes on.
     pub fn look(&self) -> Result<(), ExecutionError> {
-        let mut grown = Vec::new();
-        let mut there = HashMap::new();
-        for id in self.ids()? {
-            let folder = last_of(&self.jobs, id)?;
-            let before = self.known().get(&id).cloned();
-            if let Some(over) = before.as_ref().filter(|of| of.ended.is_some()) {
-                there.insert(id, over.clone());
-                continue;
+        let ids: HashSet<Uuid> = self.ids()?.into_iter().collect();
+        self.known().retain(|id, _| ids.contains(id));
+        self.damaged().retain(|id| ids.contains(id));
+        let (mut ended, mut grown) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.look_at(id, Which::Going) {
+                Ok(Looked::Ended) => ended.push(id),
+                Ok(Looked::Grown) => grown.push(id),
+                Ok(Looked::Same) => self.is_well(id),
+                Err(error) => self.is_damaged(id, &error),
             }
-            let Some(spec) = folder.spec()? else { continue };
-            // Asked before: what it writes until its end counts.
-            let ended = folder.end()?.map(|end| end.ended);
-            // After a piece that saves its work another one may write.
-            let ended = ended.filter(|_| spec.piece.is_none_or(|piece| piece.save.is_none()));
-            let bytes = folder
-                .written_bytes(&spec.inputs)
-                .map_err(ExecutionError::system("look into", folder.path()))?;
-            if ended.is_none() && before.is_some_and(|of| bytes > of.bytes) {
-                grown.push((id, spec.party.clone()));
-            }
-            let party = spec.party;
-            there.insert(id, Known { party, bytes, ended });
         }
-        *self.known() = there;
-        for (id, party) in grown {
-            if let Some(excess) = self.excess(&party) {
-                warn!(agreement = %id, party, "stopped: its party's jobs have written more than they may");
-                last_of(&self.jobs, id)?.ask_to_stop(Some(&excess))?;
+        self.stop_beyond_quota(&grown);
+        // Each of them once, so these may take their time.
+        for id in ended {
+            match self.look_at(id, Which::All) {
+                Ok(_) => self.is_well(id),
+                Err(error) => self.is_damaged(id, &error),
             }
         }
         Ok(())
     }
 
-    /// Removes the folders of jobs that ended before `before` and whose agreements are over; answers how many.
-    ///
-    /// # Errors
-    /// When the store cannot be asked or the system refuses; a later sweep goes on.
-    pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
-        self.remove_doomed()?;
-        let mut removed = 0;
-        for id in self.ids()? {
-            let folder = last_of(&self.jobs, id)?;
-            if folder.end()?.is_none_or(|end| end.ended >= before) {
-                continue;
-            }
-            let agreement = store.agreement(id).await?;
-            if agreement.is_some_and(|of| of.state.is_final()) && !store.goes_on(id).await? {
-                let folders = self.clone();
-                // The disk of a cluster may be slow, or away: others' folders do not wait for it.
-                match tokio::task::spawn_blocking(move || folders.remove(id)).await {
-                    Ok(Ok(_)) => removed += 1,
-                    Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays for now"),
-                    Err(error) => warn!(agreement = %id, %error, "its folder stays for now"),
+    /// Looks at what one job has written, unless that is known and grows no more.
+    fn look_at(&self, id: Uuid, which: Which) -> Result<Looked, ExecutionError> {
+        let before = self.known().get(&id).cloned();
+        if before.as_ref().is_some_and(|of| of.ended.is_some()) {
+            return Ok(Looked::Same);
+        }
+        let folder = last_of(&self.jobs, id)?;
+        let Some(spec) = folder.spec()? else {
+            return Ok(Looked::Same);
+        };
+        // Asked before: what it writes until its end counts.
+        let ended = folder.end()?.map(|end| end.ended);
+        // After a piece that saves its work another one may write.
+        let ended = ended.filter(|_| spec.piece.is_none_or(|piece| piece.save.is_none()));
+        if ended.is_some() && which == Which::Going {
+            return Ok(Looked::Ended);
+        }
+        let bytes = folder.walked()?.bytes();
+        let party = spec.party;
+        self.known().insert(id, Known { party, bytes, ended });
+        let has_grown = ended.is_none() && before.is_some_and(|of| bytes > of.bytes);
+        Ok(if has_grown { Looked::Grown } else { Looked::Same })
+    }
+
+    /// Has those of these jobs stopped whose party has more than its quota.
+    fn stop_beyond_quota(&self, grown: &[Uuid]) {
+        for id in grown {
+            let party = self.known().get(id).map(|of| of.party.clone());
+            let Some(party) = party else { continue };
+            if let Some(excess) = self.excess(&party) {
+                warn!(agreement = %id, party, "stopped: its party's jobs have written more than they may");
+                let asked = last_of(&self.jobs, *id).and_then(|folder| folder.ask_to_stop(Some(&excess)));
+                if let Err(error) = asked {
+                    warn!(agreement = %id, %error, "it could not be stopped");
                 }
             }
         }
+    }
+
+    /// Says what is wrong with a folder, once.
+    fn is_damaged(&self, id: Uuid, error: &ExecutionError) {
+        if self.damaged().insert(id) {
+            warn!(agreement = %id, %error, "what its job has written is not known");
+        }
+    }
+
+    fn is_well(&self, id: Uuid) {
+        self.damaged().remove(&id);
+    }
+
+    /// Removes the folders of jobs that ended before `before` and whose agreements are over; answers how many. One that cannot
+    /// be removed stays for a later sweep, and no other with it.
+    ///
+    /// # Errors
+    /// When the store cannot be asked or the folders not listed; a later sweep goes on.
+    pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
+        let folders = self.clone();
+        let over = tokio::task::spawn_blocking(move || folders.ended_before(before));
+        let mut removed = 0;
+        for id in over.await.map_err(cut_off)?? {
+            let agreement = store.agreement(id).await?;
+            if !agreement.is_some_and(|of| of.state.is_final()) || store.goes_on(id).await? {
+                continue;
+            }
+            let folders = self.clone();
+            // The disk of a cluster may be slow, or away: others' folders do not wait for it.
+            match tokio::task::spawn_blocking(move || folders.remove(id)).await {
+                Ok(Ok(_)) => removed += 1,
+                Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays for now"),
+                Err(error) => warn!(agreement = %id, %error, "its folder stays for now"),
+            }
+        }
         Ok(removed)
+    }
+
+    /// Those whose job ended before then; removes what earlier removals have left.
+    fn ended_before(&self, before: Micros) -> Result<Vec<Uuid>, ExecutionError> {
+        self.remove_doomed()?;
+        let mut over = Vec::new();
+        for id in self.ids()? {
+            match last_of(&self.jobs, id).and_then(|folder| folder.end()) {
+                Ok(end) => over.extend(end.filter(|end| end.ended < before).map(|_| id)),
+                Err(error) => warn!(agreement = %id, %error, "its folder stays"),
+            }
+        }
+        Ok(over)
     }
 
     /// Removes the folder of a job that has ended and whose agreement is over; answers whether there was one.
@@ -170,7 +247,7 @@ impl JobFolders {
             renamed => renamed.map_err(ExecutionError::system("remove", &path))?,
         }
         self.known().remove(&id);
-        fs::remove_dir_all(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
+        tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
         Ok(true)
     }
 
@@ -180,10 +257,7 @@ impl JobFolders {
         let Some(shared) = Folder::of(&self.jobs, id).shared()? else {
             return Ok(());
         };
-        match fs::remove_dir_all(&shared) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(ExecutionError::system("remove", shared)),
-        }
+        tree::remove(&shared).map_err(ExecutionError::system("remove", shared))
     }
 
     /// Removes what an earlier removal has left.
@@ -191,7 +265,9 @@ impl JobFolders {
         for name in self.names()? {
             if name.starts_with(DOOMED) {
                 let path = self.jobs.join(name);
-                fs::remove_dir_all(&path).map_err(ExecutionError::system("remove", &path))?;
+                if let Err(error) = tree::remove(&path) {
+                    warn!(path = %path.display(), %error, "what is to be removed stays for now");
+                }
             }
         }
         Ok(())
@@ -213,7 +289,7 @@ impl JobFolders {
                 Ok(Err(error)) => warn!(%error, "what jobs have written is not known"),
                 Err(error) => warn!(%error, "what jobs have written is not known"),
             }
-            pause = LOOK.max(began.elapsed() * SHARE);
+            pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
             if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
                 let before = clock.micros() - kept * MICROS_PER_SECOND;
                 match self.sweep(&store, before).await {
@@ -246,12 +322,23 @@ impl JobFolders {
     fn known(&self) -> MutexGuard<'_, HashMap<Uuid, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn damaged(&self) -> MutexGuard<'_, HashSet<Uuid>> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer that never came is as if the system had refused.
+fn cut_off(error: tokio::task::JoinError) -> ExecutionError {
+    ExecutionError::system("list", "jobs")(std::io::Error::other(error))
 }
 
 fn total(known: &HashMap<Uuid, Known>, party: &str) -> u64 {
     let own = known.values().filter(|of| of.party == party);
-    own.map(|of| of.bytes).sum()
+    // Of one that cannot be looked into there is more than can be counted.
+    own.fold(0, |sum, of| sum.saturating_add(of.bytes))
 }
+
 /// The folder of an agreement's job, or of the last piece of its work that there is one of.
 fn last_of(jobs: &Path, agreement: Uuid) -> Result<Folder, ExecutionError> {
     let first = Folder::of(jobs, agreement);

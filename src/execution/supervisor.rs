@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use super::folder::{Claim, Folder, Stream};
-use super::limits::{Excess, Watch};
-use super::process::{ProcessIdentity, ended_within, kill_marked, signal_group};
+use super::folder::{Claim, Folder, PutAway, Stream};
+use super::limits::{Excess, Watch, files_excess};
+use super::process::{Members, ProcessIdentity, ended_within, signal_group};
 use super::{ExecutionError, JobSpec, SaveWork};
 use crate::agreement::{JobEnd, Limit, Outcome};
 use crate::catalogue::CheckpointSignal;
@@ -63,7 +63,14 @@ fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
         clock: Clock::system(),
     };
     let end = supervisor.see_to_the_end()?;
-    folder.write_end(&end)
+    // Put away first, so that it is in nobody's way, and removed last: that may take long, and is not worth losing the end
+    // for.
+    let temporary = folder.put_away_temporary();
+    folder.write_end(&end)?;
+    if let Err(error) = temporary.and_then(|folder| folder.map_or(Ok(()), PutAway::remove)) {
+        eprintln!("bespeak: {error}");
+    }
+    Ok(())
 }
 
 /// Why a job is to run no longer.
@@ -165,7 +172,8 @@ impl Supervisor<'_> {
         let process =
             pidfd_open(leader, PidfdFlags::empty()).map_err(self.failed("follow the process of"))?;
 
-        let stop = self.wait(&process, leader)?;
+        let mut watch = self.watch_over(&identity);
+        let stop = self.wait(&process, leader, &mut watch)?;
         let ended = self.clock.micros();
         let status = self.reap(&mut child, leader)?;
         let started = match self.folder.claim()? {
@@ -173,7 +181,7 @@ impl Supervisor<'_> {
             None if stop.is_none() => return Err(self.failed("launch")(not_launched(status))),
             _ => return Ok(None),
         };
-        self.kill_what_is_left()?;
+        self.kill_what_is_left(&mut watch)?;
         let stop = self.found_afterwards(stop, status);
         // An output that some unknown process still holds open is left where it stands.
         let cut = |output: &mpsc::Receiver<bool>| output.recv_timeout(DRAIN).unwrap_or(true);
@@ -194,9 +202,10 @@ impl Supervisor<'_> {
     /// Waits for the end of a job that an earlier supervisor launched.
     fn watch(&self, identity: &ProcessIdentity, started: Micros) -> Result<JobEnd, ExecutionError> {
         let process = identity.open().map_err(self.failed("follow the process of"))?;
+        let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
             (Some(process), Some(leader)) => {
-                let stop = self.wait(&process, leader)?;
+                let stop = self.wait(&process, leader, &mut watch)?;
                 // The number of a group stays taken while it has members, so this reaches them or nobody.
                 signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
                 stop
@@ -204,7 +213,7 @@ impl Supervisor<'_> {
             _ => None,
         };
         let ended = self.clock.micros();
-        self.kill_what_is_left()?;
+        self.kill_what_is_left(&mut watch)?;
         let outcome = match stop {
             None => Outcome::Lost,
             // Its status is lost with the supervisor before this one.
@@ -221,9 +230,14 @@ impl Supervisor<'_> {
     }
 
     /// Waits until the leader of the job has ended, by itself or because it had to.
-    fn wait(&self, process: &OwnedFd, leader: Pid) -> Result<Option<(Stop, Left)>, ExecutionError> {
+    fn wait(
+        &self,
+        process: &OwnedFd,
+        leader: Pid,
+        watch: &mut Watch,
+    ) -> Result<Option<(Stop, Left)>, ExecutionError> {
         let ended = |wait| ended_within(process, wait).map_err(self.failed("wait for"));
-        let mut watch = self.watch_over();
+        let mut told = false;
         let stop = loop {
             if ended(self.next_look())? {
                 return Ok(None);
@@ -231,12 +245,22 @@ impl Supervisor<'_> {
             if let Some(stop) = self.stop()? {
                 break stop;
             }
-            if let Some(excess) = watch.look().map_err(self.failed("look at the processes of"))? {
-                break Stop::Exceeded(excess);
+            match watch.look() {
+                Ok(Some(excess)) => break Stop::Exceeded(excess),
+                Ok(None) => {}
+                // The job is none the better watched without its supervisor.
+                Err(error) => {
+                    if !std::mem::replace(&mut told, true) {
+                        eprintln!("bespeak: {error}");
+                    }
+                }
             }
         };
         // Who has taken too much is not given the time to take more.
-        if !matches!(stop, Stop::Exceeded(_)) {
+        if matches!(stop, Stop::Exceeded(_)) {
+            // What resists is killed again once the leader has ended.
+            let _ = watch.kill();
+        } else {
             let signal = match (stop, self.save()) {
                 (Stop::SaveWork, Some(save)) => signal_of(save.signal),
                 _ => Signal::TERM,
@@ -278,8 +302,9 @@ impl Supervisor<'_> {
         self.slot_end().saturating_sub(grace)
     }
 
-    fn watch_over(&self) -> Watch {
-        Watch::new(self.job.agreement, self.job.limits, self.folder, &self.job.inputs)
+    fn watch_over(&self, leader: &ProcessIdentity) -> Watch {
+        let members = Members::of(self.job.agreement, Some(leader));
+        Watch::new(members, self.job.limits, self.folder)
     }
 
     /// Why a job did not end well that was not stopped: the system may have refused what it wrote before it was looked at.
@@ -287,28 +312,28 @@ impl Supervisor<'_> {
         if stop.is_some() || status.success() {
             return stop;
         }
-        let excess = self.watch_over().files().ok().flatten();
+        // As shells pass on the signal of a program that they ran.
+        let says_refused = status.code() == Some(128 + Signal::XFSZ.as_raw());
+        let excess = files_excess(&self.job.limits, self.folder, says_refused);
         let refused = || {
             let most = self.job.limits.files?;
-            let by_system = status.signal() == Some(Signal::XFSZ.as_raw())
-                || status.code() == Some(128 + Signal::XFSZ.as_raw());
+            let by_system = status.signal() == Some(Signal::XFSZ.as_raw());
             by_system.then_some(Excess {
                 limit: Limit::Files,
                 found: most,
                 most,
             })
         };
-        let excess = excess.or_else(refused)?;
+        let excess = excess.ok().flatten().or_else(refused)?;
         Some((Stop::Exceeded(excess), Left::ByItself))
     }
 
-    /// Says in the job's own output what it had too much of, and takes away what it needed only while it ran.
+    /// Says in the job's own output what it had too much of.
     fn tell(&self, stop: Option<Stop>) {
-        // Neither is worth losing the end for.
         if let Some(Stop::Exceeded(excess)) = stop {
+            // Not worth losing the end for.
             let _ = self.folder.tell(&excess.words());
         }
-        let _ = self.folder.remove_temporary();
     }
 
     /// Why the job is to run no longer, if it is not to.
@@ -352,8 +377,8 @@ impl Supervisor<'_> {
         child.wait().map_err(self.failed("wait for"))
     }
 
-    fn kill_what_is_left(&self) -> Result<(), ExecutionError> {
-        kill_marked(self.job.agreement).map_err(self.failed("kill the processes of"))
+    fn kill_what_is_left(&self, watch: &mut Watch) -> Result<(), ExecutionError> {
+        watch.kill().map_err(self.failed("kill the processes of"))
     }
 
     fn end(&self, outcome: Outcome, started: Option<Micros>) -> JobEnd {
@@ -505,7 +530,9 @@ mod tests {
                 "an hour is never waited for at once"
             );
             thread::scope(|scope| {
-                let waiting = scope.spawn(|| supervisor.wait(process, leader));
+                let identity = ProcessIdentity::of(leader).unwrap();
+                let mut watch = supervisor.watch_over(&identity);
+                let waiting = scope.spawn(move || supervisor.wait(process, leader, &mut watch));
                 clock.set(2 * HOUR);
                 waiting.join().unwrap().unwrap()
             })

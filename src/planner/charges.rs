@@ -59,7 +59,8 @@ impl Decider<'_> {
     }
 
     /// Posts the price of an agreement that is over, where its slot has been its party's: also where the party let its
-    /// work be stopped, and not where the provider has lost it.
+    /// work be stopped, or its files kept that from starting: else they were a way around the fee for ending an agreement. Not
+    /// where the provider has lost it.
     pub(super) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
         match agreement.outcome {
             None | Some(Outcome::Lost) => return None,

@@ -509,6 +509,10 @@ fn describe(end: &JobEnd) -> String {
         Outcome::Failed { exit } => format!("exit status {exit}"),
         Outcome::Killed | Outcome::Checkpointed => "stopped at the end of its slot".to_owned(),
         Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
+        Outcome::Exceeded { limit } if end.started.is_none() => format!(
+            "not started because its party's jobs take more {} than they may",
+            limit.words()
+        ),
         Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
     };

@@ -511,6 +511,35 @@ fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_to
 }
 
 #[test]
+fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told_why() {
+    block_on(async {
+        let folder = folder();
+        let folders = JobFolders::new(folder.path(), Some(1 << 20)).unwrap();
+        let shared = Shared::new(executor(folder.path())).among(folders.clone());
+        let catalogue = catalogue(folder.path()).unwrap();
+        let service = Service::start_on(&folder, catalogue, vec![("local".to_owned(), shared)]).await;
+        let fills = service.place("head -c 3000000 /dev/zero > file", 0, 600).await;
+        assert_eq!(service.over(fills.id).await.outcome, Some(Outcome::Completed));
+        folders.look().unwrap();
+        let next = service.place("touch ran", 0, 600).await;
+        let over = service.over(next.id).await;
+        let limit = Limit::Files;
+        assert_eq!(
+            (over.outcome, over.started),
+            (Some(Outcome::Exceeded { limit }), None)
+        );
+        let events = service.store.events(next.id).await.unwrap();
+        let told = "not started because its party's jobs take more room for files than they may";
+        assert!(events.iter().any(|event| event.detail == told), "{events:?}");
+        assert!(!service.file(&next, "").exists());
+        assert!(folders.remove(fills.id).unwrap());
+        let last = service.place("true", 0, 600).await;
+        assert_eq!(service.over(last.id).await.outcome, Some(Outcome::Completed));
+        service.stop().await;
+    });
+}
+
+#[test]
 fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
     block_on(async {
         let folder = folder();

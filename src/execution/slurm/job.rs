@@ -401,6 +401,10 @@ fn conclude(
         warn!(agreement = %job.agreement, %error, "files not fetched");
     }
     let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    let outcome = match folder.why_stopped()? {
+        Some(excess) if outcome == Outcome::Terminated => Outcome::Exceeded { limit: excess.limit },
+        _ => outcome,
+    };
     let end = JobEnd {
         outcome,
         // One that never had its nodes has not begun.

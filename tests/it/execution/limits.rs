@@ -78,7 +78,8 @@ fn a_job_that_fills_the_disk_is_stopped_whether_with_one_file_or_many_or_names_a
         let limit = Limit::Files;
         assert_eq!(outcome, Outcome::Exceeded { limit }, "{text}");
         assert!(told.contains("it may have 8 MiB"), "{text}: {told}");
-        assert!(!place.record(&job, "tmp").exists(), "{text}");
+        let clear = || (!place.record(&job, "tmp").exists()).then_some(());
+        wait_for("clearing up", clear);
     }
 }
 
@@ -134,5 +135,114 @@ fn each_process_of_a_job_has_limits_that_the_system_watches_over() {
     // Blocks of 512 bytes, and kibibytes.
     let expected = format!("0\n40\n{}\n{}\n500\n", 8 * 2048, (64 + 1024) * 1024);
     assert_eq!(place.output(&job, Stream::Out), expected);
-    assert!(!place.record(&job, "tmp").exists(), "it ran no longer");
+    wait_for("clearing up", || {
+        (!place.record(&job, "tmp").exists()).then_some(())
+    });
+}
+
+#[test]
+fn a_program_that_itself_ends_with_the_status_of_a_refused_file_keeps_it() {
+    let place = Place::new();
+    let limits = JobLimits {
+        files: Some(8 * MIB),
+        ..JobLimits::default()
+    };
+    let job = limited("echo x > small; exit 153", limits);
+    assert_eq!(run(&place, &job).outcome, Outcome::Failed { exit: 153 });
+}
+
+/// Goes down so far that no path reaches where it then is.
+const GO_DEEP: &str =
+    "d=$(printf %0255d 0); i=0; while [ $i -lt 20 ]; do i=$((i + 1)); mkdir $d && cd -P $d || exit 9; done";
+
+#[test]
+fn folders_deeper_than_any_path_take_neither_the_supervisor_nor_the_limit_away() {
+    let place = Place::new();
+    let limits = JobLimits {
+        files: Some(8 * MIB),
+        ..JobLimits::default()
+    };
+    // Long enough for many a look.
+    let harmless = limited(&format!("{GO_DEEP}; sleep 2; echo done"), limits);
+    assert_eq!(run(&place, &harmless).outcome, Outcome::Completed);
+    assert_eq!(place.output(&harmless, Stream::Out), "done\n");
+    let fill = "for i in 1 2 3; do head -c 4000000 /dev/zero > file$i; done; sleep 1000";
+    let (outcome, told) = excess(&place, &limited(&format!("{GO_DEEP}; {fill}"), limits));
+    let limit = Limit::Files;
+    assert_eq!(outcome, Outcome::Exceeded { limit });
+    assert!(told.contains("it may have 8 MiB"), "{told}");
+}
+
+#[test]
+fn a_leader_that_hides_its_mark_is_limited_and_so_is_what_it_starts_without_one() {
+    let place = Place::new();
+    let limits = JobLimits {
+        memory: Some(64 * MIB),
+        ..JobLimits::default()
+    };
+    let memory = Outcome::Exceeded { limit: Limit::Memory };
+    // The leader itself keeps all of one line, and waits.
+    let text = r"exec env -i sh -c 'a=$(head -c 100000000 /dev/zero | tr \\0 a); sleep 1000'";
+    assert_eq!(run(&place, &limited(text, limits)).outcome, memory);
+
+    let beside = "setsid env -i sleep 1000 & echo $! > hidden; sleep 1; head -c 400000000 /dev/zero | tail";
+    let job = limited(&format!("{beside} | sleep 1000"), limits);
+    assert_eq!(run(&place, &job).outcome, memory);
+    let hidden: i32 = fs::read_to_string(place.record(&job, "work/hidden"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    // Nobody need have taken its status.
+    let stat = fs::read_to_string(format!("/proc/{hidden}/stat")).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+}
+
+#[test]
+fn what_stands_at_an_inputs_name_and_what_an_input_grows_count_as_written() {
+    let place = Place::new();
+    let limits = JobLimits {
+        files: Some(8 * MIB),
+        ..JobLimits::default()
+    };
+    let limit = Limit::Files;
+    for text in [
+        "rm data; mkdir data; for i in 1 2 3; do head -c 4000000 /dev/zero > data/$i; done; sleep 1000",
+        "for i in 1 2 3; do head -c 4000000 /dev/zero >> data; done; sleep 1000",
+        "for i in 1 2 3; do head -c 4000000 /dev/zero > ../$i; done; sleep 1000",
+    ] {
+        fs::write(place.path("data"), "in").unwrap();
+        let mut job = limited(text, limits);
+        job.inputs.push(place.path("data"));
+        assert_eq!(run(&place, &job).outcome, Outcome::Exceeded { limit }, "{text}");
+    }
+}
+
+#[test]
+fn the_end_of_a_job_is_told_before_what_it_leaves_is_cleared_up_however_deep_that_is() {
+    let place = Place::new();
+    // With few descriptors, as a service may have them.
+    fs::write(
+        place.path("few"),
+        format!(
+            "#!/bin/sh\nulimit -n 100\nexec {} \"$@\"\n",
+            env!("CARGO_BIN_EXE_bespeak")
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(
+        place.path("few"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o700),
+    )
+    .unwrap();
+    let executor = place.executor_with(&place.path("few"));
+    let job = script("cd $TMPDIR; mkdir -p $(seq -s / 500)", 600);
+    executor.start(&job).unwrap();
+    assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+    let left = || -> Vec<_> {
+        let entries = fs::read_dir(place.record(&job, "")).unwrap().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| name.contains("tmp")).collect()
+    };
+    wait_for("clearing up", || left().is_empty().then_some(()));
 }

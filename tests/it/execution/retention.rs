@@ -8,7 +8,7 @@ use super::*;
 const EXCEEDED: Outcome = Outcome::Exceeded { limit: Limit::Files };
 
 #[test]
-fn beyond_the_quota_of_a_party_its_jobs_stop_writing_and_none_starts_until_there_is_room() {
+fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing() {
     let place = Place::new();
     let folders = JobFolders::new(place.folder.path(), Some(1 << 20)).unwrap();
     let executor = place.executor().among(folders.clone());
@@ -26,14 +26,6 @@ fn beyond_the_quota_of_a_party_its_jobs_stop_writing_and_none_starts_until_there
     folders.look().unwrap();
     assert_eq!(end(&executor, &writing).outcome, EXCEEDED);
 
-    let next = script("touch ran", 600);
-    executor.start(&next).unwrap();
-    let ended = end(&executor, &next);
-    assert_eq!((ended.outcome, ended.started), (EXCEEDED, None));
-    assert!(!place.record(&next, "work/ran").exists());
-    let told = place.output(&next, Stream::Err);
-    assert!(told.contains("it may have 1 MiB"), "{told}");
-
     let anothers = JobSpec {
         party: "biology".into(),
         ..script("true", 600)
@@ -49,7 +41,60 @@ fn beyond_the_quota_of_a_party_its_jobs_stop_writing_and_none_starts_until_there
 
     assert!(folders.remove(writing.agreement).unwrap());
     assert!(!folders.remove(writing.agreement).unwrap());
-    let last = script("true", 600);
-    executor.start(&last).unwrap();
-    assert_eq!(end(&executor, &last).outcome, Outcome::Completed);
+}
+
+#[test]
+fn what_is_wrong_with_one_partys_folders_keeps_nobody_from_looking_at_anothers() {
+    let place = Place::new();
+    let folders = JobFolders::new(place.folder.path(), Some(1 << 20)).unwrap();
+    let executor = place.executor().among(folders.clone());
+    let deep = "d=$(printf %0255d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done";
+    let troubled: Vec<_> = [
+        deep,
+        "echo '{' > ../end.json; sleep 1000",
+        "echo '{' > ../spec.json",
+    ]
+    .iter()
+    .map(|text| script(&format!("{text}; touch $HOME/done"), 600))
+    .collect();
+    for job in &troubled {
+        executor.start(job).unwrap();
+    }
+    let fill = "head -c 3000000 /dev/zero > file; touch one; while [ ! -e go ]; do sleep 0.05; done; \
+        head -c 3000000 /dev/zero > more; touch two; sleep 1000";
+    let full = JobSpec {
+        party: "biology".into(),
+        ..script(fill, 600)
+    };
+    executor.start(&full).unwrap();
+    wait_for("damage", || {
+        place.record(&troubled[1], "end.json").exists().then_some(())
+    });
+    for job in [&troubled[0], &troubled[2]] {
+        wait_for("damage", || place.record(job, "work/done").exists().then_some(()));
+    }
+    let written = |name: &str| {
+        wait_for("file", || {
+            place
+                .record(&full, &format!("work/{name}"))
+                .exists()
+                .then_some(())
+        });
+    };
+    written("one");
+    folders.look().unwrap();
+    fs::write(place.record(&full, "work/go"), "").unwrap();
+    written("two");
+    folders.look().unwrap();
+    assert_eq!(end(&executor, &full).outcome, EXCEEDED);
+    for job in &troubled {
+        if let Some(supervisor) = place.supervisor(job) {
+            let _ = kill_process(supervisor, Signal::KILL);
+        }
+        for pid in processes(job) {
+            let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+        }
+        assert!(folders.remove(job.agreement).unwrap());
+        assert!(!place.record(job, "").exists());
+    }
 }
