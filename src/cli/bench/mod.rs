@@ -1,5 +1,7 @@
-//! `bespeak bench planner`: replays a sequence of placements on the slot tree and prints what each phase took, so that
-//! other plans can be measured beside it on the same files.
+//! `bespeak bench`: measures a part of Bespeak by itself. `planner` replays a sequence of placements on the slot tree and prints
+//! what each phase took, so that other plans can be measured beside it on the same files; [`service`] has the rest.
+
+mod service;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,10 @@ pub(super) struct Options {
 enum What {
     /// Replay placements, queries, bulk changes and churn on one resource; prints a line of JSON.
     Planner(PlannerOptions),
+    /// Send offers to a running service, negotiate with it and accept; prints a line of JSON.
+    Service(service::ServiceOptions),
+    /// Commit one row after the other to a database that no service works on; prints a line of JSON.
+    Commits(service::CommitsOptions),
 }
 
 #[derive(Debug, Args)]
@@ -55,7 +61,22 @@ struct PlannerOptions {
 }
 
 pub(super) fn run(options: Options) -> Result<(), Failure> {
-    let What::Planner(options) = options.what;
+    match options.what {
+        What::Planner(options) => planner(&options),
+        What::Service(options) => block_on(service::service(options)),
+        What::Commits(options) => block_on(service::commits(options)),
+    }
+}
+
+fn block_on(measured: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| Failure::Unavailable(format!("cannot start: {why}")))?
+        .block_on(measured)
+}
+
+fn planner(options: &PlannerOptions) -> Result<(), Failure> {
     let requests = rows(&options.requests, false)?;
     let queries = rows(&options.queries, true)?;
     let extent = Extent {
@@ -72,7 +93,7 @@ pub(super) fn run(options: Options) -> Result<(), Failure> {
     if let Some(path) = &options.starts {
         write_starts(path, &requests, &outcome)?;
     }
-    println!("{}", summary(&options, requests.len(), &outcome));
+    println!("{}", summary(options, requests.len(), &outcome));
     Ok(())
 }
 

@@ -1,0 +1,248 @@
+//! `bespeak bench service` and `bespeak bench commits`: how much a running service acknowledges in a second, and how often
+//! the database that it stands on commits at all.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::cli::{Failure, StoreOptions};
+use crate::clock::Clock;
+use crate::store::Store;
+
+/// Offers that are held at a time between a phase that negotiates and one that accepts: below what a party may hold at most.
+const HELD_MAX: usize = 800;
+/// Requests are spread over so many days, so that each finds a place at once and the database is what is measured.
+const DAYS: u64 = 300;
+const DAY: i64 = 86_400;
+
+/// Options of `bench service`.
+#[derive(Debug, Args)]
+pub(super) struct ServiceOptions {
+    /// Address of the service. Its configuration must let one party hold 1,000 answers and have as many negotiations
+    /// going on as are made.
+    #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
+    server: String,
+    /// A file with the key.
+    #[arg(long, default_value = "bespeak-data/operator.key", value_name = "FILE")]
+    key: PathBuf,
+    /// Clients that ask at the same time.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    clients: u32,
+    /// Seconds for each of the three: offers, negotiations, acceptances.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    seconds: u32,
+}
+
+/// Options of `bench commits`.
+#[derive(Debug, Args)]
+pub(super) struct CommitsOptions {
+    #[command(flatten)]
+    store: StoreOptions,
+    /// For how long.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    seconds: u32,
+}
+
+/// What a phase has come to.
+#[derive(Debug, Default)]
+struct Phase {
+    spent: Duration,
+    /// How long each took that was granted.
+    took: Vec<Duration>,
+    refused: usize,
+}
+
+impl Phase {
+    #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2⁵³")]
+    fn summary(mut self) -> Value {
+        self.took.sort_unstable();
+        let done = self.took.len();
+        let at = |percent: usize| {
+            let place = (done * percent / 100).min(done.saturating_sub(1));
+            self.took.get(place).map(|took| took.as_secs_f64() * 1_000.0)
+        };
+        json!({
+            "done": done,
+            "refused": self.refused,
+            "per_second": (done as f64 / self.spent.as_secs_f64()).round(),
+            "p50_ms": at(50),
+            "p99_ms": at(99),
+        })
+    }
+}
+
+struct Asker {
+    http: reqwest::Client,
+    server: String,
+    key: String,
+    now: i64,
+    asked: AtomicU64,
+}
+
+impl Asker {
+    /// A request for an hour of a node on one of many days.
+    fn request(&self) -> Value {
+        // A step that shares no factor with the number of days meets each of them.
+        let day = self.asked.fetch_add(1, Ordering::Relaxed).wrapping_mul(7) % DAYS;
+        let start = self.now + DAY * i64::try_from(day + 1).unwrap_or(1);
+        let at = |second: i64| {
+            jiff::Timestamp::from_second(second).map_or_else(|why| why.to_string(), |at| at.to_string())
+        };
+        json!({
+            "nodes": 1,
+            "durationSeconds": 3_600,
+            "window": { "start": at(start), "end": at(start + DAY) },
+        })
+    }
+
+    /// Whether it was granted, with what was answered.
+    async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
+        let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
+        let request = self.http.post(format!("{}{path}", self.server));
+        let request = request
+            .bearer_auth(&self.key)
+            .header("accept", "application/json")
+            .json(body);
+        let answer = request.send().await.map_err(unavailable)?;
+        let status = answer.status();
+        let bytes = answer.bytes().await.map_err(unavailable)?;
+        if status.is_client_error() && status != reqwest::StatusCode::CONFLICT {
+            let text = String::from_utf8_lossy(&bytes);
+            return Err(Failure::Refused(format!("{path}: {status}: {text}")));
+        }
+        let value = serde_json::from_slice(&bytes).unwrap_or_default();
+        Ok(status.is_success().then_some(value))
+    }
+}
+
+/// Asks with as many clients as there are until the time is over or nothing is left, and answers with what was granted.
+async fn phase(
+    asker: &Arc<Asker>,
+    clients: u32,
+    until: Instant,
+    path: &'static str,
+    work: Vec<Value>,
+    into: &mut Phase,
+) -> Result<Vec<Value>, Failure> {
+    let work = Arc::new(work);
+    let next = Arc::new(AtomicU64::new(0));
+    let begun = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..clients {
+        let (asker, work, next) = (Arc::clone(asker), Arc::clone(&work), Arc::clone(&next));
+        tasks.spawn(async move {
+            let mut of = Vec::new();
+            while Instant::now() < until {
+                let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
+                let Some(body) = work.get(at) else { break };
+                let asked = Instant::now();
+                let answer = asker.post(path, body).await?;
+                of.push((asked.elapsed(), answer));
+            }
+            Ok::<_, Failure>(of)
+        });
+    }
+    let mut granted = Vec::new();
+    while let Some(of) = tasks.join_next().await {
+        let of = of.map_err(|why| Failure::Unavailable(why.to_string()))??;
+        for (took, answer) in of {
+            match answer {
+                Some(answer) => {
+                    into.took.push(took);
+                    granted.push(answer);
+                }
+                None => into.refused += 1,
+            }
+        }
+    }
+    into.spent += begun.elapsed();
+    Ok(granted)
+}
+
+/// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
+pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
+    let key = std::fs::read_to_string(&options.key)
+        .map_err(|why| Failure::Usage(format!("{}: {why}", options.key.display())))?;
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder()
+        .timeout(Duration::from_secs(30))
+        .no_proxy()
+        .build()
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let asker = Arc::new(Asker {
+        http,
+        server: options.server.trim_end_matches('/').to_owned(),
+        key: key.trim().to_owned(),
+        now: Clock::system().now().seconds(),
+        asked: AtomicU64::new(0),
+    });
+    let limit = Duration::from_secs(options.seconds.into());
+    let clients = options.clients;
+    let requests = |many: usize| (0..many).map(|_| asker.request()).collect::<Vec<_>>();
+    let (mut offers, mut negotiations, mut acceptances) =
+        (Phase::default(), Phase::default(), Phase::default());
+    while offers.spent < limit {
+        let until = Instant::now() + limit.saturating_sub(offers.spent);
+        phase(
+            &asker,
+            clients,
+            until,
+            "/agreements",
+            requests(HELD_MAX),
+            &mut offers,
+        )
+        .await?;
+    }
+    // What is held has to be taken before more can be held; the clock of each phase stands while the other runs.
+    while negotiations.spent < limit {
+        let until = Instant::now() + limit.saturating_sub(negotiations.spent);
+        let answers = phase(
+            &asker,
+            clients,
+            until,
+            "/negotiations",
+            requests(HELD_MAX),
+            &mut negotiations,
+        )
+        .await?;
+        let held = answers
+            .iter()
+            .filter_map(|answer| answer["offers"][0]["id"].as_str())
+            .map(|id| json!({ "offer": id }))
+            .collect();
+        let far = Instant::now() + Duration::from_secs(300);
+        phase(&asker, clients, far, "/agreements", held, &mut acceptances).await?;
+    }
+    println!(
+        "{}",
+        json!({
+            "clients": clients,
+            "offers": offers.summary(),
+            "negotiations": negotiations.summary(),
+            "acceptances": acceptances.summary(),
+        })
+    );
+    Ok(())
+}
+
+/// Measures a database: empty batches, a transaction that changes one row each, one after the other. Prints a line of JSON.
+pub(super) async fn commits(options: CommitsOptions) -> Result<(), Failure> {
+    let store = Store::open(&options.store.database_url()).await?;
+    let lease = store.acquire_lease().await?;
+    let until = Instant::now() + Duration::from_secs(options.seconds.into());
+    let begun = Instant::now();
+    let mut of = Phase::default();
+    while Instant::now() < until {
+        let asked = Instant::now();
+        store.commit(lease.epoch, &[]).await?;
+        of.took.push(asked.elapsed());
+    }
+    of.spent = begun.elapsed();
+    println!("{}", json!({ "commits": of.summary() }));
+    Ok(())
+}
