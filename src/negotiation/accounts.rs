@@ -123,9 +123,8 @@ impl Negotiation {
     ) -> Result<Accounts, Error> {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        let balances = self.store.balances(account.as_ref()).await?;
         // One more tells whether there is a next page.
-        let mut entries = self.store.entries(account.as_ref(), after, limit + 1).await?;
+        let (balances, mut entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
         let more = entries.len() > limit as usize;
         entries.truncate(limit as usize);
         let next = entries.last().map(|last| last.posting).filter(|_| more);

@@ -65,7 +65,7 @@ pub use views::{
 };
 pub use wish::{Run, Wish};
 
-use crate::agreement::{Agreement, Job, OfferTerms};
+use crate::agreement::{Agreement, Currency, Job, OfferTerms};
 use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -115,6 +115,8 @@ pub struct Negotiation {
     jobs: Arc<Path>,
     /// What bounds negotiations.
     negotiating: planner::Negotiating,
+    /// What is charged in, where something is.
+    currency: Option<Currency>,
     /// What is known of how long work takes; none where nobody learns.
     predictions: Option<Predictions>,
     /// Whom decisions may be told.
@@ -230,6 +232,7 @@ impl Negotiation {
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let negotiating = planner.negotiating();
+        let currency = planner.currency();
         Self {
             planner,
             store,
@@ -239,6 +242,7 @@ impl Negotiation {
             files,
             jobs: data_dir.join("jobs").into(),
             negotiating,
+            currency,
             predictions: None,
             call_backs: Policy::default(),
             troubles: Troubles::default(),
@@ -340,6 +344,11 @@ impl Negotiation {
             )
             .sample(&[], waiting);
         }
+    }
+
+    /// The code of the currency that agreements are charged in; `None` where nothing is charged.
+    pub fn currency(&self) -> Option<&str> {
+        self.currency.as_ref().map(Currency::code)
     }
 
     /// The applications that offers may name.

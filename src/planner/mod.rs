@@ -66,7 +66,7 @@ pub use resource::{Resource, Scaling};
 pub use standing::{Saying, Standing};
 
 use crate::agreement::{
-    Agreement, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, NegotiationOffer, Shape,
+    Agreement, Currency, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, NegotiationOffer, Shape,
 };
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
@@ -358,6 +358,7 @@ pub struct Planner {
     ready: watch::Receiver<bool>,
     negotiating: Negotiating,
     resources: Arc<[Resource]>,
+    currency: Option<Currency>,
     measured: Arc<Mutex<measured::Measured>>,
 }
 
@@ -395,6 +396,7 @@ impl Planner {
         let measured = Arc::default();
         let negotiating = settings.negotiation;
         let resources = settings.resources.as_slice().into();
+        let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
         let writer = writer::Writer::new(
             settings,
             plan,
@@ -412,6 +414,7 @@ impl Planner {
             ready,
             negotiating,
             resources,
+            currency,
             measured,
         };
         Ok((planner, task))
@@ -426,6 +429,11 @@ impl Planner {
     pub fn kind_of(&self, resource: &str) -> Option<&str> {
         let found = self.resources.iter().find(|of| of.name == resource);
         found.map(|of| of.kind.as_str())
+    }
+
+    /// What is charged in; `None` where nothing is charged.
+    pub fn currency(&self) -> Option<Currency> {
+        self.currency
     }
 
     /// What bounds negotiations.

@@ -15,6 +15,8 @@ pub(super) struct OfferForm {
     pub(super) name: Field,
     pub(super) nodes: Field,
     pub(super) duration: Group,
+    /// The most that it may cost, where something is charged.
+    pub(super) budget: Option<Field>,
     pub(super) start: Group,
     pub(super) deadline: Group,
     /// All that is wrong, with the field to go to.
@@ -93,6 +95,7 @@ impl OfferForm {
         catalogue: &Catalogue,
         files: Vec<String>,
         once: String,
+        currency: Option<&str>,
     ) -> Self {
         let errors = |place: Place| -> Vec<String> {
             problems
@@ -157,6 +160,11 @@ impl OfferForm {
                     part(field::SECONDS, "Seconds", Input::Whole),
                 ],
             },
+            budget: currency.map(|currency| {
+                let label = format!("Budget in {currency} (optional)");
+                let hint = "What it may cost at most. Empty means: whatever it costs.";
+                field(field::BUDGET, &label, hint, Input::Decimal, errors(Place::Budget))
+            }),
             start: instant(
                 field::START,
                 Place::Start,
@@ -244,9 +252,10 @@ fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catal
                 Place::Argument(at) => (2 + at, chosen.map(|chosen| argument_id(chosen, at))),
                 Place::Nodes => (1_000, Some(field::NODES.to_owned())),
                 Place::Duration => (1_001, Some(field::HOURS.to_owned())),
-                Place::Start => (1_002, Some(field::START.0.to_owned())),
-                Place::Deadline => (1_003, Some(field::DEADLINE.0.to_owned())),
-                Place::Name => (1_004, Some(field::NAME.to_owned())),
+                Place::Budget => (1_002, Some(field::BUDGET.to_owned())),
+                Place::Start => (1_003, Some(field::START.0.to_owned())),
+                Place::Deadline => (1_004, Some(field::DEADLINE.0.to_owned())),
+                Place::Name => (1_005, Some(field::NAME.to_owned())),
             };
             let label = match problem.place {
                 Place::Whole | Place::Application => String::new(),
@@ -255,6 +264,7 @@ fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catal
                     .map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name))),
                 Place::Nodes => "Nodes: ".to_owned(),
                 Place::Duration => "Duration: ".to_owned(),
+                Place::Budget => "Budget: ".to_owned(),
                 Place::Start => "Earliest start: ".to_owned(),
                 Place::Deadline => "Deadline: ".to_owned(),
                 Place::Name => "Name: ".to_owned(),

@@ -23,6 +23,8 @@ pub(super) struct Wish {
     pub(super) deadline: Option<i64>,
     /// Seconds; the template's where it is not said.
     pub(super) duration: Option<i32>,
+    /// The most that it may cost, in millionths of the provider's currency.
+    pub(super) budget: Option<i64>,
 }
 
 /// What is wrong with a form, and where.
@@ -43,6 +45,7 @@ pub(super) enum Place {
     Duration,
     Start,
     Deadline,
+    Budget,
     /// The form as a whole.
     Whole,
 }
@@ -52,6 +55,7 @@ pub(super) mod field {
     pub(crate) const NAME: &str = "name";
     pub(crate) const APPLICATION: &str = "application";
     pub(crate) const NODES: &str = "nodes";
+    pub(crate) const BUDGET: &str = "budget";
     pub(crate) const HOURS: &str = "hours";
     pub(crate) const MINUTES: &str = "minutes";
     pub(crate) const SECONDS: &str = "seconds";
@@ -103,6 +107,7 @@ pub(super) fn read(values: &Values, catalogue: &Catalogue) -> Result<Wish, Vec<P
         start: form.instant(field::START, Place::Start),
         deadline: form.instant(field::DEADLINE, Place::Deadline),
         duration: form.duration(),
+        budget: form.budget(),
     };
     if form.problems.is_empty() {
         Ok(wish)
@@ -201,6 +206,22 @@ impl Reading<'_> {
             self.problem(Place::Duration, "Enter a shorter duration.");
         }
         duration.ok()
+    }
+
+    /// An amount of money, of the provider's currency.
+    fn budget(&mut self) -> Option<i64> {
+        let text = self.values.trimmed(field::BUDGET);
+        if text.is_empty() {
+            return None;
+        }
+        let amount = wsag::scheduling::amount(text).ok().filter(|amount| *amount >= 0);
+        if amount.is_none() {
+            self.problem(
+                Place::Budget,
+                "Enter an amount of money, such as 12.50, or leave it empty.",
+            );
+        }
+        amount
     }
 
     /// A date and a time of UTC, both or neither.
@@ -310,6 +331,7 @@ mod tests {
             ("deadline-time", "00:00:05"),
             ("hours", "1"),
             ("seconds", "5"),
+            ("budget", "12.50"),
         ]);
         let run = Run {
             name: "fit".to_owned(),
@@ -323,6 +345,7 @@ mod tests {
             start: Some(1_795_278_600),
             deadline: Some(1_795_305_605),
             duration: Some(3_605),
+            budget: Some(12_500_000),
         };
         assert_eq!(read(&values, &catalogue()), Ok(wish));
     }
@@ -332,6 +355,8 @@ mod tests {
         for (pairs, places) in [
             (&[("nodes", "two")][..], &[Place::Nodes][..]),
             (&[("nodes", "-1")], &[Place::Nodes]),
+            (&[("budget", "-1")], &[Place::Budget]),
+            (&[("budget", "much")], &[Place::Budget]),
             (&[("nodes", "4294967296")], &[Place::Nodes]),
             (
                 &[("hours", "x"), ("seconds", "y")],

@@ -58,6 +58,8 @@ struct Row {
 struct Refusal {
     reason: &'static str,
     constraint: String,
+    /// The smallest changes that would do, each by itself.
+    changes: Vec<String>,
     slots: Vec<Slot>,
 }
 
@@ -109,7 +111,8 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
             return home(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
         }
     };
-    let document = super::offer::offer(&super::offer::template(&api)?, &wish)
+    let template = super::offer::template(&api)?;
+    let document = super::offer::offer(&template, &wish, api.negotiation.currency())
         .to_xml()
         .into_bytes();
     let party = &visitor.caller.party;
@@ -234,6 +237,7 @@ async fn home(
             api.negotiation.catalogue(),
             files,
             once,
+            api.negotiation.currency(),
         ),
         is_filled: asked.is_filled,
         refusal: asked.refusal.map(|refusal| refused(&refusal, &asked.values, now)),
@@ -293,6 +297,7 @@ fn refused(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
     Refusal {
         reason: text::reason(refusal.reason.word()),
         constraint: refusal.binding_constraint.clone(),
+        changes: refusal.relaxations.iter().map(text::change).collect(),
         slots: slots.collect(),
     }
 }

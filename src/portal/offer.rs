@@ -1,6 +1,7 @@
 //! Between the form and the documents: the offer that a form makes, and what is wrong with that offer in the form's terms.
 
 use wsag::agreements::AgreementOffer;
+use wsag::scheduling::{Budget, Scheduling};
 use wsag::templates::Template;
 use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
@@ -47,8 +48,12 @@ pub(super) fn defaults(template: &Template) -> (Option<u32>, Option<i32>) {
     (nodes, duration)
 }
 
-/// The offer that asks for what a form says.
-pub(super) fn offer(template: &Template, wish: &Wish) -> AgreementOffer {
+/// The offer that asks for what a form says; a budget is in the provider's currency, where there is one.
+pub(super) fn offer(template: &Template, wish: &Wish, currency: Option<&str>) -> AgreementOffer {
+    let budget = wish.budget.zip(currency).map(|(amount_micros, currency)| Budget {
+        amount_micros,
+        currency: currency.to_owned(),
+    });
     let wish = negotiation::Wish {
         name: wish.name.clone(),
         run: wish.run.clone(),
@@ -56,7 +61,10 @@ pub(super) fn offer(template: &Template, wish: &Wish) -> AgreementOffer {
         start: wish.start.map(DateTime::from_seconds),
         end: wish.deadline.map(DateTime::from_seconds),
         duration: wish.duration,
-        ..negotiation::Wish::default()
+        scheduling: Scheduling {
+            budget,
+            ..Scheduling::default()
+        },
     };
     wish.offer(template)
 }
@@ -99,6 +107,7 @@ fn place(violation: &Violation) -> Place {
             "StartTime" => return Place::Start,
             "EndTime" => return Place::Deadline,
             "Duration" => return Place::Duration,
+            "Budget" | "Amount" | "Currency" => return Place::Budget,
             // An element that is missing is reported where it should stand.
             "AllocationTimeConstraint" if violation.message.contains("EndTime") => return Place::Deadline,
             "AllocationTimeConstraint" if violation.message.contains("StartTime") => return Place::Start,
@@ -199,13 +208,14 @@ mod tests {
             start: Some(1_795_278_600),
             deadline: Some(1_795_305_600),
             duration: Some(30),
+            budget: Some(12_500_000),
         }
     }
 
     #[test]
     fn an_offer_has_the_terms_of_the_template_with_the_wish_in_them() {
         let (template, wish) = (built_in(), wish());
-        let offer = offer(&template, &wish);
+        let offer = offer(&template, &wish, None);
         let names = |terms: &Terms| {
             terms
                 .flatten()
@@ -241,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_offer_is_read_back_from_its_document_as_it_was_made() {
-        let offer = offer(&built_in(), &wish());
+        let offer = offer(&built_in(), &wish(), Some("EUR"));
         let text = offer.to_xml();
         let document = Document::parse(text.as_bytes()).unwrap();
         assert_eq!(
@@ -254,7 +264,7 @@ mod tests {
     fn what_a_form_leaves_empty_is_the_templates() {
         let template = built_in();
         let (nodes, duration) = defaults(&template);
-        let offer = offer(&template, &Wish::default());
+        let offer = offer(&template, &Wish::default(), Some("EUR"));
         assert_eq!(offer.terms, template.terms);
         assert!(nodes.is_some() && duration.is_some());
     }
@@ -356,7 +366,7 @@ mod tests {
                 .with(field::START.0, date.as_str())
                 .with(field::START.1, time);
             if let Ok(wish) = form::read(&values, &catalogue) {
-                let offer = offer(&built_in(), &wish);
+                let offer = offer(&built_in(), &wish, Some("EUR"));
                 let text = offer.to_xml();
                 let document = Document::parse(text.as_bytes()).unwrap();
                 prop_assert_eq!(wsag::read(&document).unwrap(), Message::AgreementOffer(Box::new(offer)));

@@ -1,6 +1,6 @@
 //! Times, durations and states in words for people.
 
-use crate::negotiation::AgreementView;
+use crate::negotiation::{AgreementView, RelaxationView};
 
 /// A dateTime in UTC as people write it: `2026-11-21 10:00:00 UTC`.
 pub(super) fn moment(date_time: &str) -> String {
@@ -95,6 +95,27 @@ pub(super) fn name(agreement: &AgreementView) -> String {
 /// `1 node`, `2 nodes`.
 pub(super) fn nodes(count: u32) -> String {
     format!("{count} {}", if count == 1 { "node" } else { "nodes" })
+}
+
+/// A change of what was asked for that would have let it in.
+pub(super) fn change(change: &RelaxationView) -> String {
+    let at = |seconds| moment(&date_time(seconds));
+    let parts = [
+        change.nodes.map(|count| format!("on {}", nodes(count))),
+        change
+            .duration_seconds
+            .map(|seconds| format!("for {}", duration(seconds))),
+        change
+            .ready
+            .map(|ready| format!("from {} on", at(ready.seconds()))),
+        change
+            .deadline
+            .map(|end| format!("with a deadline of {}", at(end.seconds()))),
+        change
+            .budget
+            .map(|budget| format!("for {budget}, which is what it would cost at least")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 /// Why an offer has no place, for somebody who filled in a form; the word of the closed list says which it is.

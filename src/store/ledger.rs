@@ -4,42 +4,53 @@ use uuid::Uuid;
 
 use super::engine::{Dialect, Value, execute};
 use super::rows::Columns;
-use super::{Error, Store, on, statements};
+use super::{Database, Error, Store, on, read_on, statements};
 use crate::agreement::{Account, Balance, Currency, Entry, Money, Posting, PostingKind};
 
 impl Store {
-    /// What an account holds, by currency; of every account where none is named. Takes time in proportion to the
-    /// account's entries.
+    /// What an account holds, by currency, and at most `limit` of its entries, newest first, older than the posting `after`; of
+    /// every party's account where none is named. Every posting has a party's side. Both are of one state of the database. Takes
+    /// time in proportion to the account's entries.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn balances(&self, account: Option<&Account>) -> Result<Vec<Balance>, Error> {
-        on!(self, database => match account.map(ToString::to_string) {
-            Some(word) => database.read(statements::BALANCES_OF, &[(&word).into()], read_balance).await,
-            None => database.read(statements::BALANCES, &[], read_balance).await,
-        })
-    }
-
-    /// At most `limit` entries of an account, or of every party's, newest first, older than the posting `after`. Every
-    /// posting has a party's side.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn entries(
+    pub async fn account(
         &self,
         account: Option<&Account>,
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<Vec<Entry>, Error> {
-        let before = after.unwrap_or(Uuid::max());
-        on!(self, database => match account.map(ToString::to_string) {
-            Some(word) => {
-                let values = [before.into(), limit.into(), (&word).into()];
-                database.read(statements::ENTRIES_NEWEST_OF, &values, read).await
-            }
-            None => database.read(statements::ENTRIES_NEWEST, &[before.into(), limit.into()], read).await,
-        })
+    ) -> Result<(Vec<Balance>, Vec<Entry>), Error> {
+        on!(self, database => of_account(database, account, after, limit).await)
     }
+}
+
+async fn of_account<D: Dialect>(
+    database: &Database<D>,
+    account: Option<&Account>,
+    after: Option<Uuid>,
+    limit: u32,
+) -> Result<(Vec<Balance>, Vec<Entry>), Error> {
+    let before = after.unwrap_or(Uuid::max());
+    let word = account.map(ToString::to_string);
+    let mut snapshot = database.readers.begin_with(D::BEGIN_SNAPSHOT).await?;
+    let connection: &mut D::Connection = &mut snapshot;
+    let (balances, entries) = match &word {
+        Some(word) => {
+            let of = [word.into()];
+            let page = [before.into(), limit.into(), word.into()];
+            let balances = read_on::<D, _>(connection, statements::BALANCES_OF, &of, read_balance).await?;
+            let entries = read_on::<D, _>(connection, statements::ENTRIES_NEWEST_OF, &page, read).await?;
+            (balances, entries)
+        }
+        None => {
+            let page = [before.into(), limit.into()];
+            let balances = read_on::<D, _>(connection, statements::BALANCES, &[], read_balance).await?;
+            let entries = read_on::<D, _>(connection, statements::ENTRIES_NEWEST, &page, read).await?;
+            (balances, entries)
+        }
+    };
+    snapshot.rollback().await?;
+    Ok((balances, entries))
 }
 
 fn currency<D: Dialect>(row: &Columns<'_, D>) -> Result<Currency, Error> {

@@ -2,18 +2,18 @@
 
 use bespeak::agreement::{
     Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Obligated,
-    Outcome, Shape, Values, Worth,
+    Outcome, Posting, PostingKind, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
-use bespeak::store::{Finding, Invariant, ResourceRow, Store};
+use bespeak::store::{Change, Finding, Invariant, ResourceRow, Store};
 use scheduler::{Fraction, Time};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::store::tamper;
+use crate::store::{agreement, create, decide, tamper};
 use crate::support::offers::{Offer, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -27,6 +27,7 @@ on_both_engines!(
     accounts_show_what_was_posted_to_those_whose_it_is,
     a_guarantee_is_given_once_however_often_an_offer_lists_it,
     what_the_requester_owes_cannot_be_left_out,
+    balances_and_entries_are_of_one_state,
 );
 
 const NOW: i64 = 1_800_000_000;
@@ -112,7 +113,7 @@ impl Domain {
     /// What the party's account holds, in millionths of a euro, once everything balances.
     async fn balance(&self) -> i64 {
         assert_eq!(self.store.verify().await.expect("it can be read"), []);
-        let all = self.store.balances(None).await.expect("it can be read");
+        let (all, _) = self.store.account(None, None, 1).await.expect("it can be read");
         assert_eq!(all.iter().map(|of| of.amount.micros).sum::<i64>(), 0);
         let party = Account::Party("physics".to_owned());
         let own = all.into_iter().find(|of| of.account == party);
@@ -491,4 +492,48 @@ async fn what_the_requester_owes_cannot_be_left_out(url: String) {
     } else {
         assert_eq!(avoided.status.as_u16(), 422, "{}", avoided.body);
     }
+}
+
+/// Postings that are made one by one while the account is read.
+const POSTINGS: usize = 150;
+
+async fn balances_and_entries_are_of_one_state(url: String) {
+    let (store, lease) = decide(&url).await;
+    let one = agreement("physics");
+    store
+        .commit(lease.epoch, &[create(&one)])
+        .await
+        .expect("it is stored");
+    let party = Account::Party("physics".to_owned());
+    let posting = || {
+        Change::Post(Box::new(Posting {
+            id: Uuid::now_v7(),
+            at: 1,
+            agreement: one.id,
+            kind: PostingKind::Price,
+            from: party.clone(),
+            to: Account::Provider,
+            amount: eur(7),
+            detail: String::new(),
+        }))
+    };
+    let writing = async {
+        for _ in 0..POSTINGS {
+            let batch = [posting()];
+            store.commit(lease.epoch, &batch).await.expect("it is stored");
+        }
+    };
+    let reading = async {
+        for account in [Some(&party), None].into_iter().cycle() {
+            let read = store.account(account, None, 1_000).await;
+            let (balances, entries) = read.expect("it can be read");
+            let own = balances.iter().find(|of| of.account == party);
+            let sum: i64 = entries.iter().map(|entry| entry.amount.micros).sum();
+            assert_eq!(own.map_or(0, |own| own.amount.micros), sum);
+            if entries.len() == POSTINGS {
+                return;
+            }
+        }
+    };
+    tokio::join!(writing, reading);
 }
