@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
+use crate::agreement::{Note, NoteKind};
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
-use crate::store::Store;
+use crate::store::{Change, Store};
 
 /// Offers that are held at a time between a phase that negotiates and one that accepts: below what a party may hold at most.
 const HELD_MAX: usize = 800;
@@ -43,6 +45,9 @@ pub(super) struct ServiceOptions {
 pub(super) struct CommitsOptions {
     #[command(flatten)]
     store: StoreOptions,
+    /// Lines of the audit trail in each transaction; what was measured on has to be thrown away afterwards.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    lines: u32,
     /// For how long.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     seconds: u32,
@@ -230,19 +235,32 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures a database: empty batches, a transaction that changes one row each, one after the other. Prints a line of JSON.
+/// Measures a database: transactions one after the other, each of which changes one row and appends so many lines to the audit
+/// trail. Prints a line of JSON.
 pub(super) async fn commits(options: CommitsOptions) -> Result<(), Failure> {
     let store = Store::open(&options.store.database_url()).await?;
     let lease = store.acquire_lease().await?;
+    let line = || {
+        Change::Note(Note {
+            at: Clock::system().micros(),
+            kind: NoteKind::Asked,
+            subject: Uuid::now_v7(),
+            negotiation: Some(Uuid::now_v7()),
+            party: None,
+            detail: "as long as the detail of an offer: 2 nodes of local from one instant to another one"
+                .to_owned(),
+        })
+    };
     let until = Instant::now() + Duration::from_secs(options.seconds.into());
     let begun = Instant::now();
     let mut of = Phase::default();
     while Instant::now() < until {
+        let batch: Vec<Change> = (0..options.lines).map(|_| line()).collect();
         let asked = Instant::now();
-        store.commit(lease.epoch, &[]).await?;
+        store.commit(lease.epoch, &batch).await?;
         of.took.push(asked.elapsed());
     }
     of.spent = begun.elapsed();
-    println!("{}", json!({ "commits": of.summary() }));
+    println!("{}", json!({ "lines": options.lines, "commits": of.summary() }));
     Ok(())
 }
