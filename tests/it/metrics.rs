@@ -300,12 +300,7 @@ fn decisions_add_up(after: &Scrape) {
     for family in ["bespeak_resource_nodes", "bespeak_resource_nodes_up"] {
         assert_eq!(after.count(family, &[("resource", "local")]), 4, "{family}");
     }
-    let troubles: Vec<_> = after
-        .of("bespeak_resource_troubles", &[("resource", "local")])
-        .collect();
-    assert_eq!(troubles.len(), 1);
     for none in [
-        "bespeak_resource_troubles",
         "bespeak_jobs_running",
         "bespeak_resource_troubles",
         "bespeak_call_backs_waiting",
