@@ -16,7 +16,7 @@ use super::rows::Columns;
 use super::trail::Trail;
 use super::{
     CallBack, Database, Error, Idempotent, NodeRow, Store, agreements, bindings, call_backs, executions,
-    idempotency, ledger, negotiations, nodes, notes, on, statements,
+    idempotency, ledger, negotiations, nodes, on, statements,
 };
 use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting};
 use crate::clock::Micros;
@@ -321,26 +321,33 @@ async fn apply<D: Dialect>(
             document,
         } => {
             negotiations::insert::<D>(connection, negotiation, document).await?;
-            Ok(notes::append::<D>(connection, trail, &Note::of_opening(negotiation)).await?)
+            trail.note(Note::of_opening(negotiation));
+            Ok(())
         }
         Change::EndNegotiation { negotiation, at } => {
             if !negotiations::end::<D>(connection, *negotiation, *at).await? {
                 return Err(conflict(format!("negotiation {negotiation} has ended")));
             }
-            Ok(notes::append::<D>(connection, trail, &Note::of_ending(*negotiation, *at)).await?)
+            trail.note(Note::of_ending(*negotiation, *at));
+            Ok(())
         }
         Change::CreateOffer { offer, document } => {
             negotiations::insert_offer::<D>(connection, offer, document).await?;
-            Ok(notes::append::<D>(connection, trail, &Note::of_new_offer(offer)).await?)
+            trail.note(Note::of_new_offer(offer));
+            Ok(())
         }
         Change::Supersede { old, new } => Ok(negotiations::supersede::<D>(connection, *old, *new).await?),
         Change::UpdateOffer(offer) => {
             if !negotiations::update_offer::<D>(connection, offer).await? {
                 return Err(conflict(format!("offer {} has been accepted", offer.id)));
             }
-            Ok(notes::append::<D>(connection, trail, &Note::of_offer(offer, now)).await?)
+            trail.note(Note::of_offer(offer, now));
+            Ok(())
         }
-        Change::Note(note) => Ok(notes::append::<D>(connection, trail, note).await?),
+        Change::Note(note) => {
+            trail.note(note.clone());
+            Ok(())
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use uuid::Uuid;
 
 use super::engine::{Dialect, execute, fetch};
 use super::rows::Columns;
-use super::trail::{NoteLine, Trail};
-use super::{Database, Error, Store, on, statements};
+use super::trail::{Noted, Trail};
+use super::{Database, Error, Store, Value, on, statements};
 use crate::agreement::Note;
 use crate::clock::Micros;
 
@@ -63,31 +63,22 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<TrailLine, Error> {
     })
 }
 
-/// Appends a note to the trail.
-pub(super) async fn append<D: Dialect>(
+/// Stores notes that the trail has taken up, several in a statement.
+pub(super) async fn insert<D: Dialect>(
     connection: &mut D::Connection,
-    trail: &mut Trail,
-    note: &Note,
+    noted: &[Noted],
 ) -> Result<(), sqlx::Error> {
-    trail.append_note(&NoteLine {
-        subject: note.subject,
-        negotiation: note.negotiation,
-        at: note.at,
-        kind: note.kind.word(),
-        party: note.party.as_deref(),
-        detail: &note.detail,
-    });
-    let values = [
-        trail.number.into(),
-        (&trail.hash).into(),
-        note.at.into(),
-        note.kind.word().into(),
-        note.subject.into(),
-        note.negotiation.into(),
-        (&note.party).into(),
-        (&note.detail).into(),
-    ];
-    execute::<D>(connection, statements::INSERT_NOTE, &values).await?;
+    let (eights, rest) = noted.as_chunks::<8>();
+    let eights = eights
+        .iter()
+        .map(|eight| (statements::INSERT_EIGHT_NOTES, &eight[..]));
+    let single = rest
+        .iter()
+        .map(|one| (statements::INSERT_NOTE, std::slice::from_ref(one)));
+    for (sql, rows) in eights.chain(single) {
+        let values: Vec<Value<'_>> = rows.iter().flat_map(Noted::values).collect();
+        execute::<D>(connection, sql, &values).await?;
+    }
     Ok(())
 }
 
@@ -96,7 +87,7 @@ pub(super) async fn append<D: Dialect>(
 pub(super) async fn write_noted<D: Dialect>(
     database: &Database<D>,
     sql: &'static str,
-    values: &[super::Value<'_>],
+    values: &[Value<'_>],
     note: &Note,
 ) -> Result<bool, Error> {
     let mut transaction = database.writers.begin_with(D::BEGIN).await?;
@@ -109,7 +100,7 @@ pub(super) async fn write_noted<D: Dialect>(
         transaction.rollback().await?;
         return Ok(false);
     }
-    append::<D>(&mut transaction, &mut trail, note).await?;
+    trail.note(note.clone());
     trail.store::<D>(&mut transaction).await?;
     transaction.commit().await?;
     Ok(true)

@@ -79,6 +79,12 @@ statements! {
     LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING trail_number, trail_hash";
     INSERT_NOTE = "INSERT INTO notes (number, hash, at_us, kind, subject, negotiation, party, detail) \
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    // Eight at once: a batch of negotiations has dozens, and on a server each statement is a way there and back.
+    INSERT_EIGHT_NOTES = "INSERT INTO notes (number, hash, at_us, kind, subject, negotiation, party, detail) VALUES \
+        ($1, $2, $3, $4, $5, $6, $7, $8), ($9, $10, $11, $12, $13, $14, $15, $16), ($17, $18, $19, $20, $21, \
+        $22, $23, $24), ($25, $26, $27, $28, $29, $30, $31, $32), ($33, $34, $35, $36, $37, $38, $39, $40), \
+        ($41, $42, $43, $44, $45, $46, $47, $48), ($49, $50, $51, $52, $53, $54, $55, $56), ($57, $58, $59, \
+        $60, $61, $62, $63, $64)";
     // What was said in the negotiations that an agreement was made in, and in those about it, with what happened to it.
     TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
         FROM events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \

@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::engine::{Dialect, execute};
 use super::rows::{Columns, hex};
-use super::{Error, statements};
+use super::{Error, Value, notes, statements};
+use crate::agreement::Note;
 use crate::clock::Micros;
 
 /// The end of the chain so far.
@@ -17,6 +18,33 @@ pub(super) struct Trail {
     pub(super) number: i64,
     /// Its hash; empty where there is none.
     pub(super) hash: String,
+    /// Notes that have been taken up and are not stored yet: they are when the end is.
+    noted: Vec<Noted>,
+}
+
+/// A note with its place in the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Noted {
+    number: i64,
+    hash: String,
+    note: Note,
+}
+
+impl Noted {
+    /// The columns of its row.
+    pub(super) fn values(&self) -> [Value<'_>; 8] {
+        let note = &self.note;
+        [
+            self.number.into(),
+            (&self.hash).into(),
+            note.at.into(),
+            note.kind.word().into(),
+            note.subject.into(),
+            note.negotiation.into(),
+            (&note.party).into(),
+            (&note.detail).into(),
+        ]
+    }
 }
 
 /// A line as it is stored: words as they stand there, so that a line can be checked that cannot be read.
@@ -48,6 +76,7 @@ impl Trail {
         Ok(Self {
             number: row.integer("trail_number")?,
             hash: row.text("trail_hash")?,
+            noted: Vec::new(),
         })
     }
 
@@ -56,6 +85,7 @@ impl Trail {
         Self {
             number: 0,
             hash: String::new(),
+            noted: Vec::new(),
         }
     }
 
@@ -79,6 +109,23 @@ impl Trail {
         self.end(digest, [line.kind, line.party.unwrap_or_default(), line.detail]);
     }
 
+    /// Takes up a note.
+    pub(super) fn note(&mut self, note: Note) {
+        self.append_note(&NoteLine {
+            subject: note.subject,
+            negotiation: note.negotiation,
+            at: note.at,
+            kind: note.kind.word(),
+            party: note.party.as_deref(),
+            detail: &note.detail,
+        });
+        self.noted.push(Noted {
+            number: self.number,
+            hash: self.hash.clone(),
+            note,
+        });
+    }
+
     fn next(&mut self) -> Sha256 {
         self.number += 1;
         let mut digest = Sha256::new();
@@ -96,8 +143,9 @@ impl Trail {
         self.hash = hex(&digest.finalize());
     }
 
-    /// Has the lease's row know this end.
+    /// Stores the notes that were taken up, and has the lease's row know this end.
     pub(super) async fn store<D: Dialect>(&self, connection: &mut D::Connection) -> Result<(), sqlx::Error> {
+        notes::insert::<D>(connection, &self.noted).await?;
         let values = [self.number.into(), (&self.hash).into()];
         execute::<D>(connection, statements::END_TRAIL, &values).await?;
         Ok(())

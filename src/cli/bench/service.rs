@@ -220,7 +220,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
             .filter_map(|answer| answer["offers"][0]["id"].as_str())
             .map(|id| json!({ "offer": id }))
             .collect();
-        let far = Instant::now() + Duration::from_secs(300);
+        let far = Instant::now() + Duration::from_mins(5);
         phase(&asker, clients, far, "/agreements", held, &mut acceptances).await?;
     }
     println!(
