@@ -118,10 +118,6 @@ impl Note {
         let of = |kind, detail| Self::of(offer, offer.created, kind, detail);
         let name = &offer.name;
         match (offer.creator, offer.state) {
-            // What the service has refused at once was asked for all the same.
-            (OfferCreator::Initiator, OfferState::Rejected) if offer.parent.is_some() => {
-                of(NoteKind::Declined, format!("{name}: Rejected"))
-            }
             (OfferCreator::Initiator, state) => of(NoteKind::Asked, format!("{name}: {}", state.word())),
             (OfferCreator::Responder, OfferState::Rejected) => {
                 of(NoteKind::Refused, format!("{name}: {}", reason(offer)))
@@ -144,6 +140,10 @@ impl Note {
         let name = &offer.name;
         match (offer.agreement, offer.state) {
             (Some(agreement), _) => of(NoteKind::Taken, format!("{name} by {agreement}")),
+            // What it counted on is gone.
+            (None, _) if offer.is_withdrawn() => {
+                of(NoteKind::Released, format!("{name}: {}", reason(offer)))
+            }
             (None, OfferState::Rejected) => of(NoteKind::Declined, name.clone()),
             _ => {
                 let lapsed = offer.is_expired(crate::clock::second_of(at));
