@@ -53,6 +53,17 @@ impl Server {
         })
     }
 
+    /// Asks for a value that may not be there.
+    pub(super) async fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
+        let (status, bytes) = self.exchange(self.request(Method::GET, path)?).await?;
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        match status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if status.is_success() => Ok(Some(value)),
+            status => Err(self.failure(status, &value)),
+        }
+    }
+
     /// Asks for bytes.
     pub(super) async fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
         self.send(self.request(Method::GET, path)?.timeout(TRANSFER_TIMEOUT))
@@ -131,6 +142,15 @@ impl Server {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
+        let (status, body) = self.exchange(request).await?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+        Err(self.failure(status, &problem))
+    }
+
+    async fn exchange(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), Failure> {
         let unreachable = |why: reqwest::Error| {
             let cause = std::error::Error::source(&why).map_or_else(|| why.to_string(), ToString::to_string);
             Failure::Unavailable(format!(
@@ -141,11 +161,7 @@ impl Server {
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let body = response.bytes().await.map_err(unreachable)?;
-        if status.is_success() {
-            return Ok(body.into());
-        }
-        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Err(self.failure(status, &problem))
+        Ok((status, body.into()))
     }
 
     /// What a refusal of the service means for a script.

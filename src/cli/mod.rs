@@ -12,6 +12,7 @@ mod calibrate;
 mod client;
 mod config;
 mod execution;
+mod explain;
 mod files;
 mod key;
 mod ledger;
@@ -80,6 +81,8 @@ enum Command {
     Agreements(agreements::Options),
     /// Show an agreement and its timeline.
     Show(show::Options),
+    /// Explain why an agreement is where it is, or why offers were answered as they were.
+    Explain(explain::Options),
     /// Follow an agreement until it ends.
     Watch(watch::Options),
     /// End an agreement before its time.
@@ -234,6 +237,7 @@ pub fn run() -> ExitCode {
             Command::Offer(options) => offer::run(options).await,
             Command::Agreements(options) => agreements::run(options).await,
             Command::Show(options) => show::run(options).await,
+            Command::Explain(options) => explain::run(options).await,
             Command::Watch(options) => watch::run(options).await,
             Command::Terminate(options) => terminate::run(options).await,
             Command::Output(options) => output::run(options).await,

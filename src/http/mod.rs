@@ -111,6 +111,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/negotiations/{id}/offers", post(negotiations::offer))
         .route("/negotiations/{id}/advertisements", post(negotiations::advertise))
         .route("/negotiations/{id}/terminate", post(negotiations::terminate))
+        .route("/offers/{id}", get(negotiations::find_offer))
         .route("/resources", get(resources::list))
         .route("/resources/{name}/nodes", get(resources::nodes))
         .route("/resources/{name}/nodes/{nodes}", put(resources::say))

@@ -1,9 +1,9 @@
 //! Negotiations: opened, shown and ended.
 
-use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 
 use super::agreements::id_of;
 use super::conditions::IdempotencyKey;
@@ -43,6 +43,16 @@ pub(super) async fn show(
 ) -> Result<Response, Error> {
     let (view, xml) = api.negotiation.negotiation(&scope(&caller), id_of(&id)?).await?;
     Ok(format.answer(&view, || xml))
+}
+
+/// GET /offers/{id}. In JSON alone: WS-Agreement shows offers in their negotiation.
+pub(super) async fn find_offer(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let offer = api.negotiation.offer_by_id(&scope(&caller), id_of(&id)?).await?;
+    Ok(Json(offer).into_response())
 }
 
 /// POST /negotiations/{id}/offers: NegotiateInput, `NegotiationOffer` or a flat request.

@@ -52,7 +52,7 @@ pub use idempotency::RequestKey;
 pub use list::{Page, Timeline};
 pub use negotiations::{NegotiationView, Opened, Opening, end_negotiation_input};
 pub use nodes::{NodeView, NodesView, RepairedView, ResourceView, ResourcesView, SaidView, TroubleView};
-pub use offer_views::{Negotiated, OfferView, QuotationView};
+pub use offer_views::{FoundOfferView, Negotiated, OfferView, QuotationView};
 pub use parts::{ContextView, TermView, TermsView};
 pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
 pub use show::{Output, Part, Shown};

@@ -12,8 +12,8 @@ use wsag::scheduling::Budget;
 use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
-use super::Error;
 use super::views::{MoneyView, instant, second};
+use super::{Error, Negotiation, Scope};
 use crate::agreement::{Money, NegotiationOffer, OfferState, OfferTerms};
 
 /// An offer or counter offer.
@@ -83,6 +83,17 @@ pub struct QuotationView {
     pub fee: Option<MoneyView>,
 }
 
+/// An offer, and where it was made.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundOfferView {
+    /// The negotiation.
+    pub negotiation: Uuid,
+    /// The offer.
+    #[serde(flatten)]
+    pub offer: OfferView,
+}
+
 /// An offer, and how it is said.
 pub(super) struct Said {
     pub(super) row: NegotiationOffer,
@@ -92,6 +103,19 @@ pub(super) struct Said {
 /// The answers to some offers.
 pub struct Negotiated {
     pub(super) said: Vec<Said>,
+}
+
+impl Negotiation {
+    /// An offer by the id that the service gave it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView, Error> {
+        let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
+        let negotiation = self.instance(scope, row.negotiation).await?.id;
+        let offer = Said::read(row, &document)?.view();
+        Ok(FoundOfferView { negotiation, offer })
+    }
 }
 
 impl Negotiated {

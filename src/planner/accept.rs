@@ -146,10 +146,7 @@ impl Decider<'_> {
             agreement.job.clone_from(&old.job);
         }
         self.plan.insert(agreement.clone(), number);
-        let mut events = vec![self.event(
-            EventKind::Accepted,
-            format!("placed on {} as it was offered", agreement.resource),
-        )];
+        let mut events = vec![self.event(EventKind::Accepted, self.as_offered(&agreement))];
         if let Some(old) = &old {
             let detail = format!("in place of {}", old.id);
             events.push(self.event(EventKind::Superseded, detail));
@@ -193,6 +190,17 @@ impl Decider<'_> {
         }
         let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
         Ok((offer.clone(), talks.instance.agreement))
+    }
+
+    /// How an agreement came to its place and its price, in words for its party.
+    fn as_offered(&self, agreement: &Agreement) -> String {
+        let detail = format!("placed on {} as it was offered", agreement.resource);
+        // What goes on under another agreement was priced with what has passed.
+        let price = agreement.origin.is_none().then(|| self.price_in_words(agreement));
+        match price.flatten() {
+            Some(price) => format!("{detail}; {price}"),
+            None => detail,
+        }
     }
 
     /// Notes that an offer has been accepted.

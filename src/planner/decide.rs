@@ -86,6 +86,9 @@ impl Decider<'_> {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
             detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
         }
+        if let Some(price) = self.price_in_words(agreement) {
+            detail += &format!("; {price}");
+        }
         self.event(EventKind::Accepted, detail)
     }
 

@@ -10,7 +10,8 @@ use scheduler::pricing::{Discount, Price, Tariff, Usage};
 use scheduler::{Fraction, Interval, Request, SlotTree, Time};
 
 use super::decide::Decider;
-use crate::agreement::{Currency, Money};
+use super::plan::request_of;
+use crate::agreement::{Agreement, Currency, Money};
 use crate::clock::second_of;
 
 /// Steps of the load factor: hundredths of a percent.
@@ -118,7 +119,58 @@ impl Pricing {
     }
 }
 
+impl Pricing {
+    /// What a price is made of, in words: the nodes, then what each rule adds or takes off, in amounts whose sum it is.
+    /// What nothing else explains is for how busy its window was when it was priced.
+    fn parts(&self, resource: &str, now: Time, of: Priced<'_>, price: Money) -> Option<String> {
+        let plain = Fraction::percent(100);
+        let mut rules = Self::flat(self.node_hour(resource), self.currency);
+        let nodes = rules.price(resource, plain, now, of)?;
+        let mut words = format!(
+            "{nodes} for {} nodes for {} seconds",
+            of.request.nodes,
+            of.slot.duration()
+        );
+        let mut so_far = nodes;
+        let mut add = |next: Money, what: &str| {
+            let difference = next.micros - so_far.micros;
+            let part = Money::new(difference.abs(), self.currency);
+            match difference.signum() {
+                1 => words += &format!(", {part} more {what}"),
+                -1 => words += &format!(", {part} less {what}"),
+                _ => {}
+            }
+            so_far = next;
+        };
+        rules.late = self.late;
+        add(rules.price(resource, plain, now, of)?, "for completing late");
+        rules.profiles.clone_from(&self.profiles);
+        add(
+            rules.price(resource, plain, now, of)?,
+            "by the profile of its party",
+        );
+        rules.flexible = self.flexible;
+        add(rules.price(resource, plain, now, of)?, "for its slack");
+        add(price, "for how busy its window was");
+        Some(words)
+    }
+}
+
 impl Decider<'_> {
+    /// What the price of an agreement that is made now is made of, in words; none where it has none.
+    pub(super) fn price_in_words(&self, agreement: &Agreement) -> Option<String> {
+        let pricing = self.settings.pricing.as_ref()?;
+        let price = agreement.price?;
+        let priced = Priced {
+            party: &agreement.party,
+            request: &request_of(agreement, 0),
+            slot: agreement.placement,
+            window: agreement.window(),
+        };
+        let parts = pricing.parts(&agreement.resource, second_of(self.now), priced, price)?;
+        Some(format!("{price}: {parts}"))
+    }
+
     /// What a placement on a resource of the plan costs at this moment, the request not being on its tree yet; none
     /// where nothing is priced, or nobody could pay it. O(log n).
     pub(super) fn price(&self, resource: usize, priced: Priced<'_>) -> Option<Money> {

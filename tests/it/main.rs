@@ -13,6 +13,7 @@ mod counter_offers;
 mod dispatcher;
 mod examples;
 mod execution;
+mod explain;
 mod files;
 mod flat_offers;
 mod four_calls;

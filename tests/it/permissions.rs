@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::{Method, StatusCode};
 
 use crate::support::client::Client;
-use crate::support::negotiation::{Said, message};
+use crate::support::negotiation::{Said, message, negotiate};
 use crate::support::offers::{Offer, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -37,6 +37,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::POST, "/negotiations/{id}/offers"),
     (Method::POST, "/negotiations/{id}/advertisements"),
     (Method::POST, "/negotiations/{id}/terminate"),
+    (Method::GET, "/offers/{id}"),
 ];
 
 /// Every operation for those only who watch over the service, or run it.
@@ -98,14 +99,21 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         .await
         .created()
         .to_string();
-    let concrete = |route: &str| concrete(route, &id, &negotiation);
+    let later = hours_ahead(3);
+    let asked = Said::solicited("asked", Offer::reserve(1, 60).within(later, later + 3_600));
+    let answers = negotiate(&physics, negotiation.parse().expect("an id"), &[asked]).await;
+    let offer = answers[0].id.clone();
+    let concrete = |route: &str| match route {
+        "/offers/{id}" => format!("/offers/{offer}"),
+        route => concrete(route, &id, &negotiation),
+    };
     for (method, route) in KEYED {
         let path = concrete(route);
         for stranger in [&nobody, &unknown] {
             let answer = ask(stranger, method, &path).await;
             assert_eq!(answer, StatusCode::UNAUTHORIZED, "{method} {route} without a key");
         }
-        if path.contains(&id) || path.contains(&negotiation) {
+        if [&id, &negotiation, &offer].iter().any(|own| path.contains(*own)) {
             assert_eq!(
                 ask(&biology, method, &path).await,
                 StatusCode::NOT_FOUND,

@@ -139,6 +139,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         &[(200, "Negotiation")],
         "Ends it, and gives back what is held in it",
     ),
+    get(
+        "/offers/{id}",
+        "FoundOffer",
+        "An offer, and the negotiation that it was made in",
+    ),
     asked(
         get(
             "/accounts",

@@ -259,6 +259,32 @@ const NEGOTIATION: [(&str, &str); 6] = [
     ("expires", "date-time"),
 ];
 
+/// What is shown of an offer.
+const COUNTER_OFFER: [(&str, &str); 22] = [
+    ("id", "text"),
+    ("counterOfferTo", "text"),
+    ("creator", "text"),
+    ("state", "OfferState"),
+    ("created", "date-time"),
+    ("expires?", "date-time"),
+    ("kind?", "text"),
+    ("resource?", "text"),
+    ("nodes?", "count"),
+    ("durationSeconds?", "count"),
+    ("start?", "date-time"),
+    ("end?", "date-time"),
+    ("ready?", "date-time"),
+    ("deadline?", "date-time"),
+    ("deviation?", "number"),
+    ("confidence?", "number"),
+    ("price?", "Money"),
+    ("priceDifference?", "Money"),
+    ("fee?", "Money"),
+    ("heldUntil?", "date-time"),
+    ("agreement?", "uuid"),
+    ("refusal?", "Anything"),
+];
+
 fn negotiations() -> Value {
     let with_offers = [NEGOTIATION.as_slice(), &[("offers?", "CounterOffers")]].concat();
     json!({
@@ -266,14 +292,8 @@ fn negotiations() -> Value {
         "Negotiated": object(&[with_offers.as_slice(), &[("refusal?", "Anything")]].concat()),
         "Offers": object(&[("offers", "[]CounterOffer"), ("refusal?", "Anything")]),
         "CounterOffers": { "type": "array", "items": reference("CounterOffer") },
-        "CounterOffer": object(&[
-            ("id", "text"), ("counterOfferTo", "text"), ("creator", "text"), ("state", "OfferState"),
-            ("created", "date-time"), ("expires?", "date-time"), ("kind?", "text"), ("resource?", "text"),
-            ("nodes?", "count"), ("durationSeconds?", "count"), ("start?", "date-time"), ("end?", "date-time"),
-            ("ready?", "date-time"), ("deadline?", "date-time"), ("deviation?", "number"), ("confidence?", "number"),
-            ("price?", "Money"), ("priceDifference?", "Money"), ("fee?", "Money"), ("heldUntil?", "date-time"),
-            ("agreement?", "uuid"), ("refusal?", "Anything"),
-        ]),
+        "CounterOffer": object(&COUNTER_OFFER),
+        "FoundOffer": object(&[&[("negotiation", "uuid")], COUNTER_OFFER.as_slice()].concat()),
         "OfferState": words(&["Advisory", "Solicited", "Acceptable", "Rejected"]),
         "Anything": {},
     })
