@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::Failure;
 use super::execution::Execution;
+use super::history::History;
 use super::pricing::PriceList;
 use super::resources::{self, Resource};
 use crate::callbacks::Policy;
@@ -54,6 +55,8 @@ pub(super) struct Config {
     failures: resources::Failures,
     #[serde(default)]
     pub(super) execution: Execution,
+    #[serde(default)]
+    pub(super) history: History,
     #[serde(default)]
     quotas: Quotas,
     #[serde(default)]
@@ -372,6 +375,7 @@ impl Config {
         self.quotas.check()?;
         self.limits.check()?;
         self.execution.check()?;
+        self.history.check()?;
         resources::check(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template

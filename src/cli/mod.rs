@@ -14,6 +14,7 @@ mod config;
 mod execution;
 mod explain;
 mod files;
+mod history;
 mod key;
 mod ledger;
 mod negotiate;

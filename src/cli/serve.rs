@@ -104,6 +104,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let executors = executors(&settings, &config, &folders, data_dir)?;
+    forget(&config, folders, &store, &clock, &stop);
     let predictions = predictions(&settings, &executors, &store, &clock, &stop);
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
@@ -127,8 +128,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let troubles = dispatcher.troubles();
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
-    let kept = config.execution.folders_kept();
-    tokio::spawn(folders.keep(store.clone(), clock.clone(), kept, stop.clone()));
     let told = CallBacks::new(store.clone(), clock.clone(), config.call_backs());
     tokio::spawn(told.run(stop.clone()));
     let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
@@ -173,6 +172,14 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         warn!("the planner still waited for the store and is cut off");
     }
     lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+}
+
+/// Starts to remove what is kept no longer: the folders of jobs, and executions that nobody needs.
+fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, stop: &CancellationToken) {
+    let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
+    let policy = config.history.policy();
+    tokio::spawn(prediction::prune(policy, store(), clock(), stop()));
+    tokio::spawn(folders.keep(store(), clock(), config.execution.folders_kept(), stop()));
 }
 
 /// Starts to learn from what ends, and to sample the clusters, and this machine for the resource that is on it.

@@ -6,9 +6,11 @@
 mod keeper;
 mod knowledge;
 mod machine;
+mod pruning;
 mod samples;
 
 pub use keeper::{EXECUTIONS_MAX, Predictions, keep, learn};
 pub use knowledge::{Explanation, Given, Knowledge, Slot, Work};
 pub use machine::sample;
+pub use pruning::{HistoryPolicy, prune};
 pub use samples::sample_with;

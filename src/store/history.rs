@@ -1,6 +1,6 @@
 //! What is known for prediction: past executions with whose they were, and what resources were seen to be like.
 //!
-//! Executions are never pruned: a dispute may need any of them. Samples of resources become means over whole hours once
+//! Executions are pruned by a policy ([`super::Kept`]). Samples of resources become means over whole hours once
 //! they are older than [`SAMPLES_KEPT`], and hours go after [`HOURS_KEPT`]; a live estimate looks back ten weeks.
 
 use scheduler::{Seconds, Time};
@@ -147,7 +147,7 @@ async fn fold<D: Dialect>(database: &Database<D>, now: Time) -> Result<(), Error
     Ok(transaction.commit().await?)
 }
 
-fn past<D: Dialect>(row: &Columns<'_, D>) -> Result<PastExecution, Error> {
+pub(super) fn past<D: Dialect>(row: &Columns<'_, D>) -> Result<PastExecution, Error> {
     Ok(PastExecution {
         execution: executions::read(row)?,
         party: row.text("party")?,

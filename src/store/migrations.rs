@@ -95,6 +95,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "pending offers",
         sql: include_str!("../../migrations/0016_pending_offers.sql"),
     },
+    Migration {
+        version: 17,
+        name: "pruning",
+        sql: include_str!("../../migrations/0017_pruning.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

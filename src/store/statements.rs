@@ -185,6 +185,24 @@ statements! {
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
         e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
         FROM executions e JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $1";
+    NTH_LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1 OFFSET $1";
+    PRUNABLE_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
+        e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
+        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
+        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY application, resource ORDER BY ended_us DESC, agreement) \
+        AS place FROM executions) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
+        AND a.state IN ('Rejected', 'Complete', 'Terminated') ORDER BY e.ended_us LIMIT $3";
+    DELETE_EXECUTION = "DELETE FROM executions WHERE agreement = $1 AND ended_us = $2";
+    ADD_EXECUTION_HOUR = "INSERT INTO execution_hours (application, version, resource, outcome, hour_s, runs, \
+        queue_time_us, run_time_us, input_bytes, output_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+        ON CONFLICT (application, version, resource, outcome, hour_s) DO UPDATE SET \
+        runs = execution_hours.runs + excluded.runs, \
+        queue_time_us = execution_hours.queue_time_us + excluded.queue_time_us, \
+        run_time_us = execution_hours.run_time_us + excluded.run_time_us, \
+        input_bytes = execution_hours.input_bytes + excluded.input_bytes, \
+        output_bytes = execution_hours.output_bytes + excluded.output_bytes";
+    EXECUTION_HOURS = "SELECT application, version, resource, outcome, hour_s, runs, queue_time_us, run_time_us, \
+        input_bytes, output_bytes FROM execution_hours ORDER BY application, version, resource, outcome, hour_s";
     LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1";
     INSERT_SAMPLE = "INSERT INTO resource_samples (resource, at_us, free_cpu_millionths, bandwidth_in, bandwidth_out, \
         nodes_up) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (resource, at_us) DO NOTHING";

@@ -70,6 +70,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("[limits]\nheader_seconds = 0\n", &["header_seconds", "1 to"]),
     (
+        "[history]\nexecutions_each = 0\n",
+        &["history.executions_each", "1 to 1000000"],
+    ),
+    (
         "[execution]\nkeep_folders_days = 0\n",
         &["execution.keep_folders_days", "1 to 3650"],
     ),

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use bespeak::agreement::{Agreement, Execution, Outcome};
+use bespeak::agreement::{Agreement, AgreementState, Execution, Outcome};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::{Knowledge, Work};
-use bespeak::store::{Change, Condition, Error, HOURS_KEPT, PastExecution, SAMPLES_KEPT, Sample, Store};
+use bespeak::store::{
+    Change, Condition, Error, HOURS_KEPT, Kept, PastExecution, SAMPLES_KEPT, Sample, Store,
+};
 use scheduler::{Interval, Time};
 use serde_json::Value;
 
@@ -21,6 +23,7 @@ on_both_engines!(
     executions_are_read_by_their_ends_with_whose_they_were,
     old_samples_become_hours_and_say_the_same,
     a_sample_of_no_resource_is_refused,
+    old_executions_become_sums_and_no_estimate_changes,
     a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is,
 );
 
@@ -153,6 +156,117 @@ async fn old_samples_become_hours_and_say_the_same(url: String) {
         .expect("they can be folded");
     let kept = store.resource_hours(Time(0)).await.expect("they are there");
     assert_eq!(kept, before[1..], "the oldest are forgotten");
+}
+
+/// Two executions an hour, of two applications and with two outcomes; every tenth of an agreement that goes on.
+fn two_an_hour(over: &Agreement, live: &Agreement) -> Vec<Execution> {
+    let one = |number: i64| {
+        let of = if number % 10 == 0 { live } else { over };
+        let outcome = match number % 3 {
+            0 => Outcome::Failed { exit: 1 },
+            _ => Outcome::Completed,
+        };
+        Execution {
+            application: if number % 2 == 0 { "solve" } else { "mesh" }.into(),
+            output_bytes: number,
+            ..execution(of, 50 + number, 10_000 * HOUR + number * HOUR / 2, outcome)
+        }
+    };
+    (0..200).map(one).collect()
+}
+
+async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
+    const LEARNED: u32 = 40;
+    let (store, lease) = decide(&url).await;
+    let over = Agreement {
+        state: AgreementState::Complete,
+        ..agreement("a")
+    };
+    let live = agreement("b");
+    let count = |number: usize| i64::try_from(number).expect("few");
+    let before = two_an_hour(&over, &live);
+    let of_live = before.iter().filter(|one| one.agreement == live.id).count();
+    let mut batch = vec![create(&over), create(&live)];
+    let record = |one: &Execution| Change::RecordExecution(Box::new(one.clone()));
+    batch.extend(before.iter().map(record));
+    store.commit(lease.epoch, &batch).await.expect("it can be stored");
+    let knowledge = async || {
+        let past = store.past_executions(LEARNED).await.expect("they are there");
+        Knowledge::of(&past, &[], [].into())
+    };
+    let known = knowledge().await;
+    let none_is_old = Kept {
+        since: 0,
+        each: 1,
+        learned: LEARNED,
+    };
+    assert_eq!(
+        store.prune_executions(&none_is_old, 1_000).await.expect("it can"),
+        0
+    );
+    // All are old but the last forty, of which twenty are of either application.
+    let kept = Kept {
+        since: i64::MAX,
+        each: 30,
+        learned: LEARNED,
+    };
+    let mut pruned = 0;
+    loop {
+        match store.prune_executions(&kept, 33).await.expect("it can") {
+            0 => break,
+            count => pruned += count,
+        }
+    }
+    assert_eq!(knowledge().await, known);
+    let left = store.past_executions(1_000).await.expect("they are there");
+    assert_eq!(left.len() + pruned, 200);
+    let lives = left.iter().filter(|past| past.execution.agreement == live.id);
+    assert_eq!(lives.count(), of_live, "they go on");
+    for application in ["solve", "mesh"] {
+        let of = |past: &&PastExecution| past.execution.application == application;
+        let last: Vec<_> = left.iter().filter(of).rev().take(30).collect();
+        let expected: Vec<_> = before
+            .iter()
+            .filter(|of| of.application == application)
+            .rev()
+            .take(30)
+            .collect();
+        assert!(
+            last.iter()
+                .zip(expected)
+                .all(|(past, one)| past.execution == *one)
+        );
+    }
+    let hours = store.execution_hours().await.expect("they are there");
+    let sum = |of: fn(&bespeak::store::ExecutionHour) -> i64| hours.iter().map(of).sum::<i64>();
+    let gone = before
+        .iter()
+        .filter(|one| !left.iter().any(|past| past.execution == **one));
+    let gone: Vec<_> = gone.collect();
+    assert_eq!(sum(|hour| hour.runs), count(gone.len()));
+    assert_eq!(
+        sum(|hour| hour.run_time),
+        gone.iter().map(|one| one.run_time).sum::<i64>()
+    );
+    assert_eq!(
+        sum(|hour| hour.output_bytes),
+        gone.iter().map(|one| one.output_bytes).sum::<i64>()
+    );
+    let first = &hours[0];
+    assert_eq!(
+        (first.application.as_str(), first.start),
+        ("mesh", Time(10_000 * HOUR))
+    );
+    // A further one of an hour that has sums is added to them.
+    let late = execution(&over, 7, 10_000 * HOUR + 7, Outcome::Completed);
+    let late = [Change::RecordExecution(Box::new(Execution {
+        application: "mesh".into(),
+        ..late
+    }))];
+    store.commit(lease.epoch, &late).await.expect("it can be stored");
+    assert_eq!(store.prune_executions(&kept, 33).await.expect("it can"), 1);
+    let again = store.execution_hours().await.expect("they are there");
+    assert_eq!((again.len(), again[0].runs), (hours.len(), first.runs + 1));
 }
 
 async fn a_sample_of_no_resource_is_refused(url: String) {

@@ -1,0 +1,52 @@
+//! `[history]` of the configuration: what is kept of the past.
+
+use serde::Deserialize;
+
+use crate::prediction::HistoryPolicy;
+
+/// What is older than a hundred years was not of this service.
+const DAYS_MAX: u32 = 36_500;
+/// More executions of one application on one resource tell nothing more.
+const EACH_MAX: u32 = 1_000_000;
+
+/// The table as written.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct History {
+    /// Days for which each execution is kept.
+    executions_days: u32,
+    /// Executions of each application on each resource that are kept longer.
+    executions_each: u32,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            executions_days: 730,
+            executions_each: 1_000,
+        }
+    }
+}
+
+impl History {
+    /// Checks it; the key that is wrong and what was expected, if one is.
+    pub(super) fn check(self) -> Result<(), String> {
+        for (key, value, max) in [
+            ("executions_days", self.executions_days, DAYS_MAX),
+            ("executions_each", self.executions_each, EACH_MAX),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(format!("history.{key}: expected 1 to {max}, found {value}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// As a policy.
+    pub(super) fn policy(self) -> HistoryPolicy {
+        HistoryPolicy {
+            kept: i64::from(self.executions_days) * 86_400,
+            each: self.executions_each,
+        }
+    }
+}

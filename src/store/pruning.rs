@@ -1,0 +1,154 @@
+//! Past executions that nobody needs one by one any more become sums over hours.
+//!
+//! What stays is stated by [`Kept`]: whatever a prediction reads, the last ones of each application on each resource, those of
+//! agreements that go on, and everything that is young enough for a dispute. The timelines and the ledger, which say what
+//! was promised and what came of it, are never pruned.
+
+use std::collections::BTreeMap;
+
+use scheduler::{Seconds, Time};
+
+use super::engine::{Dialect, Value, execute};
+use super::history::past;
+use super::rows::Columns;
+use super::{Database, Error, PastExecution, Store, on, statements};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
+const HOUR: Seconds = 3_600;
+
+/// Which executions stay as they are; all others may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Those that ended since.
+    pub since: Micros,
+    /// The last so many of each application on each resource.
+    pub each: u32,
+    /// The last so many of all, which are learned from.
+    pub learned: u32,
+}
+
+/// Sums of the executions that were pruned and had ended within an hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionHour {
+    /// Of which application.
+    pub application: String,
+    /// Of which version; empty where none was told apart.
+    pub version: String,
+    /// Where they ran.
+    pub resource: String,
+    /// How they ended, in the word of an outcome.
+    pub outcome: String,
+    /// The hour's first second.
+    pub start: Time,
+    /// How many there were.
+    pub runs: i64,
+    /// How long they waited for their processes, together.
+    pub queue_time: Micros,
+    /// How long they ran, together.
+    pub run_time: Micros,
+    /// Bytes that they read, together.
+    pub input_bytes: i64,
+    /// Bytes that they wrote, together.
+    pub output_bytes: i64,
+}
+
+/// What tells sums apart: application, version, resource, outcome and hour.
+type Key = (String, String, String, &'static str, i64);
+
+/// Sums: runs, queue time, run time, bytes in and out.
+type Sums = [i64; 5];
+
+impl Store {
+    /// Makes sums of at most `limit` executions that do not stay, the oldest, in one transaction; answers of how many. Reads
+    /// all executions for that, and writes only what goes.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize, Error> {
+        on!(self, database => prune(database, kept, limit).await)
+    }
+
+    /// The sums of pruned executions, by application, version, resource, outcome and hour.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn execution_hours(&self) -> Result<Vec<ExecutionHour>, Error> {
+        on!(self, database => database.read(statements::EXECUTION_HOURS, &[], hour).await)
+    }
+}
+
+async fn prune<D: Dialect>(database: &Database<D>, kept: &Kept, limit: u32) -> Result<usize, Error> {
+    let last = [kept.learned.max(1).saturating_sub(1).into()];
+    let first_learned = database.read(statements::NTH_LAST_EXECUTION, &last, |row| {
+        row.integer("ended_us")
+    });
+    let Some(first_learned) = first_learned.await?.pop() else {
+        return Ok(0);
+    };
+    // What may go now may go at any later time, so that nobody has to wait while it is looked for.
+    let values = [
+        kept.since.min(first_learned).into(),
+        kept.each.into(),
+        limit.into(),
+    ];
+    let found = database
+        .read(statements::PRUNABLE_EXECUTIONS, &values, past)
+        .await?;
+    if found.is_empty() {
+        return Ok(0);
+    }
+    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
+    for PastExecution { execution, .. } in &found {
+        let values = [execution.agreement.into(), execution.ended.into()];
+        // Another process may have been faster.
+        if execute::<D>(&mut transaction, statements::DELETE_EXECUTION, &values).await? == 0 {
+            continue;
+        }
+        let key = (
+            execution.application.clone(),
+            execution.version.clone().unwrap_or_default(),
+            execution.resource.clone(),
+            execution.outcome.word(),
+            execution.ended.div_euclid(HOUR * MICROS_PER_SECOND) * HOUR,
+        );
+        let sums = sums.entry(key).or_default();
+        for (sum, more) in sums.iter_mut().zip([
+            1,
+            execution.queue_time,
+            execution.run_time,
+            execution.input_bytes,
+            execution.output_bytes,
+        ]) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+    for ((application, version, resource, outcome, hour), sums) in &sums {
+        let mut values: Vec<Value<'_>> = vec![
+            application.into(),
+            version.into(),
+            resource.into(),
+            (*outcome).into(),
+            (*hour).into(),
+        ];
+        values.extend(sums.map(Value::from));
+        execute::<D>(&mut transaction, statements::ADD_EXECUTION_HOUR, &values).await?;
+    }
+    transaction.commit().await?;
+    Ok(found.len())
+}
+
+fn hour<D: Dialect>(row: &Columns<'_, D>) -> Result<ExecutionHour, Error> {
+    Ok(ExecutionHour {
+        application: row.text("application")?,
+        version: row.text("version")?,
+        resource: row.text("resource")?,
+        outcome: row.text("outcome")?,
+        start: Time(row.integer("hour_s")?),
+        runs: row.integer("runs")?,
+        queue_time: row.integer("queue_time_us")?,
+        run_time: row.integer("run_time_us")?,
+        input_bytes: row.integer("input_bytes")?,
+        output_bytes: row.integer("output_bytes")?,
+    })
+}
