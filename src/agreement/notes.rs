@@ -141,9 +141,7 @@ impl Note {
         match (offer.agreement, offer.state) {
             (Some(agreement), _) => of(NoteKind::Taken, format!("{name} by {agreement}")),
             // What it counted on is gone.
-            (None, _) if offer.is_withdrawn() => {
-                of(NoteKind::Released, format!("{name}: {}", reason(offer)))
-            }
+            (None, _) if offer.is_withdrawn() => of(NoteKind::Released, format!("{name}: {}", reason(offer))),
             (None, OfferState::Rejected) => of(NoteKind::Declined, name.clone()),
             _ => {
                 let lapsed = offer.is_expired(crate::clock::second_of(at));

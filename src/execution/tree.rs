@@ -458,13 +458,13 @@ mod tests {
             let lock = |path: &str| {
                 fs::set_permissions(top.join(path), fs::Permissions::from_mode(mode)).unwrap();
             };
-            ["a/a/a", "a/a", "a"].map(lock);
+            ["a/a/a", "a/a", "a"].into_iter().for_each(lock);
             let found = as_its_owner(|| bytes(&top, Vec::new()));
             assert!((MIB..2 * MIB).contains(&found), "{mode:o}: {found}");
-            ["a", "a/a", "a/a/a"].map(|path| {
+            for path in ["a", "a/a", "a/a/a"] {
                 fs::set_permissions(top.join(path), fs::Permissions::from_mode(0o700)).unwrap();
-            });
-            ["a/a/a", "a/a", "a"].map(lock);
+            }
+            ["a/a/a", "a/a", "a"].into_iter().for_each(lock);
             as_its_owner(|| remove(&top)).unwrap();
             assert!(!top.exists(), "{mode:o}");
         }

@@ -34,20 +34,17 @@ async fn of_account<D: Dialect>(
     let word = account.map(ToString::to_string);
     let mut snapshot = database.readers.begin_with(D::BEGIN_SNAPSHOT).await?;
     let connection: &mut D::Connection = &mut snapshot;
-    let (balances, entries) = match &word {
-        Some(word) => {
-            let of = [word.into()];
-            let page = [before.into(), limit.into(), word.into()];
-            let balances = read_on::<D, _>(connection, statements::BALANCES_OF, &of, read_balance).await?;
-            let entries = read_on::<D, _>(connection, statements::ENTRIES_NEWEST_OF, &page, read).await?;
-            (balances, entries)
-        }
-        None => {
-            let page = [before.into(), limit.into()];
-            let balances = read_on::<D, _>(connection, statements::BALANCES, &[], read_balance).await?;
-            let entries = read_on::<D, _>(connection, statements::ENTRIES_NEWEST, &page, read).await?;
-            (balances, entries)
-        }
+    let (balances, entries) = if let Some(word) = &word {
+        let of = [word.into()];
+        let page = [before.into(), limit.into(), word.into()];
+        let balances = read_on::<D, _>(connection, statements::BALANCES_OF, &of, read_balance).await?;
+        let entries = read_on::<D, _>(connection, statements::ENTRIES_NEWEST_OF, &page, read).await?;
+        (balances, entries)
+    } else {
+        let page = [before.into(), limit.into()];
+        let balances = read_on::<D, _>(connection, statements::BALANCES, &[], read_balance).await?;
+        let entries = read_on::<D, _>(connection, statements::ENTRIES_NEWEST, &page, read).await?;
+        (balances, entries)
     };
     snapshot.rollback().await?;
     Ok((balances, entries))
