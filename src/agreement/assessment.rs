@@ -150,8 +150,8 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     Some(known.into())
 }
 
-/// For how many seconds the work of an agreement had its nodes, once it is over: for all of its slot if it was stopped at
-/// the slot's end and had begun when the slot did, and so had each of its pieces.
+/// For how many seconds the work of an agreement had its nodes, once it is over: for all that was agreed if it was stopped at
+/// the slot's end and had begun when the slot did, and so had each of its pieces, or had run so long in a longer slot.
 fn granted(agreement: &Agreement) -> Option<i64> {
     let outcome = agreement.outcome?;
     let Some(ran) = agreement.run_time() else {
@@ -166,10 +166,10 @@ fn granted(agreement: &Agreement) -> Option<i64> {
         && begun
             .iter()
             .all(|piece| in_time(piece.placement.start, piece.started));
-    if outcome == Outcome::Killed && all_in_time {
+    let ran = ran / MICROS_PER_SECOND;
+    if outcome == Outcome::Killed && (all_in_time || ran >= agreement.duration) {
         return Some(agreement.duration);
     }
-    let ran = ran / MICROS_PER_SECOND;
     Some(ran.clamp(0, agreement.duration - 1))
 }
 
@@ -312,6 +312,9 @@ mod tests {
         let mut late = stopped.clone();
         late.started = Some(106 * MICROS_PER_SECOND);
         assert_eq!(state(objective, qualified, &late), Violated);
+        // Given more than was agreed, it was not failed either.
+        late.ended = Some(118 * MICROS_PER_SECOND);
+        assert_eq!(state(objective, qualified, &late), NotDetermined);
         let mut never = agreement(Some(Outcome::Lost), Some(110));
         assert_eq!(state(objective, qualified, &never), Violated);
         never.started = None;

@@ -62,6 +62,14 @@ pub(super) struct Accepting {
     pub(super) input: &'static str,
 }
 
+/// What comes of an acceptance before anything is decided.
+pub(super) enum Acceptable {
+    /// It can be decided: the offer, its negotiation, and the request that it makes.
+    Now(NegotiationOffer, NegotiationInstance, Box<Proposal>),
+    /// The same request was answered before, with this.
+    Before(AcceptedView),
+}
+
 impl Accepting {
     /// A counter offer, whatever it says.
     pub(super) fn as_it_stands(offer: Uuid) -> Self {
@@ -100,7 +108,11 @@ impl Negotiation {
         accepting: Accepting,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
-        let (row, instance, mut proposal) = self.acceptable(party, accepting).await?;
+        let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
+            Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
+            Acceptable::Before(answer) => return Ok(answer),
+        };
+        let again = key.as_ref().map(|key| key.step(0));
         let hash = key.as_ref().map(RequestKey::hash);
         proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
         let acceptance = Acceptance {
@@ -113,25 +125,31 @@ impl Negotiation {
             Err(planner::Error::Lost(lost)) => {
                 let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
-                Err(self.lost_offer(lost, &row, &instance).await)
+                Err(self.lost_offer(lost, &row, &instance, again).await)
             }
             Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             Err(why) => Err(why.into()),
         }
     }
 
-    /// A counter offer that can be accepted, its negotiation, and the request that accepting it makes.
+    /// A counter offer that can be accepted, its negotiation, and the request that accepting it makes; or, where it cannot be
+    /// accepted because the same request has, what that was answered with.
     pub(super) async fn acceptable(
         &self,
         party: &str,
         accepting: Accepting,
-    ) -> Result<(NegotiationOffer, NegotiationInstance, Proposal), Error> {
+        key: Option<&RequestKey>,
+    ) -> Result<Acceptable, Error> {
         let (row, document) = self.store.offer(accepting.offer).await?.ok_or(Error::NotFound)?;
         let scope = Scope::Party(party.to_owned());
         let instance = self.instance(&scope, row.negotiation).await?;
         names(&accepting, &instance)?;
         if let Some(lost) = self.lost(&row, &instance) {
-            return Err(self.lost_offer(lost, &row, &instance).await);
+            if let Some(answer) = self.answered(key).await? {
+                return Ok(Acceptable::Before(answer));
+            }
+            let again = key.map(|key| key.step(0));
+            return Err(self.lost_offer(lost, &row, &instance, again).await);
         }
         let said = Said::read(row.clone(), &document)?;
         let of = party.to_owned();
@@ -141,7 +159,7 @@ impl Negotiation {
             .reading(move |this| this.draft_accepted(&said, words.as_deref(), &of, replaced.as_ref()))
             .await?
             .map_err(|why| within(input, why))?;
-        Ok((row, instance, proposal))
+        Ok(Acceptable::Now(row, instance, Box::new(proposal)))
     }
 
     /// The acceptance of a counter offer that was found to be acceptable before.
@@ -213,14 +231,20 @@ impl Negotiation {
         }
     }
 
-    /// The failure to accept an offer, with what can be had now.
-    async fn lost_offer(&self, lost: Lost, row: &NegotiationOffer, instance: &NegotiationInstance) -> Error {
+    /// The failure to accept an offer, with what can be had now: the same for the same request under its key.
+    async fn lost_offer(
+        &self,
+        lost: Lost,
+        row: &NegotiationOffer,
+        instance: &NegotiationInstance,
+        key: Option<RequestKey>,
+    ) -> Error {
         let mut fresh = Negotiated { said: Vec::new() };
         if instance.state(self.clock.now()) == NegotiationState::Open
             && lost != Lost::Replaced
             && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
         {
-            match self.answer_again(instance, parent).await {
+            match self.answer_again(instance, parent, key).await {
                 Ok(answers) => fresh = answers,
                 // The loss is what is to be told, and goes without.
                 Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),

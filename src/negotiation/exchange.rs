@@ -1,6 +1,8 @@
 //! Messages with offers, in either representation: each offer is answered on its own, and each message once, however
 //! often it is sent under its key.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -60,12 +62,19 @@ impl Negotiation {
             return Ok(told);
         }
         let is_flat = matches!(input, Input::Json(_));
-        let offers = self.offers_in(&instance, input, Asked::Negotiate).await?;
         let mut answers = Negotiated { said: Vec::new() };
-        for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
-            let step = key.as_ref().map(|key| key.step(number));
-            let said = self.answer(&instance, offer, place, step).await?;
-            answers.said.extend(said);
+        match self.offers_in(&instance, input, Asked::Negotiate).await {
+            Ok(offers) => {
+                for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
+                    let step = key.as_ref().map(|key| key.step(number));
+                    let said = self.answer(&instance, offer, place, step).await?;
+                    answers.said.extend(said);
+                }
+            }
+            Err(why) => {
+                let before = self.put_before(key.as_ref(), why).await?;
+                answers.said = self.said_before(&before).await?;
+            }
         }
         let views = answers.views();
         let told = Told {
@@ -95,17 +104,31 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
-        let offers = self.offers_in(&instance, input, Asked::Advertise).await?;
-        let mut understood = Vec::with_capacity(offers.len());
+        let mut understood = Vec::new();
+        let offers = match self.offers_in(&instance, input, Asked::Advertise).await {
+            Ok(offers) => offers,
+            Err(why) => {
+                let before = self.put_before(key.as_ref(), why).await?;
+                understood.push((Err(before), String::new(), None));
+                Vec::new()
+            }
+        };
+        let mut names = BTreeSet::new();
         for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
             let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
                 Err(before)
             } else {
                 let found = self.understand(&instance, &offer, &place).await?;
+                let incoming = self.put(&instance, &found.map_err(invalid)?, &offer);
+                let name = incoming.offer.name.clone();
+                if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
+                    let message = "another offer of this negotiation has this OfferId";
+                    return Err(invalid(vec![violation(&place, "/@wsag-neg:OfferId", message)]));
+                }
                 Ok(Bargain {
                     negotiation: instance.id,
-                    incoming: Some(self.put(&instance, &found.map_err(invalid)?, &offer)),
+                    incoming: Some(incoming),
                     answers: Vec::new(),
                     otherwise: OfferState::Rejected,
                     idempotency: step.clone().map(|step| step.kept(kept)),
@@ -129,6 +152,13 @@ impl Negotiation {
             document: advertise_output(),
         };
         self.keep(key, told).await
+    }
+
+    /// What a request whose offers cannot be read any more has put on the table when it was sent first: that may be just what
+    /// is in its way now.
+    async fn put_before(&self, key: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
+        let first = key.map(|key| key.step(0));
+        self.answered(first.as_ref()).await?.ok_or(why)
     }
 
     /// Puts an offer on the table that asks for no answer; its id.

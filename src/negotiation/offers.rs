@@ -64,7 +64,7 @@ impl Negotiation {
     }
 
     /// The answers that an offer was given before.
-    async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<Said>, Error> {
+    pub(super) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<Said>, Error> {
         let mut said = Vec::with_capacity(ids.len());
         for id in ids {
             let (row, document) = self.store.offer(*id).await?.ok_or(Error::NotFound)?;
@@ -75,12 +75,17 @@ impl Negotiation {
         Ok(said)
     }
 
-    /// Answers an offer that has been answered before, since what was offered then cannot be had any more.
+    /// Answers an offer that has been answered before, since what was offered then cannot be had any more; once under its key.
     pub(super) async fn answer_again(
         &self,
         instance: &NegotiationInstance,
         parent: Uuid,
+        key: Option<RequestKey>,
     ) -> Result<Negotiated, Error> {
+        if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
+            let said = self.said_before(&before).await?;
+            return Ok(Negotiated { said });
+        }
         let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
         let state = row.state;
         let Said { words, .. } = Said::read(row, &document)?;
@@ -92,7 +97,7 @@ impl Negotiation {
         let answers = self
             .counter_offers(instance, parent, understood, words.clone(), "")
             .await?;
-        let said = self.bargain(instance, &words, None, answers, "", None).await?;
+        let said = self.bargain(instance, &words, None, answers, "", key).await?;
         Ok(Negotiated { said })
     }
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
 
-use super::accept::Accepting;
+use super::accept::{Acceptable, Accepting};
 use super::create::Asked;
 use super::idempotency::{kept, repeated};
 use super::offer::Draft;
@@ -52,9 +52,13 @@ impl Negotiation {
         acceptance: Option<String>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
-        let (offer, _, proposal) = self.acceptable(party, accepting).await?;
-        self.pend_proposal(proposal, acceptance, Some(offer.id), key)
-            .await
+        match self.acceptable(party, accepting, key.as_ref()).await? {
+            Acceptable::Now(offer, _, proposal) => {
+                self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
+                    .await
+            }
+            Acceptable::Before(answer) => Ok(answer),
+        }
     }
 
     async fn pend_proposal(

@@ -308,8 +308,13 @@ impl Decider<'_> {
             return Ok(());
         }
         let mut agreement = self.processing(id)?;
-        // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged.
-        let agreed = agreement.created.min(agreement.started.unwrap_or(self.now));
+        // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged. What goes on
+        // under a later agreement began at its slot's begin at the earliest.
+        let agreed = match agreement.origin {
+            None => agreement.created,
+            Some(_) => agreement.placement.start.seconds() * crate::clock::MICROS_PER_SECOND,
+        };
+        let agreed = agreed.min(agreement.started.unwrap_or(self.now));
         let started = end.started.or(agreement.slot_started());
         let started = started.map(|at| at.clamp(agreed.min(self.now), self.now));
         let end = &JobEnd {

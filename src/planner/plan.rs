@@ -219,10 +219,9 @@ impl Plan {
         let Some(at) = self.resources.place(&old.resource) else {
             return Vec::new();
         };
-        // After its slot its nodes are others' already.
-        let end = next.occupied().end;
-        if end < old.slot().end {
-            self.resources.bindings(at, |of| of.unbind(&nodes, end));
+        let (end, until) = (next.occupied().end, old.slot().end);
+        if end < until {
+            self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
         }
         let mut moves = Vec::new();
         for request in requests_of(&old, number) {
@@ -241,9 +240,9 @@ impl Plan {
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
         let mut moves = Vec::new();
         for (piece, number) in next.pieces.iter().zip(number..).take(over.end).skip(over.start) {
-            let end = piece.occupied().end;
-            if end < piece.placement.end {
-                self.resources.bindings(at, |of| of.unbind(&nodes, end));
+            let (end, until) = (piece.occupied().end, piece.placement.end);
+            if end < until {
+                self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
             }
             moves.extend(self.resources.end(at, now, number));
         }
@@ -478,7 +477,7 @@ impl Plan {
     pub(super) fn hand_over(&mut self, old: &Agreement, to: Uuid, end: Time) {
         let nodes = self.bound.remove(&old.id).unwrap_or_default();
         if let Some(at) = self.resources.place(&old.resource) {
-            self.resources.bindings(at, |of| of.unbind(&nodes, end));
+            self.resources.bindings(at, |of| of.rebind(&nodes, end));
         }
         self.bound.insert(to, nodes);
     }

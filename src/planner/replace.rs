@@ -118,16 +118,19 @@ impl Decider<'_> {
     }
 
     /// What has been found of the guarantees of an agreement by now is settled with it; the agreement that goes on with
-    /// its work knows what was found, and owes nothing for it again. Answers with the lines for the old one's timeline.
+    /// its work knows what was found, and owes nothing for it again. Nor does it owe anything for a guarantee that it adds:
+    /// what has begun may have broken that already. Answers with the lines for the old one's timeline.
     pub(super) fn settle_guarantees(&mut self, old: &mut Agreement, new: &mut Agreement) -> Vec<Event> {
         let events = self.assess(old);
         for guarantee in &mut new.guarantees {
             let found = old.guarantees.iter().find(|of| of.name == guarantee.name);
+            if found.is_none_or(|of| of.state != GuaranteeState::NotDetermined) {
+                guarantee.values.penalties.clear();
+                guarantee.values.rewards.clear();
+            }
             if let Some(found) = found.filter(|of| of.state != GuaranteeState::NotDetermined) {
                 guarantee.state = found.state;
                 guarantee.evidence.clone_from(&found.evidence);
-                guarantee.values.penalties.clear();
-                guarantee.values.rewards.clear();
                 guarantee.values.determined = found.values.determined;
             }
         }

@@ -532,10 +532,20 @@ impl ResourcePlan {
         }
     }
 
-    /// Ends the binding of nodes at an instant.
-    pub(super) fn unbind(&mut self, nodes: &[u32], at: Time) {
+    /// Ends a binding that lasts until `until` at an earlier instant. What somebody else was given meanwhile stays theirs: an
+    /// end may be told long after it came.
+    pub(super) fn unbind(&mut self, nodes: &[u32], until: Time, at: Time) {
         for node in nodes {
-            self.bound_until.insert(*node, at);
+            if let Some(bound) = self.bound_until.get_mut(node).filter(|bound| **bound == until) {
+                *bound = at;
+            }
+        }
+    }
+
+    /// Moves the end of a binding.
+    pub(super) fn rebind(&mut self, nodes: &[u32], until: Time) {
+        for node in nodes {
+            self.bound_until.insert(*node, until);
         }
     }
 }

@@ -62,6 +62,13 @@ fn wish(nodes: u32) -> Value {
         "window": {"start": date_time(start), "end": date_time(start + 4 * HOUR)}})
 }
 
+/// A wish for one node under a name of the requester's.
+fn named(id: &str) -> String {
+    let mut wish = wish(1);
+    wish["id"] = id.into();
+    wish.to_string()
+}
+
 async fn offers_in(client: &Client, negotiation: Uuid) -> usize {
     let view = client.get_json(&format!("/negotiations/{negotiation}")).await;
     view["offers"].as_array().map_or(0, Vec::len)
@@ -212,14 +219,14 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
         (
             format!("/negotiations/{about}/offers"),
             JSON,
-            wish(1).to_string(),
+            named("mine"),
             "p",
             2,
         ),
         (
             format!("/negotiations/{about}/advertisements"),
             JSON,
-            wish(1).to_string(),
+            named("heard"),
             "q",
             1,
         ),
@@ -238,17 +245,7 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
             body,
             key,
         };
-        let senders: JoinSet<_> = (0..SENDERS)
-            .map(|_| {
-                let (request, client) = (request.clone(), client.clone());
-                async move { request.send(&client).await }
-            })
-            .collect();
-        let answers = senders.join_all().await;
-        for answer in &answers {
-            assert!(answer.status.is_success(), "{}: {answer:?}", request.path);
-            assert_eq!(answer.body, answers[0].body, "{}", request.path);
-        }
+        at_once(&client, &request).await;
         assert_eq!(
             offers_in(&client, about).await,
             before + offers,
@@ -256,7 +253,63 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
             request.path
         );
     }
+    // An offer that one of them has accepted is not lost to the others, who are the same.
+    let view = client.get_json(&format!("/negotiations/{about}")).await;
+    let mut offers = view["offers"].as_array().into_iter().flatten();
+    let held = offers
+        .find(|of| !of["heldUntil"].is_null())
+        .expect("an offer that is held");
+    let acceptance = Keyed {
+        path: "/agreements".to_owned(),
+        kind: JSON,
+        body: json!({"offer": held["id"]}).to_string(),
+        key: "y",
+    };
+    let accepted = at_once(&client, &acceptance).await;
+    assert_eq!(accepted.status, StatusCode::CREATED, "{accepted:?}");
+    // Whoever comes too late gets fresh offers, and the same ones when asking again.
+    let late = Keyed {
+        key: "late",
+        ..acceptance
+    };
+    let before = offers_in(&client, about).await;
+    let lost = late.send(&client).await;
+    assert_eq!(lost.status, StatusCode::CONFLICT, "{lost:?}");
+    let with_fresh = offers_in(&client, about).await;
+    assert!(with_fresh > before, "{lost:?}");
+    late.send(&client).await;
+    assert_eq!(offers_in(&client, about).await, with_fresh, "made once");
+    // Of two with one name none is taken.
+    let twice = ["twin"; 2].map(|name| Said {
+        state: "Advisory",
+        ..Said::solicited(name, reserve(1))
+    });
+    let twins = Keyed {
+        path: format!("/negotiations/{about}/advertisements"),
+        kind: XML,
+        body: message("AdvertiseInput", &twice),
+        key: "twins",
+    };
+    let refused = twins.send(&client).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+    assert_eq!(offers_in(&client, about).await, with_fresh, "{refused:?}");
     server.assert_verified();
+}
+
+/// Sends a request from many at once, who all get the same answer.
+async fn at_once(client: &Client, request: &Keyed) -> Answer {
+    let senders: JoinSet<_> = (0..SENDERS)
+        .map(|_| {
+            let (request, client) = (request.clone(), client.clone());
+            async move { request.send(&client).await }
+        })
+        .collect();
+    let mut answers = senders.join_all().await;
+    for answer in &answers {
+        assert!(answer.status.is_success(), "{}: {answer:?}", request.path);
+        assert_eq!(answer.body, answers[0].body, "{}", request.path);
+    }
+    answers.swap_remove(0)
 }
 
 async fn a_request_that_was_cut_off_is_finished_by_its_repetition(url: String) {
