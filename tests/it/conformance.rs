@@ -28,11 +28,12 @@ fn holds_test(text: &str, name: &str) -> bool {
     let Some(at) = text.find(&format!("fn {name}(")) else {
         return false;
     };
-    let marked = text[..at]
-        .trim_end()
-        .trim_end_matches("async")
-        .trim_end()
-        .ends_with("#[test]");
+    let before = text[..at].trim_end().trim_end_matches("async").trim_end();
+    let marked = before.ends_with("#[test]")
+        || before
+            .lines()
+            .last()
+            .is_some_and(|line| line.starts_with("#[tokio::test"));
     let doubled = text
         .split("on_both_engines!(")
         .skip(1)
