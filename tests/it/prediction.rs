@@ -534,6 +534,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
         ..job
     });
     running.placement = Interval::new(Time(0), Time(40));
+    running.duration = 40;
     let at = |running: &Agreement, second: i64| known.confidence(running, second * MICROS_PER_SECOND);
     let waiting = at(&running, 0).expect("it is known");
     assert!((0.1..0.9).contains(&waiting), "{waiting}");
