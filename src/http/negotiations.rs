@@ -11,7 +11,7 @@ use super::format::Format;
 use super::path::Path;
 use super::{Api, Error, base_address, body, scope};
 use crate::access::Caller;
-use crate::negotiation::Told;
+use crate::negotiation::{Input, RequestKey, Told};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
 pub(super) async fn initiate(
@@ -22,8 +22,7 @@ pub(super) async fn initiate(
     request: Request,
 ) -> Result<Response, Error> {
     let base = base_address(&api, request.headers());
-    let input = body::input(&api, request).await?;
-    let key = key.of(&caller, "POST /negotiations", input.bytes());
+    let (input, key) = read(&api, &caller, "POST /negotiations", key, request).await?;
     let opened = api.negotiation.initiate(&caller.party, input, key).await?;
     let path = opened.path();
     let told = Told {
@@ -65,9 +64,14 @@ pub(super) async fn offer(
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = body::input(&api, request).await?;
-    let target = format!("POST /negotiations/{id}/offers");
-    let key = key.of(&caller, &target, input.bytes());
+    let (input, key) = read(
+        &api,
+        &caller,
+        &format!("POST /negotiations/{id}/offers"),
+        key,
+        request,
+    )
+    .await?;
     let told = api.negotiation.negotiate(&scope(&caller), id, input, key).await?;
     Ok(format.told(told))
 }
@@ -82,9 +86,14 @@ pub(super) async fn advertise(
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = body::input(&api, request).await?;
-    let target = format!("POST /negotiations/{id}/advertisements");
-    let key = key.of(&caller, &target, input.bytes());
+    let (input, key) = read(
+        &api,
+        &caller,
+        &format!("POST /negotiations/{id}/advertisements"),
+        key,
+        request,
+    )
+    .await?;
     let told = api.negotiation.advertise(&scope(&caller), id, input, key).await?;
     Ok(format.told(told))
 }
@@ -99,12 +108,30 @@ pub(super) async fn terminate(
     request: Request,
 ) -> Result<Response, Error> {
     let id = id_of(&id)?;
-    let input = body::input(&api, request).await?;
-    let target = format!("POST /negotiations/{id}/terminate");
-    let key = key.of(&caller, &target, input.bytes());
+    let (input, key) = read(
+        &api,
+        &caller,
+        &format!("POST /negotiations/{id}/terminate"),
+        key,
+        request,
+    )
+    .await?;
     let told = api
         .negotiation
         .end_negotiation(&scope(&caller), id, input, key)
         .await?;
     Ok(format.told(told))
+}
+
+/// The body of a request, and its key where it has one.
+async fn read(
+    api: &Api,
+    caller: &Caller,
+    target: &str,
+    key: IdempotencyKey,
+    request: Request,
+) -> Result<(Input, Option<RequestKey>), Error> {
+    let input = body::input(api, request).await?;
+    let key = key.of(caller, target, input.bytes());
+    Ok((input, key))
 }

@@ -1,10 +1,9 @@
 //! Everything of a negotiation in JSON: offers that counter others, offers that ask for no answer, ends; and documents
 //! that come without their Input element.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use reqwest::StatusCode;
+use serde_json::json;
 
-use crate::support::client::{Answer, Client};
 use crate::support::negotiation::{Said, counters, message, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
@@ -15,21 +14,13 @@ on_both_engines!(an_offer_is_countered_let_go_of_and_advertised_in_json);
 
 const HOUR: i64 = 3_600;
 
-async fn post(client: &Client, path: &str, body: &Value) -> Answer {
-    let request = client
-        .request(Method::POST, path)
-        .header("content-type", "application/json")
-        .header("accept", "application/json");
-    client.send(request.body(body.to_string())).await
-}
-
 async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     let server = Server::start(&url);
     let client = server.client_with(&server.key_for("physics", "consumer"));
     let start = hours_ahead(3);
     let window = json!({"start": date_time(start), "end": date_time(start + HOUR)});
     let asked = json!({"name": "first", "nodes": 2, "durationSeconds": HOUR, "window": window});
-    let opened = post(&client, "/negotiations", &asked).await;
+    let opened = client.post_json("/negotiations", &asked).await;
     let id = opened.created();
     let first = opened.json()["offers"][0].clone();
     let (offers, path) = (
@@ -39,7 +30,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     // The same for longer: what is not said is as it was offered.
     let longer = json!({"id": "longer", "counterOfferTo": first["id"], "durationSeconds": 2 * HOUR,
         "window": {"end": date_time(start + 2 * HOUR)}, "state": "Advisory"});
-    let advice = post(&client, &offers, &longer).await.json();
+    let advice = client.post_json(&offers, &longer).await.json();
     let answer = &advice["offers"][0];
     assert_eq!(
         (&answer["nodes"], &answer["start"], &answer["durationSeconds"]),
@@ -56,10 +47,11 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     assert!(tree.texts("CounterOfferTo").contains(&"longer"), "{tree:?}");
     // Letting go of what was offered gives its nodes back, and nothing more is said to it.
     let no = json!({"counterOfferTo": first["id"], "state": "Rejected"});
-    assert_eq!(post(&client, &offers, &no).await.json(), json!({"offers": []}));
+    assert_eq!(client.post_json(&offers, &no).await.json(), json!({"offers": []}));
     let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
     let made = client.post("/agreements", all.xml()).await.created();
-    let dead = post(&client, &offers, &json!({"counterOfferTo": first["id"]}))
+    let dead = client
+        .post_json(&offers, &json!({"counterOfferTo": first["id"]}))
         .await
         .json();
     assert_eq!(dead["offers"], json!([]), "{dead}");
@@ -69,7 +61,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     );
     // An advertisement is on the table, and asks for nothing.
     let ad = json!({"id": "ad", "nodes": 1, "durationSeconds": HOUR});
-    let said = post(&client, &format!("{path}/advertisements"), &ad).await;
+    let said = client.post_json(&format!("{path}/advertisements"), &ad).await;
     assert_eq!(said.status, StatusCode::OK, "{said:?}");
     assert_eq!(
         (
@@ -78,7 +70,8 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
         ),
         (&"ad".into(), &"Advisory".into())
     );
-    let taken = post(&client, &offers, &json!({"counterOfferTo": "ad"}))
+    let taken = client
+        .post_json(&offers, &json!({"counterOfferTo": "ad"}))
         .await
         .json();
     assert_eq!(taken["offers"][0]["state"], "Acceptable", "{taken}");
@@ -96,7 +89,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
             (json!({"agreement": made}), "/agreement"),
             (json!([1]), ""),
         ] {
-            let refused = post(&client, &format!("{path}/{verb}"), &wrong).await;
+            let refused = client.post_json(&format!("{path}/{verb}"), &wrong).await;
             assert_eq!(
                 refused.status,
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -107,14 +100,16 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
         }
     }
     assert_eq!(client.get_json(&path).await, before);
-    let wrong = post(&client, &format!("{path}/terminate"), &json!({"why": "x"})).await;
+    let wrong = client
+        .post_json(&format!("{path}/terminate"), &json!({"why": "x"}))
+        .await;
     assert_eq!(wrong.json()["violations"][0]["path"], "/why", "{wrong:?}");
-    let ended = post(
-        &client,
-        &format!("{path}/terminate"),
-        &json!({"reason": "found elsewhere"}),
-    )
-    .await;
+    let ended = client
+        .post_json(
+            &format!("{path}/terminate"),
+            &json!({"reason": "found elsewhere"}),
+        )
+        .await;
     assert_eq!(ended.json()["state"], "terminated", "{ended:?}");
     server.assert_verified();
 }
@@ -128,9 +123,10 @@ fn a_negotiation_about_an_agreement_takes_what_is_to_change_of_it() {
         let offer = Offer::sleep(2, HOUR).on(3).within(start, start + 2 * HOUR);
         let agreement = client.post("/agreements", offer.xml()).await.created();
         let change = json!({"agreement": agreement, "nodes": 2});
-        let id = post(&client, "/negotiations", &change).await.created();
+        let id = client.post_json("/negotiations", &change).await.created();
         let more = json!({"nodes": 1, "counterOfferTo": null});
-        let answer = post(&client, &format!("/negotiations/{id}/offers"), &more)
+        let answer = client
+            .post_json(&format!("/negotiations/{id}/offers"), &more)
             .await
             .json();
         assert_eq!(answer["offers"][0]["nodes"], 1, "{answer}");
@@ -138,12 +134,9 @@ fn a_negotiation_about_an_agreement_takes_what_is_to_change_of_it() {
             answer["offers"][0]["durationSeconds"], HOUR,
             "of the agreement: {answer}"
         );
-        let answered = post(
-            &client,
-            "/agreements",
-            &json!({"offer": answer["offers"][0]["id"]}),
-        )
-        .await;
+        let answered = client
+            .post_json("/agreements", &json!({"offer": answer["offers"][0]["id"]}))
+            .await;
         let new = answered.created();
         let shown = client.get_json(&format!("/agreements/{new}")).await;
         assert_eq!(shown["arguments"], json!(["2"]), "{shown}");

@@ -1,9 +1,8 @@
 //! A negotiation in four JSON calls, and at the command line.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use reqwest::StatusCode;
+use serde_json::json;
 
-use crate::support::client::{Answer, Client};
 use crate::support::offers::{date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -11,21 +10,13 @@ use crate::support::stores::on_both_engines;
 
 on_both_engines!(a_loop_of_four_calls_asks_accepts_changes_and_ends);
 
-async fn post(client: &Client, path: &str, body: &Value) -> Answer {
-    let request = client
-        .request(Method::POST, path)
-        .header("content-type", "application/json")
-        .header("accept", "application/json");
-    client.send(request.body(body.to_string())).await
-}
-
 async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
     let server = Server::start(&url);
     let client = server.client();
     let later = hours_ahead(3);
     let window = json!({"start": date_time(later), "end": date_time(later + 3_600)});
     let asked = json!({"nodes": 3, "durationSeconds": 3_600, "window": window});
-    let negotiated = post(&client, "/negotiations", &asked).await;
+    let negotiated = client.post_json("/negotiations", &asked).await;
     assert_eq!(negotiated.status, StatusCode::CREATED, "{negotiated:?}");
     let first = negotiated.json()["offers"][0].clone();
     assert_eq!(
@@ -35,15 +26,19 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
     );
     assert!(first["heldUntil"].is_string(), "{first}");
     // What is held is kept from others, who are offered something else.
-    let other = post(&client, "/negotiations", &asked).await.json();
+    let other = client.post_json("/negotiations", &asked).await.json();
     assert_ne!(other["offers"][0]["start"], window["start"], "{other}");
-    let accepted = post(&client, "/agreements", &json!({"offer": first["id"]})).await;
+    let accepted = client
+        .post_json("/agreements", &json!({"offer": first["id"]}))
+        .await;
     let id = accepted.created();
-    let twice = post(&client, "/agreements", &json!({"offer": first["id"]})).await;
+    let twice = client
+        .post_json("/agreements", &json!({"offer": first["id"]}))
+        .await;
     assert_eq!(twice.status, StatusCode::CONFLICT, "{twice:?}");
     // Another request in place of the agreement: fewer nodes, everything else as it is.
     let change = json!({"agreement": id, "nodes": 2});
-    let quoted = post(&client, "/negotiations", &change).await;
+    let quoted = client.post_json("/negotiations", &change).await;
     assert_eq!(quoted.status, StatusCode::CREATED, "{quoted:?}");
     let quote = quoted.json()["offers"][0].clone();
     assert_eq!(
@@ -51,14 +46,18 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         (&2.into(), &window["start"]),
         "{quote}"
     );
-    let changed = post(&client, "/agreements", &json!({"offer": quote["id"]})).await;
+    let changed = client
+        .post_json("/agreements", &json!({"offer": quote["id"]}))
+        .await;
     let new = changed.created();
     assert_ne!(new, id);
     assert_eq!(
         client.get_json(&format!("/agreements/{id}")).await["state"],
         "Complete"
     );
-    let ended = post(&client, &format!("/agreements/{new}/terminate"), &json!({})).await;
+    let ended = client
+        .post_json(&format!("/agreements/{new}/terminate"), &json!({}))
+        .await;
     assert_eq!(ended.json()["state"], "Terminated", "{ended:?}");
     // What is wrong is told by its pointer, and no negotiation is opened for it.
     for (wrong, pointer) in [
@@ -67,7 +66,7 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         (json!({"pending": true}), "/pending"),
         (json!({"window": {"begin": 1}}), "/window/begin"),
     ] {
-        let refused = post(&client, "/negotiations", &wrong).await;
+        let refused = client.post_json("/negotiations", &wrong).await;
         assert_eq!(
             refused.status,
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -75,7 +74,7 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         );
         assert_eq!(refused.json()["violations"][0]["path"], pointer, "{refused:?}");
     }
-    let nobody = post(&client, "/agreements", &json!({"offer": id})).await;
+    let nobody = client.post_json("/agreements", &json!({"offer": id})).await;
     assert_eq!(nobody.status, StatusCode::NOT_FOUND, "{nobody:?}");
     server.assert_verified();
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::client::{Answer, Client};
+use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::negotiation::{Said, negotiate};
 use crate::support::offers::{Offer, date_time, file, now};
@@ -29,17 +29,9 @@ on_both_engines!(
     a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes,
 );
 
-async fn post(client: &Client, path: &str, body: &Value) -> Answer {
-    let request = client
-        .request(Method::POST, path)
-        .header("content-type", "application/json")
-        .header("accept", "application/json");
-    client.send(request.body(body.to_string())).await
-}
-
 /// The first offer in place of an agreement.
 async fn quote(client: &Client, change: &Value) -> Value {
-    let quoted = post(client, "/negotiations", change).await;
+    let quoted = client.post_json("/negotiations", change).await;
     assert_eq!(quoted.status, StatusCode::CREATED, "{quoted:?}");
     let first = quoted.json()["offers"][0].clone();
     assert!(first.is_object(), "{quoted:?}");
@@ -102,7 +94,8 @@ async fn a_later_end_keeps_the_job_that_runs_over_a_kill(url: String) {
     assert_eq!(offered["priceDifference"]["amount"], "0.042", "{offered}");
     assert_eq!(offered["fee"]["amount"], "0.00036", "{offered}");
     server.assert_verified();
-    let new = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+    let new = client
+        .post_json("/agreements", &json!({"offer": offered["id"]}))
         .await
         .created();
     server.kill9();
@@ -145,12 +138,14 @@ async fn an_earlier_end_stops_the_job_then_and_frees_its_nodes(url: String) {
     let later = json!({"agreement": old, "window": {"end": date_time(begun + 2_000)}});
     let offered = quote(&client, &later).await;
     assert_eq!(offered["priceDifference"]["amount"], "0", "{offered}");
-    let old = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+    let old = client
+        .post_json("/agreements", &json!({"offer": offered["id"]}))
         .await
         .created();
     let length = now() - begun + 15;
     let offered = quote(&client, &json!({"agreement": old, "durationSeconds": length})).await;
-    let new = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+    let new = client
+        .post_json("/agreements", &json!({"offer": offered["id"]}))
         .await
         .created();
     server.assert_verified();
@@ -194,7 +189,7 @@ async fn what_has_begun_cannot_change_its_size_start_or_arguments(url: String) {
         asked["agreement"] = json!(id);
         // The slot has to have begun longer ago than that.
         eventually("a refusal", SOON, async || (now() > begun + 2).then_some(())).await;
-        let refused = post(&client, "/negotiations", &asked).await;
+        let refused = client.post_json("/negotiations", &asked).await;
         assert_eq!(
             refused.status,
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -228,13 +223,12 @@ async fn what_has_begun_cannot_change_its_size_start_or_arguments(url: String) {
     let offered = negotiate(&client, talks, &[longer]).await;
     assert_eq!(offered[0].state, "Acceptable", "{offered:?}");
     // Once it is being ended nothing of it is for sale, and what was offered is given back.
-    post(&client, &format!("/agreements/{id}/terminate"), &json!({})).await;
-    let late = post(
-        &client,
-        "/negotiations",
-        &json!({"agreement": id, "durationSeconds": 900}),
-    )
-    .await;
+    client
+        .post_json(&format!("/agreements/{id}/terminate"), &json!({}))
+        .await;
+    let late = client
+        .post_json("/negotiations", &json!({"agreement": id, "durationSeconds": 900}))
+        .await;
     assert_eq!(late.status, StatusCode::CONFLICT, "{late:?}");
     complete_or_terminated(&client, id).await;
     server.assert_verified();
@@ -270,7 +264,7 @@ async fn the_nodes_after_a_slot_are_had_where_others_can_make_room(url: String) 
     client.post("/agreements", rigid.xml()).await.created();
     // Where all of it is not to be had, as much as there is room for as the plan stands.
     let asked = json!({"agreement": id, "durationSeconds": 8_000});
-    let quoted = post(&client, "/negotiations", &asked).await.json();
+    let quoted = client.post_json("/negotiations", &asked).await.json();
     let over = quoted["offers"][0].clone();
     assert_eq!(
         (&over["kind"], &over["durationSeconds"]),
@@ -291,12 +285,15 @@ async fn the_nodes_after_a_slot_are_had_where_others_can_make_room(url: String) 
     server.assert_verified();
     let moved = show(&client, flexible).await["plannedStart"].clone();
     assert!(moved.as_str() >= offered["end"].as_str(), "{moved} {offered}");
-    let id = post(&client, "/agreements", &json!({"offer": offered["id"]}))
+    let id = client
+        .post_json("/agreements", &json!({"offer": offered["id"]}))
         .await
         .created();
     server.assert_verified();
     assert_eq!(show(&client, id).await["plannedEnd"], offered["end"]);
-    let lost = post(&client, "/agreements", &json!({"offer": over["id"]})).await;
+    let lost = client
+        .post_json("/agreements", &json!({"offer": over["id"]}))
+        .await;
     assert!(lost.status.is_client_error(), "{lost:?}");
     server.assert_verified();
 }

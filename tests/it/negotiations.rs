@@ -2,6 +2,7 @@
 
 use reqwest::StatusCode;
 
+use crate::support::eventually;
 use crate::support::offers::{date_time, file, hours_ahead, moved, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -16,6 +17,7 @@ pub(crate) fn opening() -> String {
     moved(&file("tests/messages/m12-initiate-negotiation-input.xml"))
 }
 
+const SOON: std::time::Duration = std::time::Duration::from_secs(30);
 const END: &str = "tests/messages/m17-negotiation-terminate-input.xml";
 
 async fn a_negotiation_is_opened_shown_and_ended(url: String) {
@@ -98,14 +100,11 @@ fn a_negotiation_whose_time_is_over_is_gone() {
         let short = opening().replace(&date_time(hours_ahead(24 * 7)), &soon);
         let id = client.post("/negotiations", short).await.created();
         let path = format!("/negotiations/{id}");
-        for _ in 0..100 {
-            if client.get_json(&path).await["state"] == "expired" {
-                let answer = client.post(&format!("{path}/terminate"), "").await;
-                assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
-        panic!("it does not expire");
+        eventually("its end", SOON, async || {
+            (client.get_json(&path).await["state"] == "expired").then_some(())
+        })
+        .await;
+        let answer = client.post(&format!("{path}/terminate"), "").await;
+        assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
     });
 }

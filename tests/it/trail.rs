@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use bespeak::store::{Finding, Invariant, Store};
 
 use crate::store::tamper;
-use crate::support::client::{Answer, Client};
+use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::server::Server;
@@ -22,14 +22,6 @@ on_both_engines!(
     a_party_that_is_refused_without_end_is_noted_for_a_while_only,
 );
 
-async fn post(client: &Client, path: &str, body: &Value) -> Answer {
-    let request = client
-        .request(Method::POST, path)
-        .header("content-type", "application/json")
-        .header("accept", "application/json");
-    client.send(request.body(body.to_string())).await
-}
-
 /// Asks for nodes in a window of three hours, three hours ahead.
 async fn negotiated(client: &Client, more: &Value) -> Value {
     let later = hours_ahead(3);
@@ -38,7 +30,7 @@ async fn negotiated(client: &Client, more: &Value) -> Value {
     for (name, value) in more.as_object().into_iter().flatten() {
         asked[name] = value.clone();
     }
-    let answer = post(client, "/negotiations", &asked).await;
+    let answer = client.post_json("/negotiations", &asked).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
     answer.json()
 }
@@ -72,7 +64,7 @@ async fn a_timeline_begins_with_what_was_negotiated(url: String) {
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let first = negotiated(&physics, &json!({})).await;
     let offer = first["offers"][0]["id"].as_str().expect("an offer").to_owned();
-    let accepted = post(&physics, "/agreements", &json!({ "offer": offer })).await;
+    let accepted = physics.post_json("/agreements", &json!({ "offer": offer })).await;
     let id = accepted.created().to_string();
     let lines = told(&physics, &id).await;
     let kinds: Vec<&str> = lines.iter().map(|(kind, _)| kind.as_str()).collect();
@@ -89,7 +81,9 @@ async fn a_timeline_begins_with_what_was_negotiated(url: String) {
     // A change of it is told in the timelines of both agreements, and an offer that was not taken lapses.
     let change = negotiated(&physics, &json!({"agreement": id, "nodes": 1})).await;
     let change = change["offers"][0]["id"].as_str().expect("an offer").to_owned();
-    let changed = post(&physics, "/agreements", &json!({ "offer": change })).await;
+    let changed = physics
+        .post_json("/agreements", &json!({ "offer": change }))
+        .await;
     let new = changed.created().to_string();
     for one in [&id, &new] {
         let lines = told(&physics, one).await;
@@ -217,7 +211,8 @@ async fn whoever_changes_what_was_noted_is_found(url: String) {
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let asked = negotiated(&physics, &json!({})).await;
     let offer = asked["offers"][0]["id"].as_str().expect("an offer").to_owned();
-    post(&physics, "/agreements", &json!({ "offer": offer }))
+    physics
+        .post_json("/agreements", &json!({ "offer": offer }))
         .await
         .created();
     let other = negotiated(&physics, &json!({})).await;

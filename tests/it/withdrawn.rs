@@ -1,9 +1,9 @@
 //! Nodes go away under offers that are held: what can still be kept is kept, and what cannot is told.
 
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::client::{Answer, Client};
+use crate::support::client::Client;
 use crate::support::negotiation::{Said, counters, negotiate, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
@@ -22,19 +22,11 @@ fn set(server: &Server, nodes: &[&str], state: &str) {
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
 }
 
-async fn post(client: &Client, path: &str, body: &Value) -> Answer {
-    let request = client
-        .request(Method::POST, path)
-        .header("content-type", "application/json")
-        .header("accept", "application/json");
-    client.send(request.body(body.to_string())).await
-}
-
 /// Asks for two nodes for an hour; the negotiation and the offer, which is what was asked for.
 async fn hold(client: &Client, start: i64) -> (String, Value) {
     let window = json!({ "start": date_time(start), "end": date_time(start + HOUR) });
     let asked = json!({ "nodes": 2, "durationSeconds": HOUR, "window": window });
-    let answer = post(client, "/negotiations", &asked).await.json();
+    let answer = client.post_json("/negotiations", &asked).await.json();
     let offer = answer["offers"][0].clone();
     assert_eq!(
         (&offer["kind"], &offer["state"]),
@@ -90,7 +82,8 @@ async fn an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_pla
     assert_eq!(fresh[0].state, "Acceptable", "{gone:?}");
     assert_ne!(fresh[0].text("PlannedStart"), date_time(start), "{gone:?}");
     client.post("/agreements", fresh[0].acceptance()).await.created();
-    let accepted = post(&client, "/agreements", &json!({ "offer": kept }))
+    let accepted = client
+        .post_json("/agreements", &json!({ "offer": kept }))
         .await
         .created();
     let view = client.get_json(&format!("/agreements/{accepted}")).await;
@@ -112,7 +105,8 @@ async fn agreements_make_room_for_offers_and_offers_for_agreements(url: String) 
     assert_eq!(stands(&client, &held).await.0, "Acceptable");
     let moved = client.get_json(&format!("/agreements/{flexible}")).await;
     assert_eq!(moved["plannedStart"], date_time(start + HOUR), "{moved}");
-    post(&client, "/agreements", &json!({ "offer": offer }))
+    client
+        .post_json("/agreements", &json!({ "offer": offer }))
         .await
         .created();
     server.assert_verified();
@@ -122,13 +116,10 @@ async fn agreements_make_room_for_offers_and_offers_for_agreements(url: String) 
     let later = start + 5 * HOUR;
     let rigid = Offer::reserve(2, HOUR).within(later, later + HOUR);
     let rigid = client.post("/agreements", rigid.xml()).await.created();
-    let change = post(
-        &client,
-        "/negotiations",
-        &json!({ "agreement": rigid, "nodes": 3 }),
-    )
-    .await
-    .json();
+    let change = client
+        .post_json("/negotiations", &json!({ "agreement": rigid, "nodes": 3 }))
+        .await
+        .json();
     assert_eq!(change["offers"][0]["state"], "Acceptable", "{change}");
     let other = client.post(
         "/agreements",

@@ -1,6 +1,5 @@
 //! The end of a slot moves while its job runs on a real cluster.
 
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::service::{reserved, serve, until};
@@ -11,11 +10,7 @@ use crate::support::run;
 use crate::support::slurm::Cluster;
 
 async fn post(client: &Client, path: &str, body: &Value) -> Value {
-    let request = client
-        .request(Method::POST, path)
-        .header("content-type", "application/json")
-        .header("accept", "application/json");
-    let answer = client.send(request.body(body.to_string())).await;
+    let answer = client.post_json(path, body).await;
     assert!(answer.status.is_success(), "{answer:?}");
     answer.json()
 }

@@ -72,6 +72,15 @@ impl Client {
         self.send(request.body(document.into())).await
     }
 
+    /// POST of JSON that asks for JSON.
+    pub(crate) async fn post_json(&self, path: &str, body: &Value) -> Answer {
+        let request = self
+            .request(Method::POST, path)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json");
+        self.send(request.body(body.to_string())).await
+    }
+
     /// A request that a test adds to; it bears the key.
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
