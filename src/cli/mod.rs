@@ -88,7 +88,7 @@ enum Command {
     Watch(watch::Options),
     /// End an agreement before its time.
     Terminate(terminate::Options),
-    /// Print what an agreement's job wrote.
+    /// Print, list or remove what an agreement's job wrote.
     Output(output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
     Files(files::Options),

@@ -22,16 +22,20 @@ pub(super) struct Options {
     /// List everything that it has written instead.
     #[arg(long, conflicts_with_all = ["stderr", "file"])]
     list: bool,
+    /// Remove everything that it has written, once the agreement is over.
+    #[arg(long, conflicts_with_all = ["stderr", "file", "list"])]
+    remove: bool,
     #[command(flatten)]
     server: Server,
 }
 
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
+    let all = format!("/agreements/{}/files", options.id);
+    if options.remove {
+        return options.server.delete(&all).await;
+    }
     if options.list {
-        let answer = options
-            .server
-            .get(&format!("/agreements/{}/files", options.id))
-            .await?;
+        let answer = options.server.get(&all).await?;
         if options.server.json {
             client::print_json(&answer);
         } else {
@@ -44,10 +48,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         (None, true) => "stderr",
         (None, false) => "stdout",
     };
-    let bytes = options
-        .server
-        .get_bytes(&format!("/agreements/{}/files/{name}", options.id))
-        .await?;
+    let bytes = options.server.get_bytes(&format!("{all}/{name}")).await?;
     std::io::stdout()
         .write_all(&bytes)
         .map_err(|why| Failure::Usage(why.to_string()))

@@ -104,7 +104,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let executors = executors(&settings, &config, &folders, data_dir)?;
-    forget(&config, folders, &store, &clock, &stop);
+    forget(&config, folders.clone(), &store, &clock, &stop);
     let predictions = predictions(&settings, &executors, &store, &clock, &stop);
     let planner_stop = CancellationToken::new();
     let (planner, mut decided) = Planner::start(
@@ -130,7 +130,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     let told = CallBacks::new(store.clone(), clock.clone(), config.call_backs());
     tokio::spawn(told.run(stop.clone()));
-    let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, data_dir)
+    let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders)
         .predicting(predictions)
         .telling(config.call_backs())
         .showing(troubles);

@@ -75,6 +75,17 @@ enum Looked {
     Ended,
 }
 
+/// What came of the wish to remove a job's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// It is gone.
+    Removed,
+    /// There was none.
+    NothingThere,
+    /// It stays: the job goes on.
+    Running,
+}
+
 /// Why folders could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
@@ -101,7 +112,7 @@ impl JobFolders {
     }
 
     /// Where they are.
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.jobs
     }
 
@@ -205,8 +216,7 @@ impl JobFolders {
         let over = tokio::task::spawn_blocking(move || folders.ended_before(before));
         let mut removed = 0;
         for id in over.await.map_err(cut_off)?? {
-            let agreement = store.agreement(id).await?;
-            if !agreement.is_some_and(|of| of.state.is_final()) || store.goes_on(id).await? {
+            if !store.is_over(id).await? {
                 continue;
             }
             let folders = self.clone();
@@ -231,6 +241,22 @@ impl JobFolders {
             }
         }
         Ok(over)
+    }
+
+    /// Removes the folder of a job whose agreement is over, if the job has ended too.
+    ///
+    /// # Errors
+    /// When the system refuses; what is left is removed by the next sweep.
+    pub fn remove_ended(&self, id: Uuid) -> Result<Removal, ExecutionError> {
+        let last = last_of(&self.jobs, id)?;
+        if last.spec()?.is_some() && last.end()?.is_none() {
+            return Ok(Removal::Running);
+        }
+        Ok(if self.remove(id)? {
+            Removal::Removed
+        } else {
+            Removal::NothingThere
+        })
     }
 
     /// Removes the folder of a job that has ended and whose agreement is over; answers whether there was one.

@@ -164,6 +164,18 @@ pub(super) async fn file(
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
+/// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
+pub(super) async fn remove_files(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Error> {
+    api.negotiation
+        .remove_outputs(scope(&caller), id_of(&id)?)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// POST /agreements/{id}/terminate.
 pub(super) async fn terminate(
     State(api): State<Api>,

@@ -95,7 +95,10 @@ pub fn router(api: Api, pages: Pages) -> Router {
             get(agreements::guarantee_terms),
         )
         .route("/agreements/{id}/events", get(agreements::events))
-        .route("/agreements/{id}/files", get(agreements::files))
+        .route(
+            "/agreements/{id}/files",
+            get(agreements::files).delete(agreements::remove_files),
+        )
         .route("/agreements/{id}/files/{name}", get(agreements::file))
         .route("/agreements/{id}/terminate", post(agreements::terminate))
         .route("/accounts", get(accounts::list))

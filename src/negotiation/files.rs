@@ -13,6 +13,7 @@ use crate::clock::Micros;
 use crate::execution::ExecutionError;
 use crate::execution::files::{self, UploadError};
 use crate::execution::folder::{Folder, Stream};
+use crate::execution::retention::Removal;
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -137,14 +138,32 @@ impl Negotiation {
         Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
     }
 
-    /// Removes one of the party's own files. Jobs that run keep it.
+    /// Removes one of the party's own files. Jobs that have begun keep it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where it has none of this name, [`Error::Internal`].
+    /// [`Error::NotFound`] where it has none of this name, [`Error::Conflict`] where one of its agreements has yet to run on it,
+    /// [`Error::Unavailable`], [`Error::Internal`].
     pub async fn remove_file(&self, party: &str, name: &str) -> Result<(), Error> {
+        if let Some(agreement) = self.yet_to_read(party, name).await? {
+            return Err(Error::Conflict(format!(
+                "the job of agreement {agreement} has yet to read {name}"
+            )));
+        }
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
         let removed = blocking(move || Ok(files.remove(&party, &name)?)).await?;
         if removed { Ok(()) } else { Err(Error::NotFound) }
+    }
+
+    /// An agreement of the party whose job names a file and has not begun.
+    async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>, Error> {
+        let waiting = self.store.waiting_agreements(party).await?;
+        let names_it = |agreement: &&Agreement| {
+            agreement.job.as_ref().is_some_and(|job| {
+                let application = self.catalogue.find(&job.application, job.version.as_deref());
+                application.is_some_and(|of| of.files(&job.arguments).contains(&name))
+            })
+        };
+        Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))
     }
 
     /// What an agreement's job has written by now: its two outputs, and the files of its working folder.
@@ -153,7 +172,7 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let folder = Folder::of(&self.jobs, agreement.work());
+        let folder = Folder::of(self.jobs.path(), agreement.work());
         still_kept(&agreement, &folder)?;
         let written = blocking(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();
@@ -169,6 +188,34 @@ impl Negotiation {
             quota_bytes: None,
         })
     }
+
+    /// Removes everything that an agreement's job has left, before its time is over; nothing where it has left nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
+    /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
+    pub async fn remove_outputs(&self, scope: Scope, id: Uuid) -> Result<(), Error> {
+        let agreement = self.stored(&scope, id).await?;
+        if !agreement.state.is_final() {
+            let state = agreement.state;
+            return Err(Error::Conflict(format!(
+                "the agreement is {state}: what its job writes can be removed when it is over"
+            )));
+        }
+        let work = agreement.work();
+        if !self.store.is_over(work).await? {
+            return Err(Error::Conflict(
+                "another agreement goes on with its work and its files".to_owned(),
+            ));
+        }
+        let folders = self.jobs.clone();
+        match blocking(move || Ok(folders.remove_ended(work)?)).await? {
+            Removal::Removed | Removal::NothingThere => Ok(()),
+            Removal::Running => Err(Error::Conflict(
+                "the job is still being stopped; try again in a moment".to_owned(),
+            )),
+        }
+    }
 }
 
 /// Makes sure that what a job wrote has not been removed because its time was over.
@@ -179,7 +226,7 @@ pub(super) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<(), E
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(
-            "what the job wrote is no longer kept: its time was over".to_owned(),
+            "what the job wrote is no longer kept: its time was over, or it was removed".to_owned(),
         ));
     }
     Ok(())

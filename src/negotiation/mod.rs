@@ -34,7 +34,6 @@ mod trail;
 mod views;
 mod wish;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +69,7 @@ use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution::files::InputFiles;
+use crate::execution::retention::JobFolders;
 use crate::execution::trouble::Troubles;
 use crate::metrics::{Exposition, Kind};
 use crate::planner::{self, Planner};
@@ -112,7 +112,7 @@ pub struct Negotiation {
     /// The files that jobs may read.
     files: InputFiles,
     /// The jobs' folders.
-    jobs: Arc<Path>,
+    jobs: JobFolders,
     /// What bounds negotiations.
     negotiating: planner::Negotiating,
     /// What is charged in, where something is.
@@ -228,7 +228,7 @@ impl Negotiation {
         catalogue: Arc<Catalogue>,
         clock: Clock,
         files: InputFiles,
-        data_dir: &Path,
+        jobs: JobFolders,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let negotiating = planner.negotiating();
@@ -240,7 +240,7 @@ impl Negotiation {
             catalogue,
             clock,
             files,
-            jobs: data_dir.join("jobs").into(),
+            jobs,
             negotiating,
             currency,
             predictions: None,

@@ -104,7 +104,7 @@ impl Negotiation {
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let (folder, name) = (Folder::of(&self.jobs, agreement.work()), name.to_owned());
+        let (folder, name) = (Folder::of(self.jobs.path(), agreement.work()), name.to_owned());
         super::files::still_kept(&agreement, &folder)?;
         let file = super::files::blocking(move || match folder.written(&name)? {
             None => Ok(None),

@@ -12,7 +12,7 @@ use super::session::{self, Visitor};
 use super::text::{self, Standing};
 use super::{Frame, page};
 use crate::http::{Api, base_address, output_body, scope};
-use crate::negotiation::{AgreementView, EventView, GuaranteeView, Input, Part, TerminateRequest};
+use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, Part, TerminateRequest};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
 const REFRESH: u32 = 5;
@@ -108,12 +108,16 @@ async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<V
         return Ok(outputs);
     }
     for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
-        let bytes = api
+        let mut output = match api
             .negotiation
             .output(scope(&visitor.caller), view.id, file)
-            .await?
-            .page()
-            .await?;
+            .await
+        {
+            // What is kept no longer is no reason not to show the agreement.
+            Err(Error::Gone(_)) => return Ok(Vec::new()),
+            output => output?,
+        };
+        let bytes = output.page().await?;
         let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
         outputs.push(Output {
             file,

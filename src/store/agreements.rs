@@ -67,11 +67,28 @@ impl Store {
         on!(self, database => database.read(statements::AGREEMENTS_OLDEST, &values, read).await)
     }
 
+    /// A party's agreements whose work has yet to begin, those that are still to be decided among them, ordered by id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn waiting_agreements(&self, party: &str) -> Result<Vec<Agreement>, Error> {
+        on!(self, database => database.read(statements::WAITING_AGREEMENTS, &[party.into()], read).await)
+    }
+
+    /// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn is_over(&self, work: Uuid) -> Result<bool, Error> {
+        let own = self.agreement(work).await?;
+        Ok(own.is_some_and(|of| of.state.is_final()) && !self.goes_on(work).await?)
+    }
+
     /// Whether an agreement that is not final goes on with the work that began under another.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn goes_on(&self, work: Uuid) -> Result<bool, Error> {
+    async fn goes_on(&self, work: Uuid) -> Result<bool, Error> {
         on!(self, database => {
             let found = database.read(statements::GOES_ON, &[work.into()], |row| row.id("id")).await?;
             Ok(!found.is_empty())

@@ -125,6 +125,9 @@ statements! {
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
+    WAITING_AGREEMENTS = select_agreement!(
+        "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND service = 'NotReady' ORDER BY id"
+    );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");

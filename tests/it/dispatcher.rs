@@ -15,7 +15,7 @@ use bespeak::execution::dispatcher::{Dispatcher, Shared};
 use bespeak::execution::files::InputFiles;
 use bespeak::execution::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
-use bespeak::execution::retention::JobFolders;
+use bespeak::execution::retention::{JobFolders, Removal};
 use bespeak::execution::{ExecutionError, Executor, JobId, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
@@ -532,7 +532,8 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
         let told = "not started because its party's jobs take more room for files than they may";
         assert!(events.iter().any(|event| event.detail == told), "{events:?}");
         assert!(!service.file(&next, "").exists());
-        assert!(folders.remove(fills.id).unwrap());
+        assert_eq!(folders.remove_ended(fills.id).unwrap(), Removal::Removed);
+        assert_eq!(folders.remove_ended(fills.id).unwrap(), Removal::NothingThere);
         let last = service.place("true", 0, 600).await;
         assert_eq!(service.over(last.id).await.outcome, Some(Outcome::Completed));
         service.stop().await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 
 use crate::support::client::{Answer, Client};
-use crate::support::offers::Offer;
+use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
 use crate::support::{eventually, run};
 
@@ -228,5 +228,89 @@ fn the_command_line_uploads_lists_fetches_and_removes() {
         assert_eq!(gone.status.code(), Some(1));
         let path = server.run(&["files", "put", &file, "--as", "../x"]);
         assert_eq!(path.status.code(), Some(2), "{path:?}");
+    });
+}
+
+#[test]
+fn an_input_stays_until_every_agreement_that_names_it_has_begun_or_is_over() {
+    run(async {
+        let server = Server::local();
+        let physics = server.client_with(&server.key_for("physics", "consumer"));
+        let biology = server.client_with(&server.key_for("biology", "consumer"));
+        for client in [&physics, &biology] {
+            for name in ["grain.txt", "other.txt"] {
+                put(client, &format!("/files/{name}"), "grain").await;
+            }
+        }
+        let later = hours_ahead(2);
+        let mut offer = Offer::sleep(0, 60).within(later, later + 600);
+        offer.run = Some(("sha256sum", vec!["grain.txt".to_owned()]));
+        let id = physics
+            .post("/agreements", offer.xml())
+            .await
+            .created()
+            .to_string();
+        let kept = delete(&physics, "/files/grain.txt").await;
+        assert_eq!(kept.status, StatusCode::CONFLICT, "{}", kept.body);
+        assert!(kept.body.contains(&id), "it says which: {}", kept.body);
+        assert_eq!(physics.get("/files/grain.txt").await.body, "grain");
+        for (client, name) in [(&physics, "other.txt"), (&biology, "grain.txt")] {
+            let gone = delete(client, &format!("/files/{name}")).await;
+            assert_eq!(gone.status, StatusCode::NO_CONTENT, "{name}: {}", gone.body);
+        }
+        let ended = server.run(&["terminate", &id]);
+        assert!(ended.status.success(), "{ended:?}");
+        let gone = delete(&physics, "/files/grain.txt").await;
+        assert_eq!(gone.status, StatusCode::NO_CONTENT, "{}", gone.body);
+    });
+}
+
+#[test]
+fn what_a_job_has_left_goes_when_its_party_says_so_and_not_while_it_runs() {
+    run(async {
+        let server = Server::local();
+        let physics = server.client_with(&server.key_for("physics", "consumer"));
+        let biology = server.client_with(&server.key_for("biology", "consumer"));
+        let running = physics
+            .post("/agreements", Offer::sleep(100, 600).xml())
+            .await
+            .created()
+            .to_string();
+        let over = physics
+            .post("/agreements", Offer::sleep(0, 600).xml())
+            .await
+            .created()
+            .to_string();
+        let view = ended(&physics, &over).await;
+        assert_eq!(view["outcome"], "completed", "{view}");
+        let folder = |id: &str| server.data_dir().join("jobs").join(id);
+        eventually("the job to run", Duration::from_secs(20), async || {
+            folder(&running).join("claim.json").exists().then_some(())
+        })
+        .await;
+        let kept = delete(&physics, &format!("/agreements/{running}/files")).await;
+        assert_eq!(kept.status, StatusCode::CONFLICT, "{}", kept.body);
+        assert!(folder(&running).exists());
+
+        let path = format!("/agreements/{over}/files");
+        assert_eq!(delete(&biology, &path).await.status, StatusCode::NOT_FOUND);
+        assert!(folder(&over).exists());
+        for _ in 0..2 {
+            let gone = delete(&physics, &path).await;
+            assert_eq!(gone.status, StatusCode::NO_CONTENT, "{}", gone.body);
+            assert!(!folder(&over).exists());
+        }
+        assert_eq!(physics.get(&path).await.status, StatusCode::GONE);
+        assert!(server.run(&["terminate", &running]).status.success());
+        eventually(
+            "what the stopped job left to go",
+            Duration::from_secs(20),
+            async || {
+                let removed = server.run(&["output", &running, "--remove"]);
+                removed.status.success().then_some(())
+            },
+        )
+        .await;
+        assert!(!folder(&running).exists());
     });
 }

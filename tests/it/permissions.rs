@@ -32,6 +32,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/files/{name}"),
     (Method::DELETE, "/files/{name}"),
     (Method::POST, "/agreements/{id}/terminate"),
+    (Method::DELETE, "/agreements/{id}/files"),
     (Method::POST, "/negotiations"),
     (Method::GET, "/negotiations/{id}"),
     (Method::POST, "/negotiations/{id}/offers"),

@@ -61,6 +61,19 @@ const fn post(
     }
 }
 
+const fn delete(path: &'static str, summary: &'static str) -> Operation {
+    Operation {
+        method: "delete",
+        path,
+        summary,
+        query: &[],
+        request: None,
+        answer: "",
+        others: &[(204, "")],
+        is_open: false,
+    }
+}
+
 /// All of them, by path.
 pub(super) const OPERATIONS: &[Operation] = &[
     get(
@@ -102,6 +115,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     get("/agreements/{id}/events", "Timeline", "What has happened to it"),
     get("/agreements/{id}/files", "Files", "What its job has written"),
+    delete(
+        "/agreements/{id}/files",
+        "Removes what its job has written, once it is over",
+    ),
     get(
         "/agreements/{id}/files/{name}",
         "bytes",
@@ -167,16 +184,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         others: &[(201, ""), (204, "")],
         is_open: false,
     },
-    Operation {
-        method: "delete",
-        path: "/files/{name}",
-        summary: "Removes a file",
-        query: &[],
-        request: None,
-        answer: "",
-        others: &[(204, "")],
-        is_open: false,
-    },
+    delete(
+        "/files/{name}",
+        "Removes a file that no agreement has yet to run on",
+    ),
     asked(
         get(
             "/availability",

@@ -1,7 +1,7 @@
 //! How much of the disk the jobs of one party may have together.
 
 use bespeak::agreement::Limit;
-use bespeak::execution::retention::JobFolders;
+use bespeak::execution::retention::{JobFolders, Removal};
 
 use super::*;
 
@@ -32,6 +32,7 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
     };
     executor.start(&anothers).unwrap();
     assert_eq!(end(&executor, &anothers).outcome, Outcome::Completed);
+    assert_eq!(folders.remove_ended(quiet.agreement).unwrap(), Removal::Running);
     fs::write(place.record(&quiet, "work/go"), "").unwrap();
     assert_eq!(
         end(&executor, &quiet).outcome,
