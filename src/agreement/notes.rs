@@ -1,5 +1,5 @@
-//! What the audit trail tells besides the timelines of agreements: how negotiations went, what was refused, and which keys
-//! there were.
+//! What the audit trail tells besides the timelines of agreements: how negotiations went, what was refused, which keys
+//! there were, and what operators said of nodes.
 
 use scheduler::Interval;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ pub struct Note {
     pub at: Micros,
     /// What happened.
     pub kind: NoteKind,
-    /// The negotiation, offer, request or key that it happened to.
+    /// The negotiation, offer, request, key or saying that it happened to.
     pub subject: Uuid,
     /// The negotiation that it belongs to, where it is one's.
     pub negotiation: Option<Uuid>,
@@ -49,11 +49,13 @@ pub enum NoteKind {
     KeyAdded,
     /// A key was revoked.
     KeyRevoked,
+    /// An operator has said how nodes stand.
+    NodesSaid,
 }
 
 impl NoteKind {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Negotiating,
         Self::Withdrawn,
         Self::Asked,
@@ -65,6 +67,7 @@ impl NoteKind {
         Self::Released,
         Self::KeyAdded,
         Self::KeyRevoked,
+        Self::NodesSaid,
     ];
 
     /// The word that is stored and shown.
@@ -81,6 +84,7 @@ impl NoteKind {
             Self::Released => "released",
             Self::KeyAdded => "key-added",
             Self::KeyRevoked => "key-revoked",
+            Self::NodesSaid => "nodes-said",
         }
     }
 }

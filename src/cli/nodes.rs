@@ -74,10 +74,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         let said: RepairedView = read(answer)?;
         print_nodes(&said.resource, &said.nodes);
         say!(
-            "{} lost their work, {} moved, {} have no place any more",
+            "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
             said.lost,
             said.moved,
-            said.broken
+            said.broken,
+            said.withdrawn
         );
         return Ok(());
     }

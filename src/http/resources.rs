@@ -38,7 +38,10 @@ pub(super) async fn say(
 ) -> Result<Response, Error> {
     operators_only(&caller)?;
     let body = body::json(&api, request).await?;
-    let said = api.negotiation.say_nodes(&name, &nodes, &body).await?;
+    let said = api
+        .negotiation
+        .say_nodes(&caller.party, &name, &nodes, &body)
+        .await?;
     tracing::info!(
         resource = name,
         nodes,
@@ -46,6 +49,7 @@ pub(super) async fn say(
         lost = said.lost,
         moved = said.moved,
         broken = said.broken,
+        withdrawn = said.withdrawn,
         state = said.nodes.first().map_or("", |node| node.state.as_str()),
         "an operator has said how nodes stand"
     );

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::json::{At, Check, Json};
 use super::views::instant;
@@ -14,6 +15,8 @@ use crate::planner::{NodeState, Saying, Standing};
 const NODES_SHOWN_MAX: usize = 10_000;
 /// Characters of a reason.
 const REASON_MAX: usize = 500;
+/// Bytes of a text that names nodes beyond which they are counted rather than named in the audit trail.
+const WORDS_MAX: usize = 500;
 
 /// The resources of the domain.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,11 +35,11 @@ pub struct ResourceView {
     /// How many nodes it has.
     pub nodes: u32,
     /// How many of them are up.
-    pub up: usize,
+    pub up: u32,
     /// How many are drained.
-    pub drained: usize,
+    pub drained: u32,
     /// How many are down.
-    pub down: usize,
+    pub down: u32,
     /// What it fails in at the moment.
     pub troubles: Vec<TroubleView>,
 }
@@ -103,6 +106,8 @@ pub struct RepairedView {
     pub moved: usize,
     /// Agreements for which there is no place any more.
     pub broken: usize,
+    /// Offers that were held and cannot be kept.
+    pub withdrawn: usize,
 }
 
 impl Negotiation {
@@ -111,18 +116,17 @@ impl Negotiation {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn resources(&self) -> Result<ResourcesView, Error> {
+        let counts = self.planner.node_counts().await?;
         let mut resources = Vec::new();
-        for resource in self.planner.resources() {
-            let standings = self.planner.nodes(resource.name.clone()).await?;
-            let count = |state| standings.iter().filter(|of| of.state == state).count();
+        for (resource, counts) in self.planner.resources().iter().zip(counts) {
             let troubles = self.troubles.of(&resource.name);
             resources.push(ResourceView {
                 name: resource.name.clone(),
                 kind: resource.kind.clone(),
                 nodes: resource.capacity,
-                up: count(NodeState::Up),
-                drained: count(NodeState::Drained),
-                down: count(NodeState::Down),
+                up: counts.up,
+                drained: counts.drained,
+                down: counts.down,
                 troubles: troubles
                     .into_iter()
                     .map(|of| TroubleView {
@@ -156,15 +160,30 @@ impl Negotiation {
     }
 
     /// Says how nodes of a resource stand from now on, and why: `nodes` names them, as in `n[1-3],n7` or `0,3`; the body is an
-    /// object with `state` and `reason`. What is promised on them gets another place. For operators.
+    /// object with `state` and `reason`. What is promised on them gets another place, and the audit trail tells that the party
+    /// said so. For operators.
     ///
     /// # Errors
     /// [`Error::NotFound`] also for a node that there is not, those of the body,
     /// [`Error::Unavailable`].
-    pub async fn say_nodes(&self, resource: &str, nodes: &str, body: &[u8]) -> Result<RepairedView, Error> {
+    pub async fn say_nodes(
+        &self,
+        party: &str,
+        resource: &str,
+        nodes: &str,
+        body: &[u8],
+    ) -> Result<RepairedView, Error> {
         let (state, reason) = read_saying(body)?;
+        let words = nodes;
         let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
         let saying = Saying {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            words: if words.len() > WORDS_MAX {
+                format!("{} nodes", nodes.len())
+            } else {
+                words.to_owned()
+            },
             resource: resource.to_owned(),
             nodes: nodes.clone(),
             state,
@@ -179,6 +198,7 @@ impl Negotiation {
             lost: repaired.lost,
             moved: repaired.moved,
             broken: repaired.broken,
+            withdrawn: repaired.withdrawn,
         })
     }
 

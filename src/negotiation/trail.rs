@@ -38,7 +38,7 @@ pub struct TrailLineView {
     pub at: String,
     /// What happened, in a word.
     pub kind: String,
-    /// The agreement, negotiation, offer, request or key that it happened to.
+    /// The agreement, negotiation, offer, request, key or saying that it happened to.
     pub subject: Uuid,
     /// The negotiation that it belongs to, where it is one's.
     #[serde(skip_serializing_if = "Option::is_none", default)]

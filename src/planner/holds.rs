@@ -152,11 +152,12 @@ impl Decider<'_> {
     }
 
     /// Keeps again what can be kept of the offers of an answer, each beside those before it, after nodes have gone or the
-    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party finds why.
-    pub(super) fn keep_again(&mut self, answer: Uuid) {
+    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party finds why; answers
+    /// how many that are.
+    pub(super) fn keep_again(&mut self, answer: Uuid) -> usize {
         self.give_way(answer);
         let Some((negotiation, offers)) = self.plan.table.answered(answer) else {
-            return;
+            return 0;
         };
         for offer in &offers {
             self.plan.table.put(NegotiationOffer {
@@ -172,6 +173,7 @@ impl Decider<'_> {
                 withdrawn.push(offer);
             }
         }
+        let count = withdrawn.len();
         for mut offer in withdrawn {
             let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
             let binding = format!("nodes of {resource} are out of use, and no others are free for it");
@@ -182,6 +184,7 @@ impl Decider<'_> {
             self.plan.table.put(offer);
         }
         self.unpin(negotiation);
+        count
     }
 
     /// Keeps stretches that are known to be free.

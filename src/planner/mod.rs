@@ -63,7 +63,7 @@ pub use pricing::Pricing;
 pub use quotas::{Negotiating, Quotas};
 pub use quote::{Ask, Candidate, Quote, Weights};
 pub use resource::{Resource, Scaling};
-pub use standing::{Saying, Standing};
+pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
     Agreement, Currency, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, NegotiationOffer, Shape,
@@ -253,6 +253,8 @@ pub struct Repaired {
     pub moved: usize,
     /// Agreements for which there is no place any more.
     pub broken: usize,
+    /// Offers that were held and cannot be kept.
+    pub withdrawn: usize,
 }
 
 /// Why an offer has no place, and the nearest places that there are.
@@ -321,6 +323,7 @@ enum Command {
     },
     SayNodes(Saying, Reply<Repaired>),
     Nodes(String, Reply<Vec<Standing>>),
+    NodeCounts(Reply<Vec<NodeCounts>>),
     KeepNodes {
         resource: String,
         kept: Vec<KeptNodes>,

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
+use super::standing::NodeCounts;
 use crate::agreement::Agreement;
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
@@ -192,6 +193,24 @@ impl Nodes {
         let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
         let out = out.range(..capacity).count();
         capacity - u32::try_from(out).unwrap_or(capacity)
+    }
+
+    /// How many of so many nodes stand how.
+    pub(super) fn counts(&self, capacity: u32) -> NodeCounts {
+        let mut counts = NodeCounts {
+            up: capacity,
+            ..NodeCounts::default()
+        };
+        let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
+        for node in out.range(..capacity) {
+            match self.state(*node) {
+                NodeState::Up => continue,
+                NodeState::Drained => counts.drained += 1,
+                NodeState::Down => counts.down += 1,
+            }
+            counts.up -= 1;
+        }
+        counts
     }
 
     /// What somebody says of a node; none where that is that it is up.

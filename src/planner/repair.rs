@@ -125,7 +125,7 @@ impl Decider<'_> {
         }
         // An agreement counts more than an offer: what is left is kept for those.
         for answer in answers {
-            self.keep_again(answer);
+            repaired.withdrawn += self.keep_again(answer);
         }
         let moves = self.plan.resources.improve_one(at, now, IMPROVE_WAITING_MAX);
         self.moved(&moves, "into time that became free");

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use uuid::Uuid;
+
 use super::decide::Decider;
 use super::nodes::{NodeState, Reporter, Said};
 use super::{Command, Error, Planner, Repaired, Resource};
+use crate::agreement::{Note, NoteKind};
+use crate::store::Change;
 
 /// How one node stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +23,26 @@ pub struct Standing {
     pub said: Vec<(Reporter, Said)>,
 }
 
+/// How many nodes of a resource stand how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Up.
+    pub up: u32,
+    /// Drained.
+    pub drained: u32,
+    /// Down.
+    pub down: u32,
+}
+
 /// What an operator says of nodes of a resource from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saying {
+    /// Its own, in the audit trail.
+    pub id: Uuid,
+    /// Who says it.
+    pub party: String,
+    /// The nodes in the words of who says it.
+    pub words: String,
     /// Name of the resource.
     pub resource: String,
     /// Numbers of the nodes.
@@ -36,6 +57,14 @@ impl Planner {
     /// The resources of the domain.
     pub fn resources(&self) -> &[Resource] {
         &self.resources
+    }
+
+    /// How many nodes of each resource stand how at one moment, in the order of [`Planner::resources`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn node_counts(&self) -> Result<Vec<NodeCounts>, Error> {
+        self.ask(Command::NodeCounts).await
     }
 
     /// How the nodes of a resource stand, by their numbers.
@@ -70,7 +99,35 @@ impl Decider<'_> {
         let report = of
             .nodes
             .with(capacity, &saying.nodes, saying.state, saying.reason.as_deref());
+        let why = saying
+            .reason
+            .as_deref()
+            .map_or_else(String::new, |reason| format!(", {reason}"));
+        self.batch.push(Change::Note(Note {
+            at: self.now,
+            kind: NoteKind::NodesSaid,
+            subject: saying.id,
+            negotiation: None,
+            party: Some(saying.party.clone()),
+            detail: format!(
+                "{} of {}: {}{why}",
+                saying.words,
+                saying.resource,
+                saying.state.word()
+            ),
+        }));
         self.set_nodes(&saying.resource, Reporter::Operator, &report)
+    }
+
+    /// How many nodes of each resource stand how.
+    pub(super) fn node_counts(&self) -> Vec<NodeCounts> {
+        let resources = self.settings.resources.iter();
+        let count = |of: &Resource| {
+            let at = self.plan.resources.place(&of.name);
+            let at = at.and_then(|at| self.plan.resources.get(at));
+            at.map_or_else(NodeCounts::default, |of| of.nodes.counts(of.resource.capacity))
+        };
+        resources.map(count).collect()
     }
 
     /// How the nodes of a resource stand.

@@ -355,6 +355,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             reply,
         } => answer(reply, decider.set_nodes(&resource, by, &report)),
         Command::SayNodes(saying, reply) => answer(reply, decider.say_nodes(&saying)),
+        Command::NodeCounts(reply) => answer(reply, Ok(decider.node_counts())),
         Command::Nodes(resource, reply) => answer(reply, decider.nodes(&resource)),
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),

@@ -16,6 +16,8 @@ on_both_engines!(
     work_on_a_node_that_is_said_to_be_down_is_lost_and_on_a_drained_one_it_ends,
     a_saying_that_means_nothing_is_refused,
     nodes_are_listed_and_said_at_the_command_line,
+    what_an_operator_says_is_in_the_trail_with_who_and_why,
+    all_resources_are_asked_about_at_once,
 );
 
 /// How long a test waits for what should be there within seconds, on a machine that may be busy.
@@ -186,7 +188,7 @@ async fn nodes_are_listed_and_said_at_the_command_line(url: String) {
     ]);
     assert_eq!(status, Some(0), "{}", String::from_utf8_lossy(&wrong));
     assert!(
-        said.ends_with("0 lost their work, 0 moved, 0 have no place any more\n"),
+        said.ends_with("0 lost their work, 0 moved, 0 have no place any more; 0 held offers are withdrawn\n"),
         "{said}"
     );
     let (_, listed, _) = run(&["nodes"]);
@@ -214,4 +216,57 @@ async fn nodes_are_listed_and_said_at_the_command_line(url: String) {
     assert_eq!(run(&["nodes", "local", "--set", "up"]).0, Some(2), "which?");
     let key = server.key_for("physics", "consumer");
     assert_eq!(run(&["nodes", "--key", &key]).0, Some(4), "for operators only");
+}
+
+async fn what_an_operator_says_is_in_the_trail_with_who_and_why(url: String) {
+    let server = Server::start(&url);
+    let night = server.client_with(&server.key_for("night-shift", "operator"));
+    let saying = json!({ "state": "down", "reason": "power cut" });
+    say(&night, "/resources/local/nodes/[0-1],3", &saying).await;
+    say(&night, "/resources/local/nodes/3", &json!({ "state": "up" })).await;
+    let wrong = say(&night, "/resources/local/nodes/9", &saying).await;
+    assert_eq!(wrong.status, StatusCode::NOT_FOUND);
+    let trail = server.client().get_json("/events").await;
+    let said: Vec<_> = trail["lines"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|line| line["kind"] == "nodes-said")
+        .map(|line| (line["party"].clone(), line["detail"].clone()))
+        .collect();
+    let by = |detail: &str| (json!("night-shift"), json!(detail));
+    let expected = [by("[0-1],3 of local: down, power cut"), by("3 of local: up")];
+    assert_eq!(said, expected, "{trail}");
+    let printed = server.run(&["trail"]);
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("power cut"));
+    server.assert_verified();
+}
+
+async fn all_resources_are_asked_about_at_once(url: String) {
+    const RESOURCES: u32 = 8;
+    const TIMES: u32 = 10;
+    let resource = |number| format!("[[resource]]\nname = \"r{number}\"\nkind = \"local\"\nnodes = 4\n");
+    let configuration: String = (0..RESOURCES).map(resource).collect();
+    let server = Server::configured(Some(&url), &configuration);
+    let client = server.client();
+    say(&client, "/resources/r3/nodes/1", &json!({ "state": "drained" })).await;
+    let commands = async || {
+        let text = client.get("/metrics").await.body;
+        let sum = text
+            .lines()
+            .find_map(|line| line.strip_prefix("bespeak_planner_batch_commands_sum "));
+        sum.and_then(|sum| sum.parse::<f64>().ok())
+            .expect("it is counted")
+    };
+    let before = commands().await;
+    for _ in 0..TIMES {
+        let listed = client.get_json("/resources").await;
+        let counts = |of: &Value| (of["up"].clone(), of["drained"].clone(), of["down"].clone());
+        let listed = listed["resources"].as_array().expect("a list");
+        assert_eq!(counts(&listed[3]), (json!(3), json!(1), json!(0)));
+        assert_eq!(counts(&listed[7]), (json!(4), json!(0), json!(0)));
+    }
+    let asked = commands().await - before;
+    // The planner has its own business besides.
+    assert!(asked < f64::from(TIMES * RESOURCES / 2), "{asked} commands");
 }

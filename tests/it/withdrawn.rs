@@ -16,10 +16,11 @@ on_both_engines!(
 
 const HOUR: i64 = 3_600;
 
-/// Says how nodes stand, as an operator.
-fn set(server: &Server, nodes: &[&str], state: &str) {
+/// Says how nodes stand, as an operator; what that led to.
+fn set(server: &Server, nodes: &[&str], state: &str) -> String {
     let said = server.run(&[&["nodes", "local"], nodes, &["--set", state]].concat());
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8(said.stdout).expect("it is text")
 }
 
 /// Asks for two nodes for an hour; the negotiation and the offer, which is what was asked for.
@@ -54,7 +55,8 @@ async fn an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_pla
     let second = negotiate(&client, id, &[Said::solicited("c", asked)]).await;
     assert_eq!(second[0].state, "Acceptable");
     // Three nodes are left: the first stays where it is, and there is no room for the second any more.
-    set(&server, &["0"], "down");
+    let told = set(&server, &["0"], "down");
+    assert!(told.ends_with("; 1 held offers are withdrawn\n"), "{told}");
     assert_eq!(stands(&client, &first).await, ("Acceptable".into(), Value::Null));
     let (state, why) = stands(&client, &id.to_string()).await;
     assert_eq!(

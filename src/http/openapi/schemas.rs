@@ -316,7 +316,7 @@ fn resources() -> Value {
         "NodeSaying": object(&[("state", "NodeState"), ("reason?", "text")]),
         "Repaired": object(&[
             ("resource", "text"), ("nodes", "[]Node"), ("lost", "integer"), ("moved", "integer"),
-            ("broken", "integer"),
+            ("broken", "integer"), ("withdrawn", "integer"),
         ]),
     })
 }

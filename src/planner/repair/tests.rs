@@ -50,7 +50,7 @@ fn who_still_fits_stays_and_who_does_not_moves_on_his_resource_and_then_to_anoth
         Repaired {
             lost: 0,
             moved: 1,
-            broken: 0
+            ..Repaired::default()
         }
     );
     for agreement in [&rigid, &tight] {
