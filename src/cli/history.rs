@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::prediction::HistoryPolicy;
+use crate::store::SamplesKept;
 
 /// What is older than a hundred years was not of this service.
 const DAYS_MAX: u32 = 36_500;
@@ -17,6 +18,10 @@ pub(super) struct History {
     executions_days: u32,
     /// Executions of each application on each resource that are kept longer.
     executions_each: u32,
+    /// Days for which single samples of resources are kept.
+    samples_days: u32,
+    /// Days for which their means over hours are kept.
+    hours_days: u32,
 }
 
 impl Default for History {
@@ -24,6 +29,8 @@ impl Default for History {
         Self {
             executions_days: 730,
             executions_each: 1_000,
+            samples_days: 7,
+            hours_days: 730,
         }
     }
 }
@@ -34,6 +41,8 @@ impl History {
         for (key, value, max) in [
             ("executions_days", self.executions_days, DAYS_MAX),
             ("executions_each", self.executions_each, EACH_MAX),
+            ("samples_days", self.samples_days, DAYS_MAX),
+            ("hours_days", self.hours_days, DAYS_MAX),
         ] {
             if !(1..=max).contains(&value) {
                 return Err(format!("history.{key}: expected 1 to {max}, found {value}"));
@@ -44,9 +53,14 @@ impl History {
 
     /// As a policy.
     pub(super) fn policy(self) -> HistoryPolicy {
+        let seconds = |days: u32| i64::from(days) * 86_400;
         HistoryPolicy {
-            kept: i64::from(self.executions_days) * 86_400,
+            kept: seconds(self.executions_days),
             each: self.executions_each,
+            samples: SamplesKept {
+                samples: seconds(self.samples_days),
+                hours: seconds(self.hours_days),
+            },
         }
     }
 }

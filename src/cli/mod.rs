@@ -12,6 +12,7 @@ mod calibrate;
 mod client;
 mod config;
 mod execution;
+mod executions;
 mod explain;
 mod files;
 mod history;
@@ -104,6 +105,8 @@ enum Command {
     Predict(predict::Options),
     /// Show whether what is stated of run times has been true.
     Calibrate(calibrate::Options),
+    /// Show how often applications ran, how that ended and how long it took.
+    Executions(executions::Options),
     /// Show what is owed: balances, and what was posted.
     Ledger(ledger::Options),
     /// Show how the resources stand (operators).
@@ -245,6 +248,7 @@ pub fn run() -> ExitCode {
             Command::Files(options) => files::run(options).await,
             Command::Predict(options) => predict::run(options).await,
             Command::Calibrate(options) => calibrate::run(options).await,
+            Command::Executions(options) => executions::run(options).await,
             Command::Ledger(options) => ledger::run(options).await,
             Command::Resources(options) => nodes::resources(options).await,
             Command::Nodes(options) => nodes::run(options).await,

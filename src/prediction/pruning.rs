@@ -1,4 +1,4 @@
-//! The task that prunes past executions by the provider's policy.
+//! The task that prunes past executions and samples of resources by the provider's policy.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::EXECUTIONS_MAX;
 use crate::clock::{Clock, MICROS_PER_SECOND};
-use crate::store::{self, Kept, Store};
+use crate::store::{self, Kept, SamplesKept, Store};
 
 /// How often it is looked for what may go.
 const PAUSE: Duration = Duration::from_hours(1);
@@ -21,9 +21,11 @@ pub struct HistoryPolicy {
     pub kept: Seconds,
     /// The last so many of each application on each resource are kept longer.
     pub each: u32,
+    /// For how long it is kept what resources were like.
+    pub samples: SamplesKept,
 }
 
-/// Makes sums of the executions that the policy does not keep and nobody learns from, until `stop`.
+/// Makes sums of the executions that the policy does not keep and nobody learns from, and hours of old samples, until `stop`.
 pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: CancellationToken) {
     loop {
         let kept = Kept {
@@ -35,6 +37,9 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
             Ok(0) => {}
             Ok(pruned) => tracing::info!(pruned, "old executions are sums over hours now"),
             Err(error) => tracing::warn!(%error, "old executions stay as they are"),
+        }
+        if let Err(error) = store.fold_samples(clock.now(), policy.samples).await {
+            tracing::warn!(%error, "old samples are not made into hours");
         }
         if stop
             .run_until_cancelled(tokio::time::sleep(PAUSE))

@@ -1,4 +1,4 @@
-//! Samples of resources: taken one a minute, kept, and made into hours when they are old.
+//! Samples of resources: taken one a minute, and kept.
 
 use std::time::Duration;
 
@@ -13,9 +13,6 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The others.
 const STEP: Duration = Duration::from_mins(1);
 
-/// Old samples become hours so often.
-const FOLD: i64 = 3_600;
-
 /// Keeps the samples of one resource.
 pub(super) struct Samples {
     resource: String,
@@ -23,8 +20,6 @@ pub(super) struct Samples {
     clock: Clock,
     /// Until the next one.
     pause: Duration,
-    /// The hour in which old samples were last made into hours.
-    folded: Option<i64>,
 }
 
 impl Samples {
@@ -34,7 +29,6 @@ impl Samples {
             store,
             clock,
             pause: FIRST,
-            folded: None,
         }
     }
 
@@ -55,19 +49,6 @@ impl Samples {
         };
         if let Err(error) = self.store.record_sample(&sample).await {
             tracing::warn!(resource = self.resource, %error, "a sample is not kept");
-        }
-        self.fold().await;
-    }
-
-    /// Makes hours of old samples, those of all resources, once an hour.
-    async fn fold(&mut self) {
-        let hour = self.clock.now().seconds().div_euclid(FOLD);
-        if self.folded == Some(hour) {
-            return;
-        }
-        match self.store.fold_samples(self.clock.now()).await {
-            Ok(()) => self.folded = Some(hour),
-            Err(error) => tracing::warn!(%error, "old samples are not made into hours"),
         }
     }
 }

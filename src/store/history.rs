@@ -1,7 +1,7 @@
 //! What is known for prediction: past executions with whose they were, and what resources were seen to be like.
 //!
-//! Executions are pruned by a policy ([`super::Kept`]). Samples of resources become means over whole hours once
-//! they are older than [`SAMPLES_KEPT`], and hours go after [`HOURS_KEPT`]; a live estimate looks back ten weeks.
+//! Executions are pruned by a policy ([`super::Kept`]). Samples of resources become means over whole hours, and these go, by
+//! another ([`SamplesKept`]); a live estimate looks back ten weeks.
 
 use scheduler::{Seconds, Time};
 
@@ -11,13 +11,16 @@ use super::{Database, Error, Store, executions, on, statements};
 use crate::agreement::Execution;
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
-/// How long single samples are kept.
-pub const SAMPLES_KEPT: Seconds = 7 * 86_400;
-
-/// How long means over hours are kept.
-pub const HOURS_KEPT: Seconds = 2 * 365 * 86_400;
-
 const HOUR: Seconds = 3_600;
+
+/// For how long it is kept what resources were like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SamplesKept {
+    /// Seconds for which single samples are kept.
+    pub samples: Seconds,
+    /// Seconds for which their means over hours are kept.
+    pub hours: Seconds,
+}
 
 /// A finished piece of work, and who had asked for it when.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,26 +125,25 @@ impl Store {
         on!(self, database => database.read(statements::RESOURCE_HOURS, &values, hour).await)
     }
 
-    /// Makes hours of the samples that are older than [`SAMPLES_KEPT`] and forgets hours older than [`HOURS_KEPT`], in one
-    /// transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
+    /// Makes hours of the samples that are older than they are kept, and forgets the hours that are, in one transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn fold_samples(&self, now: Time) -> Result<(), Error> {
-        on!(self, database => fold(database, now).await)
+    pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<(), Error> {
+        on!(self, database => fold(database, now, kept).await)
     }
 }
 
-async fn fold<D: Dialect>(database: &Database<D>, now: Time) -> Result<(), Error> {
+async fn fold<D: Dialect>(database: &Database<D>, now: Time, kept: SamplesKept) -> Result<(), Error> {
     let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
-    let before_us = whole(SAMPLES_KEPT) * MICROS_PER_SECOND;
+    let before_us = whole(kept.samples) * MICROS_PER_SECOND;
     let mut transaction = database.writers.begin_with(D::BEGIN).await?;
     execute::<D>(&mut transaction, statements::FOLD_SAMPLES, &[before_us.into()]).await?;
     execute::<D>(&mut transaction, statements::FORGET_SAMPLES, &[before_us.into()]).await?;
     execute::<D>(
         &mut transaction,
         statements::FORGET_HOURS,
-        &[whole(HOURS_KEPT).into()],
+        &[whole(kept.hours).into()],
     )
     .await?;
     Ok(transaction.commit().await?)

@@ -27,7 +27,7 @@ pub struct Kept {
     pub learned: u32,
 }
 
-/// Sums of the executions that were pruned and had ended within an hour.
+/// Sums of executions that had ended within an hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionHour {
     /// Of which application.
@@ -66,6 +66,14 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize, Error> {
         on!(self, database => prune(database, kept, limit).await)
+    }
+
+    /// What the sums would be of the executions that are kept one by one, by application, version, resource, outcome and hour.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn kept_execution_hours(&self) -> Result<Vec<ExecutionHour>, Error> {
+        on!(self, database => database.read(statements::KEPT_EXECUTION_HOURS, &[], hour).await)
     }
 
     /// The sums of pruned executions, by application, version, resource, outcome and hour.

@@ -206,6 +206,11 @@ statements! {
         output_bytes = execution_hours.output_bytes + excluded.output_bytes";
     EXECUTION_HOURS = "SELECT application, version, resource, outcome, hour_s, runs, queue_time_us, run_time_us, \
         input_bytes, output_bytes FROM execution_hours ORDER BY application, version, resource, outcome, hour_s";
+    KEPT_EXECUTION_HOURS = "SELECT application, COALESCE(version, '') AS version, resource, outcome, \
+        ended_us / 3600000000 * 3600 AS hour_s, COUNT(*) AS runs, CAST(SUM(queue_time_us) AS BIGINT) AS queue_time_us, \
+        CAST(SUM(run_time_us) AS BIGINT) AS run_time_us, CAST(SUM(input_bytes) AS BIGINT) AS input_bytes, \
+        CAST(SUM(output_bytes) AS BIGINT) AS output_bytes FROM executions GROUP BY application, COALESCE(version, ''), \
+        resource, outcome, ended_us / 3600000000 * 3600 ORDER BY 1, 2, 3, 4, 5";
     LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1";
     INSERT_SAMPLE = "INSERT INTO resource_samples (resource, at_us, free_cpu_millionths, bandwidth_in, bandwidth_out, \
         nodes_up) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (resource, at_us) DO NOTHING";

@@ -74,6 +74,14 @@ const WRONG: &[(&str, &[&str])] = &[
         &["history.executions_each", "1 to 1000000"],
     ),
     (
+        "[history]\nsamples_days = 0\n",
+        &["history.samples_days", "1 to 36500"],
+    ),
+    (
+        "[history]\nhours_days = 36501\n",
+        &["history.hours_days", "1 to 36500"],
+    ),
+    (
         "[execution]\nkeep_folders_days = 0\n",
         &["execution.keep_folders_days", "1 to 3650"],
     ),

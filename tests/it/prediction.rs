@@ -5,9 +5,7 @@ use std::time::Duration;
 use bespeak::agreement::{Agreement, AgreementState, Execution, Outcome};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::{Knowledge, Work};
-use bespeak::store::{
-    Change, Condition, Error, HOURS_KEPT, Kept, PastExecution, SAMPLES_KEPT, Sample, Store,
-};
+use bespeak::store::{Change, Condition, Error, Kept, PastExecution, Sample, SamplesKept, Store};
 use scheduler::{Interval, Time};
 use serde_json::Value;
 
@@ -137,9 +135,13 @@ async fn old_samples_become_hours_and_say_the_same(url: String) {
         ]
     );
     // Half of the second hour is older than is kept: it stays as it is until all of it is.
-    let now = Time(first + SAMPLES_KEPT + HOUR + HOUR / 2);
+    let kept = SamplesKept {
+        samples: 3 * 24 * HOUR,
+        hours: 50 * 24 * HOUR,
+    };
+    let now = Time(first + kept.samples + HOUR + HOUR / 2);
     for _ in 0..2 {
-        store.fold_samples(now).await.expect("they can be folded");
+        store.fold_samples(now, kept).await.expect("they can be folded");
         assert_eq!(
             store.resource_hours(Time(0)).await.expect("they are there"),
             before
@@ -151,11 +153,11 @@ async fn old_samples_become_hours_and_say_the_same(url: String) {
         .expect("they are there");
     assert_eq!(later, before[1..]);
     store
-        .fold_samples(now + (HOURS_KEPT - SAMPLES_KEPT))
+        .fold_samples(now + (kept.hours - kept.samples), kept)
         .await
         .expect("they can be folded");
-    let kept = store.resource_hours(Time(0)).await.expect("they are there");
-    assert_eq!(kept, before[1..], "the oldest are forgotten");
+    let left = store.resource_hours(Time(0)).await.expect("they are there");
+    assert_eq!(left, before[1..], "the oldest are forgotten");
 }
 
 /// Two executions an hour, of two applications and with two outcomes; every tenth of an agreement that goes on.
@@ -267,6 +269,38 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     assert_eq!(store.prune_executions(&kept, 33).await.expect("it can"), 1);
     let again = store.execution_hours().await.expect("they are there");
     assert_eq!((again.len(), again[0].runs), (hours.len(), first.runs + 1));
+    every_run_is_shown_once(&url, 201, count(gone.len()) + 1);
+}
+
+/// Runs `bespeak executions` on a store of so many runs of two applications, of which so many are known by sums only.
+fn every_run_is_shown_once(url: &str, runs: i64, summed: i64) {
+    let listed = |more: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_bespeak");
+        let arguments = [&["executions", "--database-url", url], more].concat();
+        let output = std::process::Command::new(program).args(arguments).output();
+        let output = output.expect("it can be run");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    let lines = |more: &[&str]| -> Vec<serde_json::Value> {
+        serde_json::from_str(&listed(&[&["--json"], more].concat())).expect("it is JSON")
+    };
+    let sum = |lines: &[serde_json::Value], name: &str| -> i64 {
+        lines.iter().filter_map(|line| line[name].as_i64()).sum()
+    };
+    let all = lines(&[]);
+    assert_eq!(all.len(), 4, "two applications, two outcomes: {all:#?}");
+    assert_eq!((sum(&all, "runs"), sum(&all, "summed")), (runs, summed));
+    let hours = lines(&["--hours", "--app", "mesh"]);
+    assert!(hours.len() > all.len() && hours.iter().all(|line| line["firstHour"] == line["lastHour"]));
+    let mesh: Vec<_> = all
+        .iter()
+        .filter(|line| line["application"] == "mesh")
+        .cloned()
+        .collect();
+    assert_eq!(sum(&hours, "runs"), sum(&mesh, "runs"));
+    let text = listed(&["--app", "mesh"]);
+    assert_eq!(text.lines().count(), 3, "{text}");
 }
 
 async fn a_sample_of_no_resource_is_refused(url: String) {
