@@ -40,6 +40,7 @@ pub(crate) use body::{of as output_body, whole as body_of};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
+pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
 use crate::negotiation::{Negotiation, Scope};

@@ -56,7 +56,8 @@ pub(super) async fn say(
     Ok(Json(said).into_response())
 }
 
-pub(super) fn operators_only(caller: &Caller) -> Result<(), Error> {
+/// Lets in operators alone.
+pub(crate) fn operators_only(caller: &Caller) -> Result<(), Error> {
     match caller.role {
         Role::Operator => Ok(()),
         Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),

@@ -10,8 +10,10 @@ mod error;
 mod fields;
 mod form;
 mod home;
+mod negotiations;
 mod offer;
 mod path;
+mod resources;
 mod session;
 mod text;
 mod values;
@@ -69,6 +71,12 @@ fn routes() -> Router<Api> {
             "/portal/agreements/{id}/terminate",
             get(agreement::confirm).post(agreement::terminate),
         )
+        .route("/portal/negotiations", get(negotiations::show))
+        .route(
+            "/portal/offers/{id}/accept",
+            get(to_negotiations).post(negotiations::accept),
+        )
+        .route("/portal/resources", get(resources::show))
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn(guarded))
@@ -80,6 +88,8 @@ struct Frame {
     title: String,
     /// Who is signed in.
     party: Option<String>,
+    /// Whether it is an operator.
+    is_operator: bool,
     /// What every form brings back; empty where nobody is signed in.
     csrf: String,
     /// Seconds after which the browser loads the page again.
@@ -92,6 +102,7 @@ impl Frame {
         Self {
             title: title.into(),
             party: None,
+            is_operator: false,
             csrf: String::new(),
             refresh: None,
         }
@@ -127,6 +138,10 @@ async fn style() -> Response {
 
 async fn to_home() -> Redirect {
     Redirect::to("/portal")
+}
+
+async fn to_negotiations() -> Redirect {
+    Redirect::to("/portal/negotiations")
 }
 
 async fn no_such_page() -> Failure {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Frame;
 use super::error::Failure;
 use super::values::Values;
-use crate::access::{Caller, SESSION_LASTS, Secret};
+use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
 use crate::http::{Api, base_address, body_of};
 use crate::negotiation;
@@ -30,6 +30,7 @@ impl Visitor {
         Frame {
             title: title.into(),
             party: Some(self.caller.party.clone()),
+            is_operator: self.caller.role == Role::Operator,
             csrf: self.csrf.expose().to_owned(),
             refresh: None,
         }

@@ -1,6 +1,7 @@
 //! Times, durations and states in words for people.
 
-use crate::negotiation::{AgreementView, RelaxationView};
+use crate::agreement::OfferKind;
+use crate::negotiation::{AgreementView, MoneyView, RelaxationView};
 
 /// A dateTime in UTC as people write it: `2026-11-21 10:00:00 UTC`.
 pub(super) fn moment(date_time: &str) -> String {
@@ -97,6 +98,26 @@ pub(super) fn nodes(count: u32) -> String {
     format!("{count} {}", if count == 1 { "node" } else { "nodes" })
 }
 
+/// By how much something costs more or less than what it takes the place of.
+pub(super) fn difference(money: &MoneyView) -> String {
+    match money.amount.strip_prefix('-') {
+        Some(less) => format!("{less} {} less than now", money.currency),
+        None => format!("{money} more than now"),
+    }
+}
+
+/// How an offer differs from what was asked for.
+pub(super) fn kind(kind: OfferKind) -> &'static str {
+    match kind {
+        OfferKind::Exact => "as it was asked for",
+        OfferKind::Earlier => "earlier than asked for",
+        OfferKind::Later => "later than asked for",
+        OfferKind::Fewer => "on fewer nodes than asked for",
+        OfferKind::More => "on more nodes than asked for",
+        OfferKind::Shorter => "shorter than asked for",
+    }
+}
+
 /// A change of what was asked for that would have let it in.
 pub(super) fn change(change: &RelaxationView) -> String {
     let at = |seconds| moment(&date_time(seconds));
@@ -144,6 +165,18 @@ mod tests {
         assert_eq!(moment("never"), "never");
         assert_eq!(date_time(0), "1970-01-01T00:00:00Z");
         assert_eq!(date_time(i64::MAX), "");
+    }
+
+    #[test]
+    fn what_costs_less_is_said_to_cost_less() {
+        let told = |amount: &str| {
+            difference(&MoneyView {
+                amount: amount.to_owned(),
+                currency: "EUR".to_owned(),
+            })
+        };
+        assert_eq!(told("1.5"), "1.5 EUR more than now");
+        assert_eq!(told("-0.25"), "0.25 EUR less than now");
     }
 
     #[test]

@@ -22,6 +22,27 @@ impl Store {
         on!(self, database => open(database, now).await)
     }
 
+    /// At most `limit` negotiations that go on at `now`, newest first; of one party, or for an operator of all.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn negotiations_going(
+        &self,
+        party: Option<&str>,
+        now: Time,
+        limit: u32,
+    ) -> Result<Vec<NegotiationInstance>, Error> {
+        on!(self, database => {
+            match party {
+                Some(party) => {
+                    let values = [now.into(), limit.into(), party.into()];
+                    database.read(statements::NEGOTIATIONS_GOING_OF, &values, read).await
+                }
+                None => database.read(statements::NEGOTIATIONS_GOING, &[now.into(), limit.into()], read).await,
+            }
+        })
+    }
+
     /// The negotiation with an id.
     ///
     /// # Errors

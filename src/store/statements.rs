@@ -230,6 +230,10 @@ statements! {
     NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
     OPEN_NEGOTIATIONS = select_negotiation!("WHERE ended_us IS NULL AND (expires_s > $1 OR id IN (SELECT negotiation \
         FROM offers WHERE held_us IS NOT NULL AND released_us IS NULL)) ORDER BY id");
+    NEGOTIATIONS_GOING =
+        select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_GOING_OF =
+        select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 AND party = $3 ORDER BY id DESC LIMIT $2");
     NEGOTIATIONS_OLDEST = select_negotiation!("WHERE id > $1 ORDER BY id LIMIT $2");
     INSERT_OFFER = "INSERT INTO offers (id, negotiation, name, parent, creator, state, created_us, expires_s, terms, \
         refusal, held_us, released_us, agreement, document) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \

@@ -2,6 +2,7 @@
 //! was not meant.
 
 mod browser;
+mod offers;
 mod refusals;
 
 use std::time::Duration;

@@ -1,0 +1,211 @@
+//! The page of what is offered in negotiations, from which an offer is accepted, and the page of resources.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::browser::{Browser, Form, Page};
+use super::{CONFIGURATION, agreements};
+use crate::support::client::Client;
+use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::run;
+use crate::support::server::Server;
+
+const HOUR: i64 = 3_600;
+const PAGE: &str = "/portal/negotiations";
+
+fn priced() -> Server {
+    let priced = "\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"10\"\nchange_percent = 2\n";
+    Server::configured(None, &format!("{CONFIGURATION}{priced}"))
+}
+
+/// Asks for nodes for an hour at a time; what was answered.
+async fn ask(client: &Client, nodes: u32, start: i64, more: &Value) -> Value {
+    let window = json!({ "start": date_time(start), "end": date_time(start + HOUR) });
+    let mut asked = json!({ "nodes": nodes, "durationSeconds": HOUR, "window": window });
+    for (name, value) in more.as_object().into_iter().flatten() {
+        asked[name] = value.clone();
+    }
+    let answer = client.post_json("/negotiations", &asked).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    answer.json()
+}
+
+/// The form that accepts an offer, and where it is sent.
+fn accepting(page: &Page, offer: &Value) -> (String, Form) {
+    let action = format!("/portal/offers/{}/accept", offer["id"].as_str().expect("an id"));
+    let at = page
+        .body
+        .find(&action)
+        .unwrap_or_else(|| panic!("no {action} in {page:?}"));
+    (action, page.fields(at))
+}
+
+#[test]
+fn what_is_held_is_shown_with_its_price_and_accepted_once() {
+    let server = priced();
+    let key = server.key_for("ann", "consumer");
+    run(async {
+        let client = server.client_with(&key);
+        let mut browser = Browser::signed_in(&server, &key).await;
+        let empty = browser.get(PAGE).await;
+        assert!(empty.body.contains("No negotiation goes on"), "{empty:?}");
+        let start = hours_ahead(4);
+        let block = Offer::reserve(4, HOUR).within(start, start + HOUR);
+        client.post("/agreements", block.xml()).await.created();
+        let answer = ask(&client, 2, start, &json!({})).await;
+        let offers = answer["offers"].as_array().expect("a list");
+        assert_eq!(offers.len(), 2, "{answer}");
+        let page = browser.get(PAGE).await;
+        assert_eq!(page.status, StatusCode::OK);
+        for (offer, words) in offers
+            .iter()
+            .zip(["earlier than asked for", "later than asked for"])
+        {
+            let row = page
+                .body
+                .split("<tr id=\"offer-")
+                .find(|row| row.starts_with(offer["id"].as_str().expect("an id")));
+            let row = row.unwrap_or_else(|| panic!("no {offer} in {page:?}"));
+            let at = |name: &str| format!("datetime=\"{}\"", offer[name].as_str().expect("an instant"));
+            let parts = [
+                at("start"),
+                at("end"),
+                at("ready"),
+                at("deadline"),
+                at("heldUntil"),
+            ];
+            for part in parts
+                .iter()
+                .map(String::as_str)
+                .chain([words, "2 nodes for 1 h", "20 EUR"])
+            {
+                assert!(row.contains(part), "no {part} in {row}");
+            }
+        }
+
+        // Not without the session's token, nor by anybody else.
+        let (action, form) = accepting(&page, &offers[1]);
+        let forged = browser.post(&action, &form.clone().with("csrf", "")).await;
+        assert_eq!(forged.status, StatusCode::FORBIDDEN);
+        let mut other = Browser::signed_in(&server, &server.key_for("bob", "consumer")).await;
+        assert!(!other.get(PAGE).await.body.contains(&action));
+        let theirs = form.clone().with("csrf", &other.form().await.0["csrf"]);
+        assert_eq!(other.post(&action, &theirs).await.status, StatusCode::NOT_FOUND);
+        let operator = Browser::signed_in(&server, server.key()).await;
+        let all = operator.get(PAGE).await;
+        assert!(
+            all.body.contains(", of ann") && !all.body.contains(&action),
+            "{all:?}"
+        );
+
+        let made = browser.post(&action, &form).await.location().to_owned();
+        let again = browser.post(&action, &form).await;
+        assert_eq!(again.location(), made, "a form that is sent twice is taken once");
+        let id = made.rsplit('/').next().expect("an id");
+        let view = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(view["plannedStart"], offers[1]["start"], "{view}");
+        assert_eq!(agreements(&server).await.len(), 2);
+
+        // The other one was let go of with it.
+        let (action, form) = (
+            format!(
+                "/portal/offers/{}/accept",
+                offers[0]["id"].as_str().unwrap_or_default()
+            ),
+            form.with("once", id),
+        );
+        let lost = browser.post(&action, &form).await;
+        assert!(lost.status.is_client_error(), "{lost:?}");
+        assert!(
+            lost.body.contains("role=\"alert\"") && lost.body.contains("This cannot be accepted"),
+            "{lost:?}"
+        );
+        assert!(lost.body.contains("<title>Error: "), "{lost:?}");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_change_is_shown_with_what_it_costs_more_and_takes_the_place_of_its_agreement() {
+    let server = priced();
+    run(async {
+        let client = server.client();
+        let start = hours_ahead(4);
+        let own = Offer::reserve(2, HOUR).within(start, start + HOUR);
+        let old = client.post("/agreements", own.xml()).await.created();
+        let change = json!({ "agreement": old });
+        let answer = ask(&client, 3, start, &change).await;
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let page = browser.get(PAGE).await;
+        assert!(
+            page.body.contains(&format!("href=\"/portal/agreements/{old}\"")),
+            "{page:?}"
+        );
+        assert!(
+            page.body
+                .contains("30 EUR, 10 EUR more than now, and a fee of 0.4 EUR"),
+            "{page:?}"
+        );
+        let (action, form) = accepting(&page, &answer["offers"][0]);
+        let made = browser.post(&action, &form).await.location().to_owned();
+        assert!(browser.get(&made).await.body.contains("3 nodes"));
+        let replaced = client.get_json(&format!("/agreements/{old}")).await;
+        assert!(
+            made.ends_with(replaced["supersededBy"].as_str().unwrap_or("none")),
+            "{replaced}"
+        );
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
+    let server = priced();
+    run(async {
+        let set = [
+            "nodes",
+            "local",
+            "1",
+            "3",
+            "--set",
+            "drained",
+            "--reason",
+            "a <new> fan",
+        ];
+        assert!(server.run(&set).status.success());
+        let operator = Browser::signed_in(&server, server.key()).await;
+        let page = operator.get("/portal/resources").await;
+        assert_eq!(page.status, StatusCode::OK);
+        for text in [
+            "4 nodes: 2 up, 2 drained, 0 down",
+            "operator: drained since",
+            "a &#60;new&#62; fan",
+        ] {
+            assert!(page.body.contains(text), "no {text} in {page:?}");
+        }
+        assert_eq!(page.body.matches("<th scope=\"row\">").count(), 2, "{page:?}");
+        assert!(
+            operator
+                .get("/portal")
+                .await
+                .body
+                .contains("href=\"/portal/resources\"")
+        );
+        let consumer = Browser::signed_in(&server, &server.key_for("ann", "consumer")).await;
+        assert!(
+            !consumer
+                .get("/portal")
+                .await
+                .body
+                .contains("href=\"/portal/resources\"")
+        );
+        let refused = consumer.get("/portal/resources").await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
+        let nobody = Browser::new(&server);
+        for path in [PAGE, "/portal/resources"] {
+            let page = nobody.get(path).await;
+            assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
+            assert!(page.body.contains("type=\"password\""), "{path}");
+        }
+    });
+}
