@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tempfile::TempDir;
 
 use crate::support::offers::file;
@@ -28,6 +29,22 @@ pub(crate) struct Step {
 
 #[test]
 fn the_sessions_of_the_readme_print_what_they_say() {
+    assert_sessions();
+}
+
+#[test]
+fn they_print_it_on_a_machine_of_one_core_too() {
+    // Of this thread, and so of whatever it starts.
+    let mine = sched_getaffinity(None).expect("the system says where it may run");
+    let first = (0..CpuSet::MAX_CPU).find(|core| mine.is_set(*core));
+    let mut one = CpuSet::new();
+    one.set(first.expect("it runs somewhere"));
+    sched_setaffinity(None, &one).expect("it may run on less than it does");
+    assert_sessions();
+}
+
+/// Goes through all sessions of the README with a service of its own.
+fn assert_sessions() {
     // No configuration: the README starts the service as it comes.
     let server = Server::configured(None, "");
     let folder = place(&server);
