@@ -25,6 +25,7 @@ on_both_engines!(
     an_earlier_end_stops_the_job_then_and_frees_its_nodes,
     what_has_begun_cannot_change_its_size_start_or_arguments,
     the_nodes_after_a_slot_are_had_where_others_can_make_room,
+    a_later_end_is_accepted_now_and_decided_later,
     a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow,
     a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes,
 );
@@ -367,5 +368,39 @@ async fn a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes(u
         "{told:?}"
     );
     assert_eq!(complete(&client, rigid).await["outcome"], "completed");
+    server.assert_verified();
+}
+
+async fn a_later_end_is_accepted_now_and_decided_later(url: String) {
+    let mut server = Server::configured(Some(&url), PRICED);
+    let client = server.client();
+    let begun = now();
+    let offer = Offer::sleep(21, 18).within(begun, begun + 80);
+    let old = client.post("/agreements", offer.xml()).await.created();
+    let before = running(&client, old).await;
+    let job = server.data_dir().join("jobs").join(old.to_string());
+    let claim = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
+    let change = json!({"agreement": old, "durationSeconds": 60, "window": {"end": date_time(begun + 90)}});
+    let offered = quote(&client, &change).await;
+    let wish = json!({"offer": offered["id"], "pending": true});
+    let answer = client.post_json("/agreements", &wish).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+    let new = answer.json()["id"].as_str().and_then(|id| id.parse().ok());
+    let new: Uuid = new.expect("an id");
+    // Killed with the decision still to come, or just made.
+    server.kill9();
+    server.assert_verified();
+    server.restart();
+    let client = server.client();
+    let over = complete(&client, new).await;
+    assert_eq!(
+        (&over["outcome"], &over["started"], &over["durationSeconds"]),
+        (&"completed".into(), &before["started"], &60.into()),
+        "{over}"
+    );
+    let replaced = show(&client, old).await;
+    assert_eq!(replaced["supersededBy"], json!(new), "{replaced}");
+    let after = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
+    assert_eq!(after, claim, "the job ran once");
     server.assert_verified();
 }

@@ -1,8 +1,8 @@
 //! What is owed: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
 use bespeak::agreement::{
-    Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Obligated,
-    Outcome, Posting, PostingKind, Shape, Values, Worth,
+    Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Limit, Money,
+    Obligated, Outcome, Posting, PostingKind, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
@@ -22,6 +22,7 @@ use crate::support::{eventually, poll_until};
 on_both_engines!(
     a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute,
     what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing,
+    who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing,
     each_side_pays_for_what_it_owes,
     a_forged_ledger_is_found,
     accounts_show_what_was_posted_to_those_whose_it_is,
@@ -268,6 +269,36 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
         83_334 - 16_667,
         "no price, and the penalty"
     );
+}
+
+async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(url: String) {
+    let domain = Domain::new(&url).await;
+    let half = || penalty(Worth::PricePart(50_000_000), None);
+    let reward = Values {
+        rewards: half().penalties,
+        ..half()
+    };
+    let id = domain
+        .place(proposal(vec![
+            guarantee("START", "started ge ready and started le latest_start", half()),
+            guarantee("COMPLETION", "completed le deadline", reward),
+        ]))
+        .await
+        .id;
+    domain.pass(100).await;
+    let turned_away = ended(Outcome::Exceeded { limit: Limit::Files }, 100);
+    let told = domain.planner.report_ended(id, turned_away).await;
+    told.expect("it is stored");
+    assert_eq!(
+        domain.balance().await,
+        -PRICE,
+        "the slot was kept for it, and nothing it had was broken"
+    );
+    domain.pass(5_000).await;
+    assert_eq!(domain.balance().await, -PRICE);
+    for of in domain.stored(id).await.guarantees {
+        assert_eq!(of.state, GuaranteeState::NotDetermined, "{of:?}");
+    }
 }
 
 async fn each_side_pays_for_what_it_owes(url: String) {

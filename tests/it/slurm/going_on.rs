@@ -1,8 +1,8 @@
-//! The end of a slot moves while its job runs on a real cluster.
+//! The end of a slot moves while its job runs on a real cluster: by an agreement, and by itself.
 
 use serde_json::{Value, json};
 
-use super::service::{reserved, serve, until};
+use super::service::{reserved, serve, serve_with, until};
 use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, now};
@@ -58,6 +58,37 @@ fn a_job_of_a_cluster_goes_on_beyond_its_limit_under_an_agreement_with_a_later_e
         .await;
         let over = until(&client, &cluster, new, "Complete").await;
         assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_job_of_a_cluster_that_is_not_over_has_its_slot_and_its_reservation_made_longer() {
+    run(async {
+        let cluster = Cluster::start();
+        let server = serve_with(&cluster, "[scheduling]\noverrun_percent = 100\n");
+        let client = server.client();
+        // Longer than its slot, and than the whole minutes that Slurm allows for that.
+        let offer = Offer::sleep(75, 50).within(now(), now() + 300);
+        let id = client.post("/agreements", offer.xml()).await.created();
+        reserved(&cluster, id, 1).await;
+        let end = async || client.get_json(&format!("/agreements/{id}")).await["plannedEnd"].clone();
+        let before = end().await;
+        let name = bespeak::execution::slurm::name_of("cluster", id);
+        eventually("a longer reservation", super::service::SOON, async || {
+            let held = cluster.reservation(&name)?;
+            let now = end().await;
+            let reached = now.as_str()?.trim_end_matches('Z') == held["EndTime"];
+            (now != before && reached).then_some(())
+        })
+        .await;
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        assert_eq!(cluster.jobs().len(), 1, "it ran once: {:?}", cluster.jobs());
+        let accounts = client.get_json("/accounts").await;
+        let entries = accounts["entries"].as_array().cloned().unwrap_or_default();
+        let overrun = entries.iter().any(|entry| entry["kind"] == "overrun");
+        assert!(overrun, "it pays for what it used: {accounts}");
         server.assert_verified();
     });
 }

@@ -19,6 +19,11 @@ pub(super) const SOON: Duration = Duration::from_mins(1);
 const LATER: Duration = Duration::from_mins(3);
 
 pub(super) fn serve(cluster: &Cluster) -> Server {
+    serve_with(cluster, "")
+}
+
+/// The same with more of a configuration.
+pub(super) fn serve_with(cluster: &Cluster, more: &str) -> Server {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).expect("a folder can be made");
     Server::configured(
@@ -26,7 +31,7 @@ pub(super) fn serve(cluster: &Cluster) -> Server {
         &format!(
             "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
              node_list = \"n[1-4]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 20\n\
-             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nsettle_seconds = 1\n",
+             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nsettle_seconds = 1\n{more}",
             cluster.configuration().display(),
             work_dir.display(),
             Cluster::user(),
