@@ -12,7 +12,8 @@ use crate::negotiation::{AgreementView, EventView, TimelineView};
 
 const EXAMPLES: &str = "\
 Examples:
-  bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2          an agreement, a negotiation or an offer, by its id
+  bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2          an agreement, a negotiation or an offer, by its id;
+                                                                 an offer that was refused by the one in its refusal
   bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2 --json   the same for a program
 
 Of an agreement: why it was placed where it is, what moved, what its price is made of, what is guaranteed, and how far it
@@ -23,7 +24,7 @@ be had, what stood in the way and what would change that.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// The agreement, the negotiation or the offer.
+    /// The agreement, the negotiation, the offer or the refusal.
     id: Uuid,
     #[command(flatten)]
     server: Server,
@@ -57,7 +58,17 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         negotiation = server.find(&path).await?;
     }
     let Some(negotiation) = negotiation else {
-        let what = "there is no agreement, negotiation or offer with this id, or it is not yours to see";
+        if let Some(refused) = server.find(&format!("/refusals/{id}")).await? {
+            if server.json {
+                print_json(&refused);
+            } else {
+                say!("offer      {id}, which was refused at {}", word(&refused["at"]));
+                say!("because    {}", word(&refused["why"]));
+            }
+            return Ok(());
+        }
+        let what =
+            "there is no agreement, negotiation, offer or refusal with this id, or it is not yours to see";
         return Err(Failure::Refused(what.to_owned()));
     };
     let explained = of_negotiation(&negotiation, only.as_ref());

@@ -105,6 +105,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/accounts", get(accounts::list))
         .route("/metrics", get(metrics::show))
         .route("/events", get(trail::list))
+        .route("/refusals/{id}", get(trail::refused))
         .route("/files", get(files::list))
         .route(
             "/files/{name}",

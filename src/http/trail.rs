@@ -1,15 +1,18 @@
-//! The audit trail, for operators.
+//! The audit trail, for operators, and of it what a party was refused.
 
-use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use axum::{Extension, Json};
 use serde::Deserialize;
 
+use super::agreements::id_of;
 use super::format::Format;
+use super::path::Path;
 use super::resources::operators_only;
-use super::{Api, Error};
+use super::{Api, Error, scope};
 use crate::access::Caller;
+use crate::negotiation::RefusedView;
 
 /// Where a page begins, and how long it is.
 #[derive(Debug, Deserialize)]
@@ -30,4 +33,14 @@ pub(super) async fn list(
     let Query(asked) = query.map_err(|why| Error::Query(why.body_text()))?;
     let page = api.negotiation.trail(asked.after, asked.limit).await?;
     Ok(format.answer(&page.view(), || page.document()))
+}
+
+/// GET /refusals/{id}. In JSON alone: WS-Agreement knows nothing of offers that were refused.
+pub(super) async fn refused(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<RefusedView>, Error> {
+    let refused = api.negotiation.refused(&scope(&caller), id_of(&id)?).await?;
+    Ok(Json(refused))
 }

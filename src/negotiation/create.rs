@@ -46,13 +46,17 @@ impl Negotiation {
         let hash = key.as_ref().map(RequestKey::hash);
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
+            let id = Some(proposal.id);
             let key = key.clone();
             proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
             match self.planner.place(proposal).await {
                 Ok(accepted) => return Ok(AcceptedView::of(&accepted)),
                 // What the requester would like best is what the refusal is about.
                 Err(planner::Error::Refused(why)) => {
-                    refusal.get_or_insert_with(|| RefusalView::of(&why, window));
+                    refusal.get_or_insert_with(|| RefusalView {
+                        id,
+                        ..RefusalView::of(&why, window)
+                    });
                 }
                 Err(planner::Error::Repeated(earlier)) => return repeated(&earlier, hash.as_deref()),
                 Err(why) => return Err(why.into()),

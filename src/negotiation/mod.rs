@@ -57,7 +57,7 @@ pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntry
 pub use show::{Output, Part, Shown};
 pub use templates::{TemplateText, Templates};
 pub use terminate::{TerminateRequest, terminate_input};
-pub use trail::{TrailLineView, TrailPage, TrailView};
+pub use trail::{RefusedView, TrailLineView, TrailPage, TrailView};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
     MovedView, PieceView, RefusalView, RelaxationView, TemplateView, TimelineView, ValueView,

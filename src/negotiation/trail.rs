@@ -6,7 +6,7 @@ use wsag::listings::{self, TrailedLine};
 use wsag::time::DateTime;
 
 use super::views::instant;
-use super::{Error, Negotiation};
+use super::{Error, Negotiation, Scope};
 use crate::store::TrailLine;
 
 /// Lines on a page where the caller does not say, and at most.
@@ -52,6 +52,19 @@ pub struct TrailLineView {
     pub hash: String,
 }
 
+/// A request that was refused, as it was noted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RefusedView {
+    /// Its id, which the refusal told.
+    pub id: Uuid,
+    /// Whose it was.
+    pub party: String,
+    /// When it was refused.
+    pub at: String,
+    /// The reason, from the closed list, and the constraint that bound.
+    pub why: String,
+}
+
 impl TrailPage {
     /// As a flat value.
     pub fn view(&self) -> TrailView {
@@ -89,6 +102,24 @@ impl TrailPage {
 }
 
 impl Negotiation {
+    /// Why a request was refused, by the id that its refusal told.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
+    pub async fn refused(&self, scope: &Scope, id: Uuid) -> Result<RefusedView, Error> {
+        let line = self.store.refused(id).await?.ok_or(Error::NotFound)?;
+        let party = line.party.unwrap_or_default();
+        if scope.party().is_some_and(|own| own != party) {
+            return Err(Error::NotFound);
+        }
+        Ok(RefusedView {
+            id,
+            party,
+            at: instant(line.at),
+            why: line.detail,
+        })
+    }
+
     /// A page of the audit trail, everybody's, after the line with a number: for operators.
     ///
     /// # Errors

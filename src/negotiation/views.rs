@@ -223,6 +223,9 @@ pub struct TimelineView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusalView {
+    /// By which it is found again: of an offer of an agreement, where the audit trail has noted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
     /// From the closed list of reasons.
     #[serde(serialize_with = "as_word")]
     pub reason: Reason,
@@ -430,6 +433,7 @@ impl RefusalView {
     /// The view of a refusal of `window`, which tells how far the nearest slots lie outside it.
     pub(super) fn of(refusal: &Refusal, window: Interval) -> Self {
         Self {
+            id: None,
             reason: refusal.reason,
             binding_constraint: refusal.binding.clone(),
             alternatives: refusal

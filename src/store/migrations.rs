@@ -100,6 +100,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "pruning",
         sql: include_str!("../../migrations/0017_pruning.sql"),
     },
+    Migration {
+        version: 18,
+        name: "refusals",
+        sql: include_str!("../../migrations/0018_refusals.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

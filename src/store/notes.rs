@@ -40,6 +40,16 @@ impl Store {
         on!(self, database => database.read(statements::TRAIL_LINES, &values, read).await)
     }
 
+    /// The line of a request that was refused, if it was noted.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn refused(&self, request: Uuid) -> Result<Option<TrailLine>, Error> {
+        on!(self, database => {
+            Ok(database.read(statements::REFUSED_REQUEST, &[request.into()], read).await?.pop())
+        })
+    }
+
     /// The timeline of an agreement with what was said in the negotiations that led to it and that were about it, in the order of
     /// the trail.
     ///

@@ -90,6 +90,8 @@ statements! {
         FROM events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
         FROM notes WHERE negotiation IN (SELECT negotiation FROM offers WHERE agreement = $1 \
         UNION SELECT id FROM negotiations WHERE agreement = $1) ORDER BY number";
+    REFUSED_REQUEST = "SELECT number, hash, at_us, kind, detail, subject, negotiation, party FROM notes \
+        WHERE subject = $1 AND kind = 'refused' AND negotiation IS NULL";
     UNTOLD_OFFERS = "SELECT o.id FROM offers o WHERE NOT EXISTS (SELECT 1 FROM notes n \
         WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind IN ('asked', 'countered', 'refused', 'declined')) \
         OR o.agreement IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \

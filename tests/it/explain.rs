@@ -1,6 +1,6 @@
 //! `bespeak explain`: why an agreement is where it is, and why offers were answered as they were.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::negotiation::{Said, negotiate, open};
@@ -137,5 +137,29 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
         }
         let help = server.run(&["explain", "--help"]);
         assert_told(&String::from_utf8_lossy(&help.stdout), &["Examples:", "--json"]);
+    });
+}
+
+#[test]
+fn an_offer_that_was_refused_is_explained_by_the_id_in_its_refusal() {
+    run(async {
+        let server = Server::local();
+        let client = server.client_with(&server.key_for("physics", "consumer"));
+        let start = hours_ahead(5);
+        let block = Offer::reserve(3, HOUR).within(start, start + HOUR);
+        client.post("/agreements", block.xml()).await.created();
+        let window = json!({"start": date_time(start), "end": date_time(start + HOUR)});
+        let asked = json!({"nodes": 2, "durationSeconds": HOUR, "window": window});
+        let refused = client.post_json("/agreements", &asked).await.json();
+        let id = refused["refusal"]["id"].as_str().expect("an id").to_owned();
+        assert_told(
+            &explain(&server, &id),
+            &[&id, "NO_CAPACITY_IN_WINDOW: no resource has 2 nodes free"],
+        );
+        assert_eq!(as_json(&server, &id)["party"], "physics");
+        let stranger = server.key_for("biology", "consumer");
+        let made = server.run(&["explain", &id, "--key", &stranger]);
+        assert_eq!(made.status.code(), Some(1), "{made:?}");
+        server.assert_verified();
     });
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use reqwest::{Method, StatusCode};
+use serde_json::json;
 
 use crate::support::client::Client;
 use crate::support::negotiation::{Said, message, negotiate};
-use crate::support::offers::{Offer, file, hours_ahead, moved};
+use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -39,6 +40,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::POST, "/negotiations/{id}/advertisements"),
     (Method::POST, "/negotiations/{id}/terminate"),
     (Method::GET, "/offers/{id}"),
+    (Method::GET, "/refusals/{id}"),
 ];
 
 /// Every operation for those only who watch over the service, or run it.
@@ -104,7 +106,13 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     let asked = Said::solicited("asked", Offer::reserve(1, 60).within(later, later + 3_600));
     let answers = negotiate(&physics, negotiation.parse().expect("an id"), &[asked]).await;
     let offer = answers[0].id.clone();
+    let window = json!({ "start": date_time(later), "end": date_time(later + 3_600) });
+    let all = json!({ "nodes": 4, "durationSeconds": 3_600, "window": window });
+    let too_many = physics.post_json("/agreements", &all).await;
+    let refused = too_many.json()["refusal"]["id"].clone();
+    let refused = refused.as_str().expect("a refusal has an id").to_owned();
     let concrete = |route: &str| match route {
+        "/refusals/{id}" => format!("/refusals/{refused}"),
         "/offers/{id}" => format!("/offers/{offer}"),
         route => concrete(route, &id, &negotiation),
     };
@@ -114,7 +122,10 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
             let answer = ask(stranger, method, &path).await;
             assert_eq!(answer, StatusCode::UNAUTHORIZED, "{method} {route} without a key");
         }
-        if [&id, &negotiation, &offer].iter().any(|own| path.contains(*own)) {
+        if [&id, &negotiation, &offer, &refused]
+            .iter()
+            .any(|own| path.contains(*own))
+        {
             assert_eq!(
                 ask(&biology, method, &path).await,
                 StatusCode::NOT_FOUND,

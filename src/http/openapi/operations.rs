@@ -221,6 +221,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ],
     ),
     get(
+        "/refusals/{id}",
+        "Refused",
+        "Why an offer was refused, by the id in its refusal",
+    ),
+    get(
         "/metrics",
         "text",
         "What is counted, in Prometheus' text format; for operators and monitors",

@@ -337,8 +337,9 @@ fn others() -> Value {
             ("nodes", "count"), ("kind?", "text"), ("start", "date-time"), ("end", "date-time"), ("free", "[]Free"),
         ]),
         "Free": object(&[("start", "date-time"), ("end", "date-time")]),
+        "Refused": object(&[("id", "uuid"), ("party", "text"), ("at", "date-time"), ("why", "text")]),
         "Refusal": object(&[
-            ("reason", "text"), ("bindingConstraint", "text"), ("alternatives", "[]Alternative"),
+            ("id?", "uuid"), ("reason", "text"), ("bindingConstraint", "text"), ("alternatives", "[]Alternative"),
             ("relaxations", "[]Relaxation"),
         ]),
         "Alternative": object(&[
