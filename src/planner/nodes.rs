@@ -190,9 +190,7 @@ impl Nodes {
 
     /// How many of so many nodes are neither down nor drained.
     pub(super) fn up(&self, capacity: u32) -> u32 {
-        let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
-        let out = out.range(..capacity).count();
-        capacity - u32::try_from(out).unwrap_or(capacity)
+        self.counts(capacity).up
     }
 
     /// How many of so many nodes stand how.

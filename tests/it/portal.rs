@@ -178,6 +178,8 @@ fn every_page_forbids_scripts_frames_and_foreign_forms() {
             "/portal/style.css",
             "/portal/nothing",
             "/portal/sign-in",
+            "/portal/negotiations",
+            "/portal/resources",
         ] {
             let page = browser.get(path).await;
             let policy = page.headers["content-security-policy"]
