@@ -10,6 +10,9 @@ use super::{Frame, page, session};
 use crate::http::{self, Api};
 use crate::negotiation::{NodeView, ResourceView};
 
+/// Nodes of a resource that are all shown: more are no help to who looks for those that are not up.
+const NODES_SHOWN_MAX: usize = 64;
+
 #[derive(Template)]
 #[template(path = "portal/resources.html")]
 struct Resources {
@@ -20,8 +23,10 @@ struct Resources {
 /// A resource in the list.
 struct Row {
     is: ResourceView,
-    /// Its nodes that are not up.
-    out: Vec<NodeView>,
+    /// Its nodes; of many those that are not up.
+    nodes: Vec<NodeView>,
+    /// How many more there are, which are up.
+    more: usize,
 }
 
 /// GET /portal/resources.
@@ -31,12 +36,12 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Result<R
     http::operators_only(&visitor.caller)?;
     let mut resources = Vec::new();
     for is in api.negotiation.resources().await?.resources {
-        let mut out = Vec::new();
-        if is.up < is.nodes {
-            out = api.negotiation.nodes(&is.name).await?.nodes;
-            out.retain(|node| !node.said.is_empty());
+        let mut nodes = api.negotiation.nodes(&is.name).await?.nodes;
+        if nodes.len() > NODES_SHOWN_MAX {
+            nodes.retain(|node| !node.said.is_empty());
         }
-        resources.push(Row { is, out });
+        let more = (is.nodes as usize).saturating_sub(nodes.len());
+        resources.push(Row { is, nodes, more });
     }
     let shown = Resources {
         frame: visitor.frame("Resources"),

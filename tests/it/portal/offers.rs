@@ -160,7 +160,8 @@ fn a_change_is_shown_with_what_it_costs_more_and_takes_the_place_of_its_agreemen
 
 #[test]
 fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
-    let server = priced();
+    let large = "\n[[resource]]\nname = \"large\"\nkind = \"local\"\nnodes = 1000\n";
+    let server = Server::configured(None, &format!("{CONFIGURATION}{large}"));
     run(async {
         let set = [
             "nodes",
@@ -173,6 +174,8 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
             "a <new> fan",
         ];
         assert!(server.run(&set).status.success());
+        let one = ["nodes", "large", "700", "--set", "down"];
+        assert!(server.run(&one).status.success());
         let operator = Browser::signed_in(&server, server.key()).await;
         let page = operator.get("/portal/resources").await;
         assert_eq!(page.status, StatusCode::OK);
@@ -183,7 +186,9 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
         ] {
             assert!(page.body.contains(text), "no {text} in {page:?}");
         }
-        assert_eq!(page.body.matches("<th scope=\"row\">").count(), 2, "{page:?}");
+        // All of a few, and of many those that are not up.
+        assert_eq!(page.body.matches("<th scope=\"row\">").count(), 4 + 1, "{page:?}");
+        assert!(page.body.contains("999 more that are up."), "{page:?}");
         assert!(
             operator
                 .get("/portal")
