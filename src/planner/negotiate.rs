@@ -114,7 +114,7 @@ impl Decider<'_> {
             }
         }
         let most = self.settings.negotiation.open_max;
-        if self.plan.table.of(&instance.party).count() >= most {
+        if self.plan.table.count(&instance.party) >= most {
             let binding = format!("a party may have {most} negotiations going on at a time");
             return Err(Error::Refused(Box::new(exceeded(binding))));
         }

@@ -17,6 +17,8 @@ pub(super) struct Talks {
     pub(super) offers: BTreeMap<Uuid, NegotiationOffer>,
     /// When something of it lapses next.
     due: Time,
+    /// The answers of which something is held, and the most node-seconds that can be taken of each.
+    held: BTreeMap<Uuid, u128>,
 }
 
 /// Every negotiation that goes on.
@@ -24,6 +26,12 @@ pub(super) struct Talks {
 pub(super) struct Table {
     open: BTreeMap<Uuid, Talks>,
     due: BTreeSet<(Time, Uuid)>,
+    /// Which of them each party has; none where it has none.
+    parties: BTreeMap<String, BTreeSet<Uuid>>,
+    /// Those that are about replacing an agreement, by that agreement.
+    about: BTreeSet<(Uuid, Uuid)>,
+    /// In which of them each offer lies.
+    offers: BTreeMap<Uuid, Uuid>,
     /// What is kept for the offers that answer one.
     pub(super) holds: BTreeMap<Uuid, Vec<Held>>,
     /// How many numbers have been given to what is kept.
@@ -33,13 +41,6 @@ pub(super) struct Table {
 }
 
 impl Talks {
-    /// When something lapses next: what is held, or the negotiation itself.
-    fn next_due(&self) -> Time {
-        let held = self.offers.values().filter(|offer| offer.is_held());
-        held.filter_map(|offer| offer.expires)
-            .fold(self.instance.expires, Time::min)
-    }
-
     /// What the offers amount to that answer one and are held.
     pub(super) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
         let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
@@ -49,10 +50,18 @@ impl Talks {
             .filter_map(|offer| offer.terms.as_ref())
     }
 
-    /// The offers that have been answered by something that is held.
-    fn held_answers(&self) -> BTreeSet<Uuid> {
-        let held = self.offers.values().filter(|offer| offer.is_held());
-        held.filter_map(|offer| offer.parent).collect()
+    /// Takes in an offer, or what has become of one.
+    fn put(&mut self, offer: NegotiationOffer) {
+        self.offers.insert(offer.id, offer);
+        self.due = self.instance.expires;
+        self.held.clear();
+        for offer in self.offers.values().filter(|offer| offer.is_held()) {
+            self.due = offer.expires.map_or(self.due, |at| self.due.min(at));
+            if let Some(answer) = offer.parent {
+                let most = self.held.entry(answer).or_default();
+                *most = (*most).max(offer.terms.as_ref().map_or(0, OfferTerms::node_seconds));
+            }
+        }
     }
 }
 
@@ -64,10 +73,16 @@ impl Table {
         offers: impl IntoIterator<Item = NegotiationOffer>,
     ) {
         let (id, due) = (instance.id, instance.expires);
+        let of = self.parties.entry(instance.party.clone()).or_default();
+        of.insert(id);
+        if let Some(agreement) = instance.agreement {
+            self.about.insert((agreement, id));
+        }
         let talks = Talks {
             instance,
             offers: BTreeMap::new(),
             due,
+            held: BTreeMap::new(),
         };
         self.open.insert(id, talks);
         self.due.insert((due, id));
@@ -87,16 +102,24 @@ impl Table {
     }
 
     /// Every negotiation that a party has going on.
-    pub(super) fn of<'a>(&'a self, party: &'a str) -> impl Iterator<Item = &'a Talks> {
-        self.iter().filter(move |talks| talks.instance.party == party)
+    pub(super) fn of(&self, party: &str) -> impl Iterator<Item = &Talks> {
+        let of = self.parties.get(party).into_iter().flatten();
+        of.filter_map(|id| self.open.get(id))
+    }
+
+    /// How many negotiations a party has going on.
+    pub(super) fn count(&self, party: &str) -> usize {
+        self.parties.get(party).map_or(0, BTreeSet::len)
     }
 
     /// Takes over a new offer, or what has become of one.
     pub(super) fn put(&mut self, offer: NegotiationOffer) {
-        let negotiation = offer.negotiation;
+        let (id, negotiation) = (offer.id, offer.negotiation);
         if let Some(talks) = self.open.get_mut(&negotiation) {
-            talks.offers.insert(offer.id, offer);
-            self.note_due(negotiation);
+            self.offers.insert(id, negotiation);
+            self.due.remove(&(talks.due, negotiation));
+            talks.put(offer);
+            self.due.insert((talks.due, negotiation));
         }
     }
 
@@ -104,6 +127,18 @@ impl Table {
     pub(super) fn close(&mut self, id: Uuid) -> Option<Talks> {
         let talks = self.open.remove(&id)?;
         self.due.remove(&(talks.due, id));
+        if let Some(of) = self.parties.get_mut(&talks.instance.party) {
+            of.remove(&id);
+            if of.is_empty() {
+                self.parties.remove(&talks.instance.party);
+            }
+        }
+        if let Some(agreement) = talks.instance.agreement {
+            self.about.remove(&(agreement, id));
+        }
+        for offer in talks.offers.keys() {
+            self.offers.remove(offer);
+        }
         Some(talks)
     }
 
@@ -121,18 +156,6 @@ impl Table {
             .collect()
     }
 
-    fn note_due(&mut self, id: Uuid) {
-        let Some(talks) = self.open.get_mut(&id) else {
-            return;
-        };
-        let next = talks.next_due();
-        if next != talks.due {
-            self.due.remove(&(talks.due, id));
-            self.due.insert((next, id));
-            talks.due = next;
-        }
-    }
-
     /// A number for something that is kept.
     pub(super) fn next_hold(&mut self) -> u64 {
         self.held += 1;
@@ -141,23 +164,12 @@ impl Table {
 
     /// How many answers a party has held.
     pub(super) fn held_answers(&self, party: &str) -> usize {
-        self.of(party).map(|talks| talks.held_answers().len()).sum()
+        self.of(party).map(|talks| talks.held.len()).sum()
     }
 
     /// The node-seconds that a party has held: of each answer the most that it can take of it.
     pub(super) fn node_seconds(&self, party: &str) -> u128 {
-        let most = |talks: &Talks, answer: Uuid| {
-            let areas = talks.held(answer).map(OfferTerms::node_seconds);
-            areas.max().unwrap_or(0)
-        };
-        self.of(party)
-            .flat_map(|talks| {
-                talks
-                    .held_answers()
-                    .into_iter()
-                    .map(move |answer| most(talks, answer))
-            })
-            .sum()
+        self.of(party).flat_map(|talks| talks.held.values()).sum()
     }
 
     /// Whether something is held on the strength of the place that an agreement has.
@@ -167,9 +179,10 @@ impl Table {
 
     /// The offers to replace an agreement that are held.
     pub(super) fn about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
-        let talks = self
-            .iter()
-            .filter(move |talks| talks.instance.agreement == Some(agreement));
+        let ids = self
+            .about
+            .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
+        let talks = ids.filter_map(|(_, id)| self.open.get(id));
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
 
@@ -180,7 +193,7 @@ impl Table {
 
     /// The negotiation of an answer, and its offers that are held, the best first.
     pub(super) fn answered(&self, answer: Uuid) -> Option<(Uuid, Vec<NegotiationOffer>)> {
-        let talks = self.iter().find(|talks| talks.offers.contains_key(&answer))?;
+        let talks = self.open.get(self.offers.get(&answer)?)?;
         let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
         let offers = talks.offers.values().filter(held).cloned().collect();
         Some((talks.instance.id, offers))
