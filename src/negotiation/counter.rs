@@ -16,6 +16,9 @@ use super::templates::Offered;
 use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::planner::{Candidate, Weights, best_of};
 
+/// How often the best of what is left is looked for where some of it cannot be said.
+const ROUNDS_MAX: usize = 4;
+
 /// A counter offer that keeps to the template and to what the offer demands of its answer.
 pub(super) struct Counter {
     /// What it says.
@@ -81,15 +84,17 @@ fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
 }
 
 /// The best candidates of those that can be said, each with what is said; and what the best of the others
-/// break. One that can not be said dominates nobody.
+/// break. One that can not be said dominates nobody. The best are looked for [`ROUNDS_MAX`] times at most: each that is
+/// said is a document that is written and read.
 pub(super) fn sayable(
     mut candidates: Vec<Candidate>,
     weights: Weights,
     say: impl Fn(&Candidate) -> Result<Counter, Vec<Violation>>,
 ) -> (Vec<(Counter, Candidate)>, Vec<Violation>) {
-    let mut broken = Vec::new();
-    loop {
-        let (mut said, mut left_out) = (Vec::new(), Vec::new());
+    let (mut said, mut broken) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS_MAX {
+        said.clear();
+        let mut left_out = Vec::new();
         let mut why = Vec::new();
         for candidate in best_of(&candidates, weights) {
             match say(&candidate) {
@@ -101,13 +106,14 @@ pub(super) fn sayable(
             }
         }
         if left_out.is_empty() {
-            return (said, broken);
+            break;
         }
         if broken.is_empty() {
             broken = why;
         }
         candidates.retain(|candidate| !left_out.contains(candidate));
     }
+    (said, broken)
 }
 
 /// The counter offer that says what a candidate amounts to, or what it breaks.

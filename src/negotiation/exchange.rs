@@ -72,7 +72,8 @@ impl Negotiation {
                 }
             }
             Err(why) => {
-                let before = self.put_before(key.as_ref(), why).await?;
+                let first = key.as_ref().map(|key| key.step(0));
+                let before = self.put_before(first.as_ref(), why).await?;
                 answers.said = self.said_before(&before).await?;
             }
         }
@@ -108,7 +109,8 @@ impl Negotiation {
         let offers = match self.offers_in(&instance, input, Asked::Advertise).await {
             Ok(offers) => offers,
             Err(why) => {
-                let before = self.put_before(key.as_ref(), why).await?;
+                let first = key.as_ref().map(|key| key.step(0));
+                let before = self.put_before(first.as_ref(), why).await?;
                 understood.push((Err(before), String::new(), None));
                 Vec::new()
             }
@@ -124,15 +126,17 @@ impl Negotiation {
                 let name = incoming.offer.name.clone();
                 if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
                     let message = "another offer of this negotiation has this OfferId";
-                    return Err(invalid(vec![violation(&place, "/@wsag-neg:OfferId", message)]));
+                    let taken = invalid(vec![violation(&place, "/@wsag-neg:OfferId", message)]);
+                    Err(self.put_before(step.as_ref(), taken).await?)
+                } else {
+                    Ok(Bargain {
+                        negotiation: instance.id,
+                        incoming: Some(incoming),
+                        answers: Vec::new(),
+                        otherwise: OfferState::Rejected,
+                        idempotency: step.clone().map(|step| step.kept(kept)),
+                    })
                 }
-                Ok(Bargain {
-                    negotiation: instance.id,
-                    incoming: Some(incoming),
-                    answers: Vec::new(),
-                    otherwise: OfferState::Rejected,
-                    idempotency: step.clone().map(|step| step.kept(kept)),
-                })
             };
             understood.push((bargain, place, step));
         }
@@ -154,11 +158,10 @@ impl Negotiation {
         self.keep(key, told).await
     }
 
-    /// What a request whose offers cannot be read any more has put on the table when it was sent first: that may be just what
-    /// is in its way now.
-    async fn put_before(&self, key: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
-        let first = key.map(|key| key.step(0));
-        self.answered(first.as_ref()).await?.ok_or(why)
+    /// What a step of a request that cannot be taken any more has put on the table when it was sent first, or just now by
+    /// whoever sends it at the same time: that may be just what is in its way.
+    async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
+        self.answered(step).await?.ok_or(why)
     }
 
     /// Puts an offer on the table that asks for no answer; its id.

@@ -23,6 +23,7 @@ use super::pending::Decision;
 use super::request::in_request;
 use super::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance};
+use crate::planner::NegotiationEnd;
 
 /// What a request that opens a negotiation is about beside what is wanted.
 const ABOUT: [&str; 2] = ["agreement", "expires"];
@@ -118,7 +119,21 @@ impl Negotiation {
         let instance = self.instance(&scope, opened.id).await?;
         let offer = spoken(offer, OfItself::default(), NegotiationOfferState::Solicited);
         let step = key.as_ref().map(|key| key.step(1));
-        let said = self.answer(&instance, offer, String::new(), step).await?;
+        let said = match self.answer(&instance, offer, String::new(), step).await {
+            Ok(said) => said,
+            Err(why) => {
+                // Nobody has been told of it, and who sends the request again without a key opens another.
+                if key.is_none() {
+                    let end = NegotiationEnd {
+                        id: instance.id,
+                        party: None,
+                        idempotency: None,
+                    };
+                    let _ = self.planner.end_negotiation(end).await;
+                }
+                return Err(why);
+            }
+        };
         let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(Said::view).collect());
         let mut negotiation = NegotiationView::of(&instance, self.clock.now());
         negotiation.offers = offers;

@@ -75,7 +75,8 @@ impl Negotiation {
         Ok(said)
     }
 
-    /// Answers an offer that has been answered before, since what was offered then cannot be had any more; once under its key.
+    /// Answers an offer that has been answered before, since what was offered then cannot be had any more: by what is
+    /// still held of the earlier answers, or else anew; once under its key.
     pub(super) async fn answer_again(
         &self,
         instance: &NegotiationInstance,
@@ -84,6 +85,16 @@ impl Negotiation {
     ) -> Result<Negotiated, Error> {
         if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
             let said = self.said_before(&before).await?;
+            return Ok(Negotiated { said });
+        }
+        let now = self.clock.now();
+        let offers = self.store.offers(instance.id).await?.into_iter();
+        let held: Result<Vec<Said>, Error> = offers
+            .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
+            .map(|(row, document)| Said::read(row, &document))
+            .collect();
+        let said = held?;
+        if !said.is_empty() {
             return Ok(Negotiated { said });
         }
         let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;

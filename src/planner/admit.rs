@@ -39,10 +39,7 @@ impl<'a> Wanted<'a> {
     pub(super) fn of(proposal: &'a Proposal, number: u64, window: Interval, now: Time) -> Self {
         Self {
             number,
-            payer: Payer {
-                party: &proposal.party,
-                budget: proposal.budget,
-            },
+            payer: Payer::of(proposal),
             submitted: now,
             window,
             shapes: &proposal.shapes,
@@ -270,7 +267,7 @@ impl Decider<'_> {
         // From when on it can pay.
         let ready = self.affordable_from(resource, load, wanted.payer, &request, wanted.window)?;
         let priced = |slot| Priced {
-            party: wanted.payer.party,
+            payer: wanted.payer,
             request: &request,
             slot,
             window: wanted.window,
@@ -305,7 +302,7 @@ impl Decider<'_> {
         let rate = self.plan.resources.get(resource)?.resource.rate;
         let request = wanted.request(shape, rate);
         let priced = Priced {
-            party: wanted.payer.party,
+            payer: wanted.payer,
             request: &request,
             slot,
             window: wanted.window,
@@ -362,7 +359,7 @@ impl Decider<'_> {
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
     fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
         let agreement = self.plan.by_number(number)?;
-        if !agreement.is_waiting() || agreement.fixed {
+        if !agreement.is_waiting() || agreement.fixed || self.plan.table.is_counted_on(agreement.id) {
             return None;
         }
         let (shape, scaling) = shape_of(agreement);

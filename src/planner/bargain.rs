@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::decide::Decider;
 use super::quotas::exceeded;
+use super::refuse::bare;
 use super::table::Talks;
 use super::{Error, Idempotency, Refusal};
 use crate::agreement::{NegotiationOffer, OfferState};
@@ -59,6 +60,10 @@ impl Decider<'_> {
             && let Some(parent) = offer.parent
         {
             may_be_answered(talks, parent, now)?;
+            // What was held for it before is gone. Else each loss would add to what its party holds.
+            if talks.held(parent).next().is_some() {
+                return Err(Error::Stale("something is held for what it answers"));
+            }
         }
         if let Some(Spoken { offer, .. }) = &bargain.incoming
             && offer.state == OfferState::Rejected
@@ -102,23 +107,21 @@ impl Decider<'_> {
 
     /// Keeps an offer, or makes of it what it is to be otherwise.
     fn keep_or_demote(&mut self, party: &str, offer: &mut NegotiationOffer, otherwise: OfferState) {
-        let first = offer
-            .parent
-            .is_some_and(|answer| !self.plan.table.holds.contains_key(&answer));
-        let allowed = if first { self.hold_left(party) } else { Ok(()) };
-        let refusal = match allowed {
+        let refusal = match self.hold_left(party, offer) {
             Err(refusal) => refusal,
+            // It was found a while ago.
+            Ok(()) if offer.is_expired(second_of(self.now)) => bare(
+                Reason::WindowInThePast,
+                "the instant until which it could be held is over".to_owned(),
+            ),
             Ok(()) if self.hold(offer) => {
                 offer.held = Some(self.now);
                 return;
             }
-            Ok(()) => Refusal {
-                reason: Reason::NoCapacityInWindow,
-                binding: "its slot has been taken meanwhile".to_owned(),
-                alternatives: Vec::new(),
-                relaxations: Vec::new(),
-                lowest_budget: None,
-            },
+            Ok(()) => bare(
+                Reason::NoCapacityInWindow,
+                "its slot has been taken meanwhile".to_owned(),
+            ),
         };
         offer.state = otherwise;
         offer.refusal = Some(short(&refusal));

@@ -6,9 +6,10 @@
 
 use scheduler::{Fraction, Interval, Request, Time};
 
+use super::Proposal;
 use super::decide::Decider;
 use super::pricing::Priced;
-use crate::agreement::Money;
+use crate::agreement::{Agreement, Money};
 
 /// Who pays, and how much at most.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,36 @@ pub(super) struct Payer<'a> {
     pub(super) party: &'a str,
     /// The most that it pays; none for whatever it costs.
     pub(super) budget: Option<Money>,
+    /// The part of its wait after which it lets itself be moved no more, which is for its discount.
+    pub(super) fix_at: Option<Fraction>,
+}
+
+impl<'a> Payer<'a> {
+    /// Who would pay for what is proposed.
+    pub(super) fn of(proposal: &'a Proposal) -> Self {
+        Self {
+            party: &proposal.party,
+            budget: proposal.budget,
+            fix_at: fix_at(proposal.fix_at_ppm),
+        }
+    }
+
+    /// Who pays for an agreement, whatever it costs.
+    pub(super) fn of_agreement(agreement: &'a Agreement) -> Self {
+        Self {
+            party: &agreement.party,
+            budget: None,
+            fix_at: fix_at(agreement.leeway.fix_at_ppm),
+        }
+    }
+}
+
+/// A part in millionths.
+pub(super) fn fix_at(millionths: Option<u32>) -> Option<Fraction> {
+    millionths.map(|numerator| Fraction {
+        numerator,
+        denominator: 1_000_000,
+    })
 }
 
 impl Decider<'_> {
@@ -36,7 +67,7 @@ impl Decider<'_> {
         }
         let affordable = |start: Time| {
             let priced = Priced {
-                party: payer.party,
+                payer,
                 request,
                 slot: request.slot(start),
                 window,
@@ -73,7 +104,7 @@ impl Decider<'_> {
             let tree = self.plan.resources.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
             let priced = Priced {
-                party: payer.party,
+                payer,
                 request,
                 slot: request.slot(start),
                 window,

@@ -5,6 +5,7 @@ use scheduler::{Fraction, Request, Time};
 use uuid::Uuid;
 
 use super::admit::shape_of;
+use super::budget::Payer;
 use super::decide::Decider;
 use super::plan::request_of;
 use super::pricing::Priced;
@@ -147,12 +148,14 @@ impl Decider<'_> {
                 return None;
             }
             let priced = Priced {
-                party: &agreement.party,
+                payer: Payer::of_agreement(agreement),
                 request: &request,
                 slot: request.slot(window.end - duration),
                 window,
             };
-            self.price(index, priced)
+            // What the party has held for a while makes nothing dearer.
+            let load = self.load_without(&agreement.party, index, window);
+            self.price_under(load, index, priced)
         });
         let least = prices.map(|least| least.micros).min().unwrap_or(price.micros);
         (price.micros - least).max(0)

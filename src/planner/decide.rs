@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use scheduler::{Interval, Move, Time};
+use scheduler::{Interval, Move, Reason, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
@@ -58,6 +58,15 @@ impl Decider<'_> {
 
     /// Finds the place of an offer, and the number that its agreement is known by.
     pub(super) fn admitted(&mut self, proposal: &Proposal) -> Result<(Agreement, Admitted, u64), Refusal> {
+        self.admitted_or(proposal, Self::refused)
+    }
+
+    /// The same, where `refused` says why it is not.
+    pub(super) fn admitted_or(
+        &mut self,
+        proposal: &Proposal,
+        refused: impl FnOnce(&mut Self, &Wanted<'_>, Reason, Time) -> Refusal,
+    ) -> Result<(Agreement, Admitted, u64), Refusal> {
         let now = second_of(self.now);
         let mut limited = None;
         if self.settings.quotas != Quotas::default() {
@@ -73,7 +82,7 @@ impl Decider<'_> {
             Some(admitted) => admitted,
             None => self
                 .admit(&wanted, now)
-                .map_err(|reason| self.refused(&wanted, reason, now))?,
+                .map_err(|reason| refused(self, &wanted, reason, now))?,
         };
         let agreement = self.agreement_of(proposal, window, &admitted);
         Ok((agreement, admitted, number))
@@ -189,6 +198,7 @@ impl Decider<'_> {
             agreement: Box::new(agreement.clone()),
             events,
         });
+        self.release_about(agreement.id);
         self.moved(&moves, "into time that became free");
         Ok(agreement)
     }

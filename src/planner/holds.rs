@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::bargain::short;
 use super::decide::Decider;
 use super::refuse::bare;
+use super::table::Talks;
 use crate::agreement::{NegotiationOffer, OfferState, Stretch, beyond, kept};
 use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
 use crate::store::Change;
@@ -85,6 +86,9 @@ impl Decider<'_> {
             self.plan.vacate(&held, now);
         }
         self.moved(&moves, "to keep an offer open");
+        if !fits {
+            self.unpin(offer.negotiation);
+        }
         fits
     }
 
@@ -97,7 +101,8 @@ impl Decider<'_> {
                 let lapsed = offer
                     .expires
                     .map_or(self.now, |at| at.seconds() * MICROS_PER_SECOND);
-                offer.released = Some(lapsed.clamp(offer.held.unwrap_or(lapsed), self.now));
+                // A clock that was set back does not make it end before it began.
+                offer.released = Some(lapsed.min(self.now).max(offer.held.unwrap_or(lapsed)));
                 answers.extend(offer.parent.map(|answer| (offer.negotiation, answer)));
             }
             self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
@@ -239,7 +244,7 @@ impl Decider<'_> {
 
 impl super::Plan {
     /// The agreement that a negotiation is to replace, while it is in force.
-    fn renegotiated(&self, negotiation: Uuid) -> Option<&crate::agreement::Agreement> {
+    pub(super) fn renegotiated(&self, negotiation: Uuid) -> Option<&crate::agreement::Agreement> {
         self.get(self.table.get(negotiation)?.instance.agreement?)
     }
 
@@ -250,6 +255,20 @@ impl super::Plan {
         each.filter(|(held, _)| held.resource == resource)
             .map(|(held, answer)| (held.number, answer))
             .collect()
+    }
+
+    /// The node-seconds of a window on a resource that are kept for offers to a party.
+    pub(super) fn held_area(&self, party: &str, resource: &str, window: Interval) -> u128 {
+        let answers = self.table.of(party).flat_map(Talks::answers_held);
+        let held = answers
+            .filter_map(|answer| self.table.holds.get(&answer))
+            .flatten();
+        let area = |held: &Held| {
+            let (of, nodes) = held.stretch;
+            let (start, end) = (of.start.max(window.start), of.end.min(window.end));
+            u128::from(nodes) * u128::from((end - start).max(0).unsigned_abs())
+        };
+        held.filter(|held| held.resource == resource).map(area).sum()
     }
 
     /// Takes something that is kept out of the plan; everybody else stays where he is.

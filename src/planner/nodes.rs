@@ -295,7 +295,9 @@ impl Nodes {
             if next == NodeState::Down && next != before {
                 let failed = self.failed.entry(node).or_default();
                 failed.push_back(now);
-                failed.truncate(FAILURES_MAX);
+                if failed.len() > FAILURES_MAX {
+                    failed.pop_front();
+                }
             }
             match next {
                 NodeState::Up => self.said.remove(&(node, by)),

@@ -190,7 +190,8 @@ impl Decider<'_> {
         let mut refusal = None;
         for mut way in ways {
             way.id = pending.id;
-            match self.admitted(&way) {
+            // In words only: what else it could have is told to nobody.
+            match self.admitted_or(&way, Self::refused_briefly) {
                 Ok((agreement, admitted, number)) => {
                     let agreement = Agreement {
                         created: pending.created,

@@ -70,7 +70,7 @@ impl Decider<'_> {
         let request = wanted.request(*wanted.shapes.first()?, rate);
         // They cost what they would in one that completes with the last of them.
         let priced = Priced {
-            party: wanted.payer.party,
+            payer: wanted.payer,
             request: &request,
             slot: request.slot(slots.last()?.end - request.duration),
             window: wanted.window,

@@ -6,6 +6,7 @@ use scheduler::{Fraction, Interval, Move, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::agenda::Agenda;
+use super::budget::fix_at;
 use super::nodes::{NodeState, Reporter, Said};
 use super::pieces::{numbers_of, requests_of};
 use super::refused::Refused;
@@ -195,20 +196,26 @@ impl Plan {
             return Vec::new();
         };
         self.unwatch(&old);
+        // What has no place yet is not counted.
+        let counted = self.numbers.contains_key(&next.id);
+        let used = self.node_seconds.entry(old.party.clone()).or_default();
+        if counted {
+            let next = if next.state.is_final() {
+                0
+            } else {
+                next.node_seconds()
+            };
+            *used = used.saturating_sub(old.node_seconds()) + next;
+        }
         if !next.state.is_final() {
             self.watch(&next);
             self.agenda.note(Some(&old), &next);
-            let used = self.node_seconds.entry(old.party.clone()).or_default();
-            *used = used.saturating_sub(old.node_seconds()) + next.node_seconds();
             let moves = self.free_pieces(&old, &next, now);
             self.live.insert(next.id, next);
             return moves;
         }
         self.agenda.drop(next.id);
         self.ending.remove(&next.id);
-        if let Some(of) = self.node_seconds.get_mut(&old.party) {
-            *of = of.saturating_sub(old.node_seconds());
-        }
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
         let Some(number) = self.numbers.remove(&next.id) else {
             return Vec::new();
@@ -566,10 +573,7 @@ fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time
     if !agreement.is_waiting() || agreement.fixed || agreement.window() == agreement.placement {
         return None;
     }
-    let own = agreement.leeway.fix_at_ppm.map(|numerator| Fraction {
-        numerator,
-        denominator: 1_000_000,
-    });
+    let own = fix_at(agreement.leeway.fix_at_ppm);
     let submitted = second_of(agreement.created);
     let wait = agreement.placement.start - submitted;
     let reached = |of: Fraction| submitted + of.rounded_up(wait);

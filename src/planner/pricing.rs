@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use scheduler::pricing::{Discount, Price, Tariff, Usage};
 use scheduler::{Fraction, Interval, Request, SlotTree, Time};
 
+use super::budget::Payer;
 use super::decide::Decider;
 use super::plan::request_of;
 use crate::agreement::{Agreement, Currency, Money};
@@ -45,7 +46,7 @@ pub struct Pricing {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Priced<'a> {
     /// Who pays.
-    pub(super) party: &'a str,
+    pub(super) payer: Payer<'a>,
     /// Nodes and duration.
     pub(super) request: &'a Request,
     /// Where it is placed.
@@ -76,8 +77,9 @@ impl Pricing {
     }
 
     /// The load factor of a window on a resource: 1 where its nodes are free throughout, 1 + `busy` where they are
-    /// taken, rounded down to a hundredth of a percent. What is priced must not be on the tree. O(log n).
-    fn load(&self, tree: &SlotTree, window: Interval) -> Fraction {
+    /// taken, rounded down to a hundredth of a percent. What is priced must not be on the tree, or else be the node-seconds
+    /// that are `not_counted`. O(log n).
+    fn load(&self, tree: &SlotTree, window: Interval, not_counted: u128) -> Fraction {
         let plain = Fraction {
             numerator: LOAD_STEPS,
             denominator: LOAD_STEPS,
@@ -87,19 +89,24 @@ impl Pricing {
         if whole == 0 || self.busy.numerator == 0 {
             return plain;
         }
-        let taken = u128::from(tree.busy_area(window)) * u128::from(self.busy.numerator);
+        let taken = u128::from(tree.busy_area(window)).saturating_sub(not_counted);
+        let taken = taken * u128::from(self.busy.numerator);
         let more = taken * u128::from(LOAD_STEPS) / whole;
         let numerator = u32::try_from(more).map_or(u32::MAX, |more| LOAD_STEPS.saturating_add(more));
         Fraction { numerator, ..plain }
     }
 
     /// The price of a placement at `now`: 002's for its area and completion, × the load factor,
-    /// × (1 − `d_max`·w/(w + w50)) with w the slack of its window. None beyond what an amount can hold.
+    /// × (1 − `d_max`·w/(w + w50)) with w the slack of its window that the provider may still use: that part of it during
+    /// which the placement may move. None beyond what an amount can hold.
     fn price(&self, resource: &str, load: Fraction, now: Time, of: Priced<'_>) -> Option<Money> {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour(resource),
             late: self.late,
-            profile: *self.profiles.get(of.party).unwrap_or(&Fraction::percent(100)),
+            profile: *self
+                .profiles
+                .get(of.payer.party)
+                .unwrap_or(&Fraction::percent(100)),
             incentive: Fraction::percent(0),
             flexibility: Discount::NONE,
         };
@@ -113,6 +120,7 @@ impl Pricing {
             shapes: 1,
         };
         let slack = of.window.duration() - length;
+        let slack = of.payer.fix_at.map_or(slack, |part| part.rounded_up(slack));
         let price = tariff.price(&usage)?.flexible(load, self.flexible, slack)?;
         let micros = i64::try_from(price.max(Price::default()).micros()).ok()?;
         Some(Money::new(micros, self.currency))
@@ -162,7 +170,7 @@ impl Decider<'_> {
         let pricing = self.settings.pricing.as_ref()?;
         let price = agreement.price?;
         let priced = Priced {
-            party: &agreement.party,
+            payer: Payer::of_agreement(agreement),
             request: &request_of(agreement, 0),
             slot: agreement.placement,
             window: agreement.window(),
@@ -188,7 +196,19 @@ impl Decider<'_> {
     pub(super) fn load(&self, resource: usize, window: Interval) -> Fraction {
         let pricing = self.settings.pricing.as_ref();
         match pricing.zip(self.plan.resources.get(resource)) {
-            Some((pricing, of)) => pricing.load(of.schedule.tree(), window),
+            Some((pricing, of)) => pricing.load(of.schedule.tree(), window, 0),
+            None => Fraction::percent(100),
+        }
+    }
+
+    /// The same without what is held for a party. O(log n) beside what it has held.
+    pub(super) fn load_without(&self, party: &str, resource: usize, window: Interval) -> Fraction {
+        let pricing = self.settings.pricing.as_ref();
+        match pricing.zip(self.plan.resources.get(resource)) {
+            Some((pricing, of)) => {
+                let held = self.plan.held_area(party, &of.resource.name, window);
+                pricing.load(of.schedule.tree(), window, held)
+            }
             None => Fraction::percent(100),
         }
     }
@@ -218,15 +238,29 @@ mod tests {
 
     /// The price of two nodes for an hour at the start of a window of so many hours.
     fn micros(pricing: &Pricing, tree: &SlotTree, hours: i64, at: i64) -> i64 {
+        micros_where_it_moves(None, pricing, tree, hours, at)
+    }
+
+    fn micros_where_it_moves(
+        fix_at: Option<Fraction>,
+        pricing: &Pricing,
+        tree: &SlotTree,
+        hours: i64,
+        at: i64,
+    ) -> i64 {
         let window = Interval::of(Time(0), hours * 3_600);
         let request = request(2, 3_600, window);
         let priced = Priced {
-            party: "physics",
+            payer: Payer {
+                party: "physics",
+                budget: None,
+                fix_at,
+            },
             request: &request,
             slot: Interval::of(Time(at), 3_600),
             window,
         };
-        let load = pricing.load(tree, window);
+        let load = pricing.load(tree, window, 0);
         pricing.price("local", load, Time(0), priced).unwrap().micros
     }
 
@@ -264,6 +298,11 @@ mod tests {
             140_000,
             "w/(w + w50) is three quarters"
         );
+        for (percent, micros) in [(0, 200_000), (50, 152_000), (100, 140_000)] {
+            let moves = Some(Fraction::percent(percent));
+            let price = micros_where_it_moves(moves, &pricing, &free, 4, 0);
+            assert_eq!(price, micros, "it may be moved for {percent} % of its wait");
+        }
         pricing.busy = Fraction::percent(50);
         let mut half = SlotTree::new(4);
         half.reserve(Interval::of(Time(0), 7_200), 2).unwrap();

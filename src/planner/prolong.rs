@@ -6,6 +6,7 @@
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Request, Seconds, Time};
 
+use super::budget::Payer;
 use super::decide::Decider;
 use super::plan::request_of;
 use super::pricing::Priced;
@@ -176,16 +177,14 @@ impl Decider<'_> {
         least
     }
 
-    /// What an agreement that is out of the plan costs with another end: as much less as it is shorter, or for what it
-    /// is longer what the price list says of such a slot now.
+    /// What an agreement that is out of the plan costs with another end: for what it is longer what the price list says of
+    /// such a slot now; and as much less as it is shorter, but never by more than that, or to make it longer and shorter
+    /// again would pay.
     fn price_of_change(&self, at: usize, old: &Agreement, end: Time) -> Option<Money> {
         let price = old.price?;
         // What was added because the work was not over is charged by what was used of it, or bought by this.
         let before = old.placement.start + old.duration;
-        if end <= before {
-            return Some(part(price, end - old.placement.start, old.duration));
-        }
-        let slot = Interval::new(before, end);
+        let slot = Interval::new(before.min(end), before.max(end));
         let request = Request {
             ready: slot.start,
             deadline: slot.end,
@@ -195,19 +194,24 @@ impl Decider<'_> {
         let more = self.price(
             at,
             Priced {
-                party: &old.party,
+                payer: Payer::of_agreement(old),
                 request: &request,
                 slot,
                 window: slot,
             },
         )?;
-        let micros = price.micros.checked_add(more.micros)?;
+        let micros = if end <= before {
+            let share = part(price, end - old.placement.start, old.duration);
+            share.micros.max(price.micros.checked_sub(more.micros)?)
+        } else {
+            price.micros.checked_add(more.micros)?
+        };
         (more.currency == price.currency).then_some(Money { micros, ..price })
     }
 }
 
 /// A price with its fee.
-fn with_fee(price: Money, fee: Option<Money>) -> Money {
+pub(super) fn with_fee(price: Money, fee: Option<Money>) -> Money {
     Money {
         micros: price.micros.saturating_add(fee.map_or(0, |fee| fee.micros)),
         ..price
@@ -218,4 +222,38 @@ fn with_fee(price: Money, fee: Option<Money>) -> Money {
 fn coarse(at: Time, step: Seconds) -> Time {
     let step = step.max(1);
     Time(at.seconds().div_euclid(step) * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::Fraction;
+
+    use super::super::tests::domain::{Domain, proposal};
+    use super::super::{Pricing, Resource};
+    use super::*;
+    use crate::agreement::Currency;
+
+    #[test]
+    fn a_slot_that_is_made_longer_and_shorter_again_costs_no_less() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
+        let mut pricing = Pricing::flat(100_000_000, Currency::parse("EUR").unwrap());
+        pricing.late = Fraction::percent(60);
+        domain.settings.pricing = Some(pricing);
+        let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
+        let mut cost =
+            |of: &Agreement, end| domain.decide(|decider| decider.price_of_change(0, of, Time(end)));
+        let longer = cost(&old, 2_000).unwrap();
+        let more = longer.micros - old.price.unwrap().micros;
+        assert!(more < old.price.unwrap().micros, "what is later is cheaper");
+        let prolonged = Agreement {
+            placement: Interval::new(Time(0), Time(2_000)),
+            duration: 2_000,
+            price: Some(longer),
+            ..old.clone()
+        };
+        assert_eq!(cost(&prolonged, 1_000), old.price);
+        let half = cost(&old, 500).unwrap();
+        assert!(half.micros * 2 >= old.price.unwrap().micros, "{half}");
+        assert!(half.micros < old.price.unwrap().micros, "{half}");
+    }
 }

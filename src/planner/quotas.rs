@@ -5,6 +5,7 @@ use scheduler::{Reason, Seconds, Time};
 use super::decide::Decider;
 use super::replace::Lifted;
 use super::{Proposal, Refusal};
+use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::MICROS_PER_SECOND;
 
 /// How much one party may have and ask; what is `None` is not bounded.
@@ -60,11 +61,8 @@ impl Decider<'_> {
     ) -> Result<(), Refusal> {
         let quotas = self.settings.quotas;
         if let Some(horizon) = quotas.horizon {
-            let end = now + horizon;
-            let deadline = *proposal
-                .deadline
-                .get_or_insert(end.min(now + self.settings.horizon));
-            if deadline > end {
+            let deadline = *proposal.deadline.get_or_insert(self.horizon(now));
+            if deadline > now + horizon {
                 return Err(exceeded(format!(
                     "a party may plan {} hours ahead",
                     horizon / 3_600
@@ -74,21 +72,27 @@ impl Decider<'_> {
         let Some(node_hours) = quotas.node_hours else {
             return Ok(());
         };
-        let party = &proposal.party;
-        let replaced = replaced.map_or(0, |lifted| lifted.agreement.node_seconds());
-        let used =
-            (self.plan.node_seconds(party) + self.plan.table.node_seconds(party)).saturating_sub(replaced);
+        let used = self.used(&proposal.party, replaced.map(|lifted| &lifted.agreement));
         let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
         proposal
             .shapes
             .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
         if proposal.shapes.is_empty() {
-            return Err(exceeded(format!(
-                "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
-                used.div_ceil(HOUR)
-            )));
+            return Err(too_many(node_hours, used));
         }
         Ok(())
+    }
+
+    /// How far ahead of `now` a party may plan, and the provider does.
+    pub(super) fn horizon(&self, now: Time) -> Time {
+        let own = self.settings.quotas.horizon;
+        now + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
+    }
+
+    /// The node-seconds that a party has, without an agreement that would be replaced.
+    fn used(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
+        let replaced = replaced.map_or(0, Agreement::node_seconds);
+        (self.plan.node_seconds(party) + self.plan.table.node_seconds(party)).saturating_sub(replaced)
     }
 
     /// Counts that a party asks what it could have, which tells something of what others have.
@@ -103,16 +107,35 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Whether a party may have one more answer kept.
-    pub(super) fn hold_left(&self, party: &str) -> Result<(), Refusal> {
+    /// Whether a party may have an offer kept, beside what has been kept since it was found.
+    pub(super) fn hold_left(&self, party: &str, offer: &NegotiationOffer) -> Result<(), Refusal> {
+        let beside = offer.parent.and_then(|answer| {
+            let talks = self.plan.table.get(offer.negotiation)?;
+            talks.most_held(answer)
+        });
         let most = self.settings.negotiation.holds_max;
-        if self.plan.table.held_answers(party) >= most {
+        if beside.is_none() && self.plan.table.held_answers(party) >= most {
             return Err(exceeded(format!(
                 "a party may have the offers of {most} answers held at a time"
             )));
         }
+        let (Some(node_hours), Some(terms)) = (self.settings.quotas.node_hours, &offer.terms) else {
+            return Ok(());
+        };
+        let used = self.used(party, self.plan.renegotiated(offer.negotiation));
+        let more = terms.node_seconds().saturating_sub(beside.unwrap_or(0));
+        if used + more > u128::from(node_hours) * HOUR {
+            return Err(too_many(node_hours, used));
+        }
         Ok(())
     }
+}
+
+fn too_many(node_hours: u64, used: u128) -> Refusal {
+    exceeded(format!(
+        "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
+        used.div_ceil(HOUR)
+    ))
 }
 
 pub(super) fn exceeded(binding: String) -> Refusal {

@@ -6,9 +6,12 @@ use scheduler::{Interval, Reason, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::Wanted;
+use super::budget::Payer;
 use super::choice::{as_number, micros, ranked};
 use super::decide::Decider;
 use super::pricing::Priced;
+use super::prolong::with_fee;
+use super::refuse::bare;
 use super::replace::Lifted;
 use super::{Error, Lost, Proposal, Refusal};
 use crate::agreement::{Money, OfferKind, OfferTerms, Shape};
@@ -149,11 +152,13 @@ impl Decider<'_> {
         };
         let asked = self.limited(&search, ask.proposal.clone());
         let (mut found, why) = match &asked {
-            Err(refusal) => (Vec::new(), Err(refusal)),
+            Err(refusal) => (Vec::new(), Err(refusal.clone())),
             Ok((proposal, window)) => {
                 let wanted = Wanted::of(proposal, search.number, *window, now);
                 match self.exact(&search, &wanted) {
-                    Ok(exact) => return Ok(Quote::of(vec![exact])),
+                    Ok(exact) if affordable(&search, &exact) => return Ok(Quote::of(vec![exact])),
+                    // A change costs its fee besides.
+                    Ok(exact) => (Vec::new(), Err(self.beyond_budget(&exact))),
                     Err(why) => (self.nearby(&search, &wanted, why), Ok((wanted, why))),
                 }
             }
@@ -165,7 +170,17 @@ impl Decider<'_> {
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
             Ok((wanted, why)) => Err(self.refused(&wanted, why, now)),
-            Err(refusal) => Err(refusal.clone()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// The refusal of what would fit and costs more than its budget, with its fee.
+    fn beyond_budget(&self, exact: &Candidate) -> Refusal {
+        let binding = "it would cost more than its budget, with the fee for the change".to_owned();
+        let costs = exact.terms.price.map(|price| with_fee(price, exact.terms.fee));
+        Refusal {
+            lowest_budget: costs.filter(|_| self.settings.refusals.relaxations),
+            ..bare(Reason::BudgetTooLow, binding)
         }
     }
 
@@ -341,7 +356,7 @@ impl Decider<'_> {
         };
         let of = self.plan.resources.get(place.resource)?;
         let priced = Priced {
-            party: &search.ask.proposal.party,
+            payer: Payer::of(&search.ask.proposal),
             request: &request,
             slot: Interval::of(start, place.duration),
             window: place.window,

@@ -93,19 +93,21 @@ impl Decider<'_> {
         }
     }
 
+    /// The refusal of an offer that no resource takes, without a search for anything else.
+    pub(super) fn refused_briefly(&mut self, wanted: &Wanted<'_>, reason: Reason, _: Time) -> Refusal {
+        let binding = match reason {
+            Reason::NoCapacityInWindow => no_room(wanted),
+            Reason::ResourceNotOffered => self.not_offered(wanted.filters),
+            Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
+            _ => "the window is too short on every resource that has the nodes".to_owned(),
+        };
+        bare(reason, binding)
+    }
+
     /// The refusal of an offer that no resource takes.
     pub(super) fn refused(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) -> Refusal {
-        match reason {
-            Reason::NoCapacityInWindow => {}
-            Reason::ResourceNotOffered => return bare(reason, self.not_offered(wanted.filters)),
-            Reason::SizeExceedsCapacity => {
-                let binding = "no resource with what is asked for has so many nodes".to_owned();
-                return bare(reason, binding);
-            }
-            reason => {
-                let binding = "the window is too short on every resource that has the nodes".to_owned();
-                return bare(reason, binding);
-            }
+        if reason != Reason::NoCapacityInWindow {
+            return self.refused_briefly(wanted, reason, now);
         }
         let requests = self.requests(wanted);
         let payer = wanted.payer;
@@ -160,7 +162,7 @@ impl Decider<'_> {
         requests: &[(usize, Request)],
         now: Time,
     ) -> Vec<Alternative> {
-        let horizon = now + self.settings.horizon;
+        let horizon = self.horizon(now);
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
             return Vec::new();
@@ -220,7 +222,7 @@ impl Decider<'_> {
             return Vec::new();
         }
         let bounds = Bounds {
-            times: Interval::new(now, now + self.settings.horizon),
+            times: Interval::new(now, self.horizon(now)),
             nodes_min: 1,
             duration_min: 1,
         };

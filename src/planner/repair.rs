@@ -330,10 +330,7 @@ impl Decider<'_> {
         let shapes = [shape];
         let wanted = Wanted {
             number: u64::MAX,
-            payer: Payer {
-                party: &agreement.party,
-                budget: None,
-            },
+            payer: Payer::of_agreement(agreement),
             submitted: now,
             window: Interval::new(agreement.ready.max(now), agreement.deadline),
             shapes: &shapes,

@@ -68,7 +68,8 @@ impl Decider<'_> {
         } else {
             let request = request_of(agreement, lifted.number);
             let start = agreement.placement.start;
-            let fixed = agreement.fixed;
+            // What is held to replace it counts on its place.
+            let fixed = agreement.fixed || self.plan.table.is_counted_on(agreement.id);
             (if fixed { request.fixed_to(start) } else { request }, start)
         };
         let back = self.plan.resources.put(at, second_of(self.now), &request, start);

@@ -50,6 +50,16 @@ impl Talks {
             .filter_map(|offer| offer.terms.as_ref())
     }
 
+    /// The answers of which something is held.
+    pub(super) fn answers_held(&self) -> impl Iterator<Item = Uuid> {
+        self.held.keys().copied()
+    }
+
+    /// The most node-seconds that can be taken of what is held for an answer; none where nothing is.
+    pub(super) fn most_held(&self, answer: Uuid) -> Option<u128> {
+        self.held.get(&answer).copied()
+    }
+
     /// Takes in an offer, or what has become of one.
     fn put(&mut self, offer: NegotiationOffer) {
         self.offers.insert(offer.id, offer);

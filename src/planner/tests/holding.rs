@@ -1,0 +1,248 @@
+//! What is held for offers: for as long as they stand, beside the agreement that they would replace, and within what
+//! their party may have.
+
+use super::*;
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+
+/// Something that is said in a negotiation; its words are of no importance here.
+fn said(negotiation: Uuid, parent: Option<Uuid>, creator: OfferCreator, of: Option<&Candidate>) -> Spoken {
+    let id = Uuid::now_v7();
+    let offer = NegotiationOffer {
+        id,
+        negotiation,
+        name: id.to_string(),
+        parent,
+        creator,
+        state: match of {
+            Some(_) => OfferState::Acceptable,
+            None => OfferState::Solicited,
+        },
+        created: NOW * MICROS_PER_SECOND,
+        expires: of.map(|candidate| candidate.expires),
+        terms: of.map(|candidate| candidate.terms.clone()),
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
+    };
+    Spoken {
+        offer,
+        document: "<offer/>".into(),
+    }
+}
+
+impl Domain {
+    async fn with_quota(node_hours: u64) -> Self {
+        let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+        settings.quotas.node_hours = Some(node_hours);
+        let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+        Self::start_with(tempfile::tempdir().unwrap(), clock, settings).await
+    }
+
+    /// Opens a negotiation, about replacing an agreement or about a new one.
+    async fn open(&self, agreement: Option<Uuid>) -> Uuid {
+        let negotiation = NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: "physics".into(),
+            agreement,
+            created: NOW * MICROS_PER_SECOND,
+            expires: Time(NOW + 3_600),
+            ended: None,
+        };
+        let initiation = Initiation {
+            negotiation,
+            document: "<context/>".into(),
+            idempotency: None,
+        };
+        self.planner.initiate(initiation).await.unwrap().id
+    }
+
+    async fn quote(&self, negotiation: Uuid, proposal: &Proposal) -> Quote {
+        let ask = Ask {
+            negotiation,
+            proposal: proposal.clone(),
+            others: None,
+            weights: Weights::default(),
+        };
+        self.planner.quote(ask).await.unwrap()
+    }
+
+    /// Puts an offer on the table with what was found for it; what has become of that.
+    async fn bargain(&self, negotiation: Uuid, quote: &Quote) -> Vec<NegotiationOffer> {
+        let incoming = said(negotiation, None, OfferCreator::Initiator, None);
+        let parent = Some(incoming.offer.id);
+        let answers = quote.candidates.iter();
+        let answers = answers.map(|of| said(negotiation, parent, OfferCreator::Responder, Some(of)));
+        let bargain = Bargain {
+            negotiation,
+            incoming: Some(incoming),
+            answers: answers.collect(),
+            otherwise: OfferState::Rejected,
+            idempotency: None,
+        };
+        self.planner.bargain(bargain).await.unwrap()
+    }
+
+    /// Has something held that is asked for.
+    async fn hold(&self, negotiation: Uuid, proposal: &Proposal) -> NegotiationOffer {
+        let quote = self.quote(negotiation, proposal).await;
+        let mut answers = self.bargain(negotiation, &quote).await;
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        answers.remove(0)
+    }
+
+    async fn accept(&self, offer: &NegotiationOffer, proposal: Proposal) -> Result<Agreement, Error> {
+        let acceptance = Acceptance {
+            negotiation: offer.negotiation,
+            offer: offer.id,
+            proposal,
+        };
+        let accepted = self.planner.accept(acceptance).await;
+        accepted.map(|accepted| accepted.agreement)
+    }
+
+    async fn assert_verified(&self) {
+        assert_eq!(self.store.verify().await.unwrap(), Vec::new());
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_is_not_held_when_its_time_is_over() {
+    let domain = Domain::start().await;
+    let negotiation = domain.open(None).await;
+    let quote = domain.quote(negotiation, &proposal(4, 100, 0..103)).await;
+    assert_eq!(quote.candidates[0].expires, Time(NOW + 3), "its slack");
+    domain.turn(3);
+    let answers = domain.bargain(negotiation, &quote).await;
+    assert_eq!(answers[0].state, OfferState::Rejected);
+    domain.turn(4);
+    domain.place(proposal(4, 100, 4..104)).await.unwrap();
+    domain.assert_verified().await;
+    domain.restart().await.assert_verified().await;
+}
+
+#[tokio::test]
+async fn offers_to_replace_an_agreement_are_let_go_of_when_it_is_ended() {
+    let domain = Domain::start().await;
+    let old = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
+    let negotiation = domain.open(Some(old.id)).await;
+    let longer = proposal(4, 200, 1_000..1_200);
+    let offer = domain.hold(negotiation, &longer).await;
+    assert!(offer.is_held());
+    let end = Termination::of(old.id, None);
+    domain.planner.terminate(end).await.unwrap();
+    domain.place(proposal(4, 200, 1_000..1_200)).await.unwrap();
+    domain.assert_verified().await;
+    let lost = domain.accept(&offer, longer).await;
+    assert!(matches!(lost, Err(Error::Lost(_))), "{lost:?}");
+    domain.restart().await.assert_verified().await;
+}
+
+#[tokio::test]
+async fn another_question_about_an_agreement_does_not_let_it_move_while_an_offer_counts_on_its_place() {
+    let domain = Domain::start().await;
+    let old = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
+    assert_eq!(old.placement.start, Time(NOW + 1_000));
+    let negotiation = domain.open(Some(old.id)).await;
+    let longer = proposal(4, 150, 1_000..1_150);
+    let offer = domain.hold(negotiation, &longer).await;
+    assert!(offer.is_held());
+    domain.quote(negotiation, &proposal(2, 100, 1_000..2_000)).await;
+    let why = reason(domain.place(proposal(4, 100, 1_000..1_100)).await);
+    assert_eq!(why.reason, scheduler::Reason::NoCapacityInWindow);
+    domain.assert_verified().await;
+    let domain = domain.restart().await;
+    let changed = domain.accept(&offer, longer).await.unwrap();
+    assert_eq!(changed.placement.start, old.placement.start);
+    domain.assert_verified().await;
+}
+
+#[tokio::test]
+async fn what_could_not_be_held_leaves_the_agreement_that_it_would_replace_as_movable_as_it_was() {
+    let domain = Domain::start().await;
+    let old = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
+    let negotiation = domain.open(Some(old.id)).await;
+    let longer = domain.quote(negotiation, &proposal(4, 150, 1_000..1_150)).await;
+    domain.place(proposal(1, 10, 1_100..1_110)).await.unwrap();
+    let answers = domain.bargain(negotiation, &longer).await;
+    assert_eq!(answers[0].state, OfferState::Rejected);
+    domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
+    domain.assert_verified().await;
+}
+
+#[tokio::test]
+async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource() {
+    let plain = Resource::new("plain", "local", 4);
+    let mut domain = domain::Domain::new(vec![domain::arm("arm"), plain]);
+    let old = domain.place(domain::proposal(4, 100, (1_000, 1_100))).unwrap();
+    assert_eq!(old.agreement.resource, "arm");
+    let negotiation = NegotiationInstance {
+        id: Uuid::now_v7(),
+        party: "physics".into(),
+        agreement: Some(old.agreement.id),
+        created: 0,
+        expires: Time(900),
+        ended: None,
+    };
+    let id = negotiation.id;
+    domain.plan.table.open(negotiation, []);
+    let ask = Ask {
+        negotiation: id,
+        proposal: domain::proposal(4, 200, (1_000, 1_200)),
+        others: None,
+        weights: Weights::default(),
+    };
+    let quote = domain.decide(|decider| decider.quote(&ask)).unwrap();
+    let incoming = said(id, None, OfferCreator::Initiator, None);
+    let answer = said(
+        id,
+        Some(incoming.offer.id),
+        OfferCreator::Responder,
+        quote.candidates.first(),
+    );
+    let bargain = Bargain {
+        negotiation: id,
+        incoming: Some(incoming),
+        answers: vec![answer],
+        otherwise: OfferState::Rejected,
+        idempotency: None,
+    };
+    let held = domain.decide(|decider| decider.bargain(bargain)).unwrap();
+    assert!(held[0].is_held(), "{held:?}");
+    let mut newcomer = domain::proposal(4, 100, (1_000, 1_100));
+    newcomer.filters = vec![Filter::Word {
+        attribute: "cpu_architecture".into(),
+        is: "arm".into(),
+    }];
+    assert!(domain.place(newcomer).is_err());
+    assert_eq!(domain.of(old.agreement.id).resource, "arm");
+}
+
+#[tokio::test]
+async fn who_has_asked_twice_at_once_gets_no_more_held_than_he_may_have() {
+    let domain = Domain::with_quota(1).await;
+    let (one, other) = (domain.open(None).await, domain.open(None).await);
+    let hour = proposal(4, 900, 1_000..20_000);
+    let quotes = [domain.quote(one, &hour).await, domain.quote(other, &hour).await];
+    assert!(domain.bargain(one, &quotes[0]).await[0].is_held());
+    let second = domain.bargain(other, &quotes[1]).await;
+    assert_eq!(second[0].state, OfferState::Rejected);
+    let why = second[0].refusal.as_deref().unwrap();
+    assert!(why.contains("QUOTA_EXCEEDED"), "{why}");
+}
+
+#[tokio::test]
+async fn a_pending_agreement_that_is_rejected_gives_back_nothing_that_it_did_not_have() {
+    let domain = Domain::with_quota(1).await;
+    domain.place(proposal(4, 900, 1_000..1_900)).await.unwrap();
+    let pending = proposal(4, 900, 5_000..5_900);
+    let pending = domain.planner.pend(pending, None, None).await.unwrap();
+    let settlement = Settlement {
+        id: pending.agreement.id,
+        ways: Err("not wanted".into()),
+        telling: None,
+    };
+    domain.planner.settle(settlement).await.unwrap();
+    let why = reason(domain.place(proposal(4, 900, 5_000..5_900)).await);
+    assert_eq!(why.reason, scheduler::Reason::QuotaExceeded);
+}
