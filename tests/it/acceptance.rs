@@ -5,14 +5,14 @@ use tokio::task::JoinSet;
 
 use crate::support::client::Answer;
 use crate::support::eventually;
-use crate::support::negotiation::{Said, counters, message, negotiate, open};
+use crate::support::negotiation::{Counter, Said, counters, message, negotiate, open};
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
 use crate::support::size;
 use crate::support::stores::on_both_engines;
 
-/// Clients that accept the last slot; `BESPEAK_TEST_RACERS` asks for more.
 const SOON: std::time::Duration = std::time::Duration::from_secs(30);
+/// Clients that accept the last slot; `BESPEAK_TEST_RACERS` asks for more.
 const CLIENTS: usize = 100;
 const HOUR: i64 = 3_600;
 
@@ -153,6 +153,9 @@ fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
         let fresh = counters(&answer);
         assert_eq!(fresh[0].state, "Acceptable", "it can be had again: {answer:?}");
         assert_eq!(fresh[0].text("Kind"), "Exact");
+        let again = counters(&client.post("/agreements", changed).await);
+        let ids = |of: &[Counter]| of.iter().map(|offer| offer.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&again), ids(&fresh), "they are held once");
         client.post("/agreements", fresh[0].acceptance()).await.created();
         let path = format!("/negotiations/{id}/offers");
         let late = client.post(
