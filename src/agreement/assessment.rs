@@ -85,11 +85,9 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         .flatten()
         .filter_map(|text| parsed(text))
         .flat_map(|expression| expression.instants(fact));
-    let late = if agreement.service == ServiceState::Processing {
-        REPORT_GRACE
-    } else {
-        0
-    };
+    let is_awaited = agreement.service == ServiceState::Processing
+        || agreement.service == ServiceState::Idle && agreement.started.is_none();
+    let late = if is_awaited { REPORT_GRACE } else { 0 };
     instants
         .map(|instant| (instant.ceil() + 1 + late) * MICROS_PER_SECOND)
         .filter(|at| *at > checked)
@@ -109,7 +107,9 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     let future = |grace: Option<i64>| {
         let begun = agreement.placement.start.seconds() * MICROS_PER_SECOND;
         let since = match (agreement.service, grace) {
-            (ServiceState::Processing, Some(grace)) => begun.max(now - grace * MICROS_PER_SECOND),
+            (ServiceState::Processing | ServiceState::Idle, Some(grace)) => {
+                begun.max(now - grace * MICROS_PER_SECOND)
+            }
             (ServiceState::Processing, None) => begun,
             _ => now,
         };

@@ -138,6 +138,11 @@ impl Agreement {
         self.state == AgreementState::Observed && self.service.is_ready()
     }
 
+    /// Whether nodes were promised that its party has not been given, and so has not had to use or to pay.
+    pub fn never_had_nodes(&self) -> bool {
+        self.job.is_none() && self.started.is_none()
+    }
+
     /// Whether it is accepted and its slot has not begun.
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady

@@ -65,6 +65,7 @@ impl Decider<'_> {
     pub(super) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
         match agreement.outcome {
             None | Some(Outcome::Lost) => return None,
+            Some(_) if agreement.never_had_nodes() => return None,
             Some(
                 Outcome::Completed
                 | Outcome::Failed { .. }

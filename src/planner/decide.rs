@@ -213,7 +213,12 @@ impl Decider<'_> {
             if agreement.service == ServiceState::Processing {
                 self.overrun(&agreement);
             } else if agreement.service == ServiceState::Idle && agreement.pieces.is_empty() {
-                self.finish(agreement, Outcome::Completed)?;
+                let outcome = if agreement.never_had_nodes() {
+                    Outcome::Lost
+                } else {
+                    Outcome::Completed
+                };
+                self.finish(agreement, outcome)?;
             } else if agreement.slot().end <= now {
                 // The service was down for the whole slot.
                 if !self.place_missed_piece(&agreement, now) {
@@ -243,7 +248,7 @@ impl Decider<'_> {
             ServiceState::Idle
         };
         if agreement.job.is_none() {
-            agreement.started = Some(self.now);
+            agreement.started = self.handed_over(&agreement);
         }
         let assessed = self.assess(&mut agreement);
         let named = self
@@ -256,6 +261,9 @@ impl Decider<'_> {
         if !agreement.pieces.is_empty() {
             let (number, of) = (agreement.piece_number(), agreement.pieces.len());
             detail = format!("piece {number} of {of}, {detail}");
+        }
+        if agreement.never_had_nodes() {
+            detail += ", which does not hold them for it yet";
         }
         let bind = Change::BindNodes {
             agreement: agreement.id,
@@ -274,7 +282,12 @@ impl Decider<'_> {
     fn finish(&mut self, mut agreement: Agreement, outcome: Outcome) -> Result<(), Error> {
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
-        let events = self.close(&mut agreement, AgreementState::Complete, end)?;
+        let mut events = Vec::new();
+        if agreement.service == ServiceState::Idle && outcome == Outcome::Lost {
+            let detail = format!("{} has never held its nodes for it", agreement.resource);
+            events.push(self.event(EventKind::Ended, detail));
+        }
+        events.extend(self.close(&mut agreement, AgreementState::Complete, end)?);
         self.update(agreement, events);
         Ok(())
     }
@@ -282,7 +295,7 @@ impl Decider<'_> {
     /// Warns a party that does not use its nodes, or takes them back.
     pub(super) fn unused(&mut self, id: Uuid, unused: Unused) -> Result<(), Error> {
         let mut agreement = self.live(id)?;
-        if agreement.service != ServiceState::Idle {
+        if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);
         }
         let events = match unused {

@@ -16,6 +16,7 @@ mod choice;
 mod decide;
 mod holds;
 mod idempotency;
+mod kept;
 mod measured;
 mod negotiate;
 mod nodes;

@@ -110,6 +110,8 @@ pub struct KeptNodes {
     pub agreement: Uuid,
     /// Numbers of the nodes in the resource, from 0.
     pub nodes: Vec<u32>,
+    /// Since when, or from when on.
+    pub since: Time,
 }
 
 /// How the nodes of a resource stand, and when they are not ours.

@@ -16,7 +16,7 @@ use super::pricing::Priced;
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, Piece, ServiceState, whole};
 
 /// The kind of resources that run one job for an agreement, and so none in pieces.
-const CLUSTER: &str = "slurm";
+pub(super) const CLUSTER: &str = "slurm";
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
 

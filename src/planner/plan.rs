@@ -12,7 +12,7 @@ use super::pieces::{numbers_of, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{KeptNodes, Overruns, Planned, Settings, StartError};
+use super::{Overruns, Planned, Settings, StartError};
 use crate::agreement::{
     Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
 };
@@ -43,7 +43,7 @@ pub struct Plan {
     /// Those that end with their slots, whatever runs in them.
     ending: BTreeSet<Uuid>,
     /// The nodes that each begun agreement has been given.
-    bound: HashMap<Uuid, Vec<u32>>,
+    pub(super) bound: HashMap<Uuid, Vec<u32>>,
     /// Those that are lost and whose job may still have to be stopped.
     stopping: BTreeMap<Uuid, Agreement>,
     /// The negotiations that go on.
@@ -453,15 +453,6 @@ impl Plan {
             .collect();
         planned.sort_by_key(|of| (of.agreement.placement.start, of.agreement.id));
         planned
-    }
-
-    /// Takes note of the nodes that a resource keeps for agreements.
-    pub(super) fn keep(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.resources.place(resource) else {
-            return;
-        };
-        let kept = kept.into_iter().map(|of| (of.agreement, of.nodes));
-        self.resources.bindings(at, |of| of.kept = kept.collect());
     }
 
     /// Gives an agreement concrete nodes of its resource that are free from `now` on, those that are kept for it before

@@ -13,7 +13,7 @@ use scheduler::{
 use uuid::Uuid;
 
 use super::nodes::{Failures, NodeState, Nodes, Reporter, Said};
-use super::{Resource, Scaling, Settings};
+use super::{KeptNodes, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, Shape};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
@@ -25,8 +25,8 @@ pub(super) struct ResourcePlan {
     pub(super) schedule: Schedule,
     /// Until when each node is bound, by its number.
     bound_until: BTreeMap<u32, Time>,
-    /// The nodes that are kept for agreements that have not begun.
-    pub(super) kept: HashMap<Uuid, Vec<u32>>,
+    /// The nodes that are kept for agreements, by the ids under which their work is known.
+    pub(super) kept: HashMap<Uuid, KeptNodes>,
     /// How its nodes stand.
     pub(super) nodes: Nodes,
 }
@@ -504,15 +504,15 @@ impl ResourcePlan {
     /// As many nodes as an agreement has that are up and free from `now` on: those that are kept for it, then the
     /// lowest-numbered, and those that are kept for others or are others' before it ends last.
     pub(super) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let is_free = |node: &u32| self.bound_until.get(node).is_none_or(|until| *until <= now);
         let is_up = |node: &u32| self.nodes.state(*node) == NodeState::Up;
         let mut free: Vec<u32> = (0..self.resource.capacity)
-            .filter(is_free)
+            .filter(|node| self.is_free(*node, now))
             .filter(is_up)
             .collect();
         if !self.kept.is_empty() || !self.nodes.is_plain() {
-            let own = self.kept.get(&agreement.id).map_or(&[][..], Vec::as_slice);
-            let kept: BTreeSet<u32> = self.kept.values().flatten().copied().collect();
+            let own = self.kept.get(&agreement.work());
+            let own = own.map_or(&[][..], |of| of.nodes.as_slice());
+            let kept: BTreeSet<u32> = self.kept.values().flat_map(|of| &of.nodes).copied().collect();
             let until = Interval::new(now, agreement.slot().end);
             free.sort_by_cached_key(|node| {
                 let others = kept.contains(node) || self.nodes.is_busy(*node, until);
@@ -522,6 +522,11 @@ impl ResourcePlan {
         free.truncate(agreement.nodes as usize);
         free.sort_unstable();
         free
+    }
+
+    /// Whether nobody has a node from `now` on.
+    pub(super) fn is_free(&self, node: u32, now: Time) -> bool {
+        self.bound_until.get(&node).is_none_or(|until| *until <= now)
     }
 
     /// Binds nodes until an instant.

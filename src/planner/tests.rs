@@ -1,6 +1,7 @@
 //! The planner on a real store with a clock that the test turns.
 
 mod holding;
+mod kept;
 mod pending;
 pub(super) mod trial;
 
@@ -221,6 +222,7 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
     let kept = vec![KeptNodes {
         agreement: id,
         nodes: vec![1, 3],
+        since: Time(NOW),
     }];
     domain.planner.keep_nodes("local".into(), kept).await.unwrap();
     let early = domain.planner.report_unused(id, Unused::Reclaim).await;

@@ -345,7 +345,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             kept,
             reply,
         } => {
-            decider.plan.keep(&resource, kept);
+            decider.keep_nodes(&resource, kept);
             answer(reply, Ok(()))
         }
         Command::SetNodes {

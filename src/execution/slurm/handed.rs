@@ -1,64 +1,69 @@
 //! Reservations that were handed to the users of their parties: whether anybody uses them, and what runs in them.
 //!
 //! Slurm forgets an ended reservation at once, and kills the jobs in it some time later; meanwhile they look like anybody's
-//! jobs, which may go on until their limits. So they are remembered by their numbers until they are gone.
+//! jobs, which may go on until their limits. So they are remembered until they are gone.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use super::super::PlannedSlot;
-use super::view::{JobRow, JobState};
+use super::view::{JobKey, JobRow, JobState};
 use super::{SlurmExecutor, lock};
 use crate::planner::Unused;
 
+/// The most that counts between two looks, some times as long as there is between them where nothing holds them up: a
+/// machine may have slept meanwhile, or the service waited for its database.
+const LOOK_MAX: Duration = Duration::from_secs(20);
+
 /// What is known of the use of one reservation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Handed {
-    /// Seconds of its slot in which Slurm was seen to have no job in it; a restart of the service begins anew, and time in
-    /// which Slurm could not be asked does not count, in favour of the user.
-    unused: Seconds,
-    /// When it was last looked at.
-    seen: Time,
+    /// For how long Slurm was seen to hold it and to have no job in it; a restart of the service begins anew, and time in which
+    /// nobody looked or Slurm could not be asked does not count, in favour of the user.
+    unused: Duration,
+    /// When it was last seen to be held; none where it was not at the last look.
+    seen: Option<Instant>,
     warned: bool,
-    /// The jobs that were seen in it, by their numbers; they outlast it.
-    jobs: HashSet<String>,
+    /// Whether a job was seen in it.
+    used: bool,
+    /// The jobs that were seen in it with nodes; they outlast it.
+    jobs: HashSet<JobKey>,
     over: bool,
 }
 
 impl SlurmExecutor {
-    /// Takes note of the reservations that have been handed to users, and of those that have had a job.
-    pub(super) fn note_use(&self, slots: &[PlannedSlot], jobs: &[JobRow], now: Time) {
+    /// Takes note, at an instant, of the reservations that have been handed to users and are held now, and of those that have
+    /// had a job.
+    pub(super) fn note_use(
+        &self,
+        slots: &[PlannedSlot],
+        is_held: impl Fn(&PlannedSlot) -> bool,
+        jobs: &[JobRow],
+        at: Instant,
+    ) {
         let blind = self.blind.swap(false, Ordering::Relaxed);
         let mut handed = lock(&self.handed);
-        let begun = |slot: &&PlannedSlot| slot.begun && !slot.has_job;
-        let current: HashSet<Uuid> = slots.iter().filter(begun).map(|slot| slot.agreement).collect();
-        let alive: HashSet<&String> = jobs
-            .iter()
-            .filter(|job| !job.state.is_final())
-            .map(|job| &job.id)
-            .collect();
+        let begun = || slots.iter().filter(|slot| slot.begun && !slot.has_job);
+        let current: HashSet<Uuid> = begun().map(|slot| slot.agreement).collect();
+        let alive = jobs.iter().filter(|job| !job.state.is_final());
+        let alive: HashSet<JobKey> = alive.filter_map(JobRow::key).collect();
         handed.retain(|agreement, of| {
             of.over = !current.contains(agreement);
             !of.over || of.jobs.iter().any(|job| alive.contains(job))
         });
-        for agreement in current {
-            let of = handed.entry(agreement).or_insert(Handed {
-                unused: 0,
-                seen: now,
-                warned: false,
-                jobs: HashSet::new(),
-                over: false,
-            });
-            if !blind {
-                of.unused += (now - of.seen).max(0);
+        for slot in begun() {
+            let of = handed.entry(slot.agreement).or_default();
+            let seen = of.seen.filter(|_| !blind);
+            of.unused += seen.map_or(Duration::ZERO, |seen| at.duration_since(seen).min(LOOK_MAX));
+            of.seen = is_held(slot).then_some(at);
+            let name = self.name_of(slot.agreement);
+            for job in jobs.iter().filter(|job| job.reservation.as_ref() == Some(&name)) {
+                of.used = true;
+                of.jobs.extend(job.key());
             }
-            of.seen = now;
-            let name = self.name_of(agreement);
-            let inside = jobs.iter().filter(|job| job.reservation.as_ref() == Some(&name));
-            of.jobs.extend(inside.map(|job| job.id.clone()));
         }
     }
 
@@ -67,13 +72,14 @@ impl SlurmExecutor {
         let handed = lock(&self.handed);
         let is_left = |job: &&JobRow| {
             let mut over = handed.values().filter(|of| of.over);
-            job.state == JobState::Running && over.any(|of| of.jobs.contains(&job.id))
+            let key = job.key().filter(|_| job.state == JobState::Running);
+            key.is_some_and(|key| over.any(|of| of.jobs.contains(&key)))
         };
         jobs.iter().filter(is_left).collect()
     }
 
     /// The jobs that run in reservations that were handed to users, or have run there and are about to end.
-    pub(super) fn handed_jobs(&self) -> HashSet<String> {
+    pub(super) fn handed_jobs(&self) -> HashSet<JobKey> {
         lock(&self.handed)
             .values()
             .flat_map(|of| of.jobs.iter().cloned())
@@ -82,13 +88,15 @@ impl SlurmExecutor {
 
     /// The reservations that nobody has used for long enough, each once for a warning.
     pub(super) fn unused_now(&self) -> Vec<(Uuid, Unused)> {
-        let Some(reclaim_after) = self.settings.reclaim_after else {
+        let reclaim_after = self.settings.reclaim_after.map(u64::try_from);
+        let Some(Ok(reclaim_after)) = reclaim_after else {
             return Vec::new();
         };
+        let reclaim_after = Duration::from_secs(reclaim_after);
         let mut unused = Vec::new();
         for (agreement, of) in lock(&self.handed)
             .iter_mut()
-            .filter(|(_, of)| of.jobs.is_empty() && !of.over)
+            .filter(|(_, of)| !of.used && !of.over)
         {
             if of.unused >= reclaim_after {
                 unused.push((*agreement, Unused::Reclaim));
@@ -100,3 +108,6 @@ impl SlurmExecutor {
         unused
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -296,6 +296,7 @@ impl SlurmExecutor {
     ) -> Result<Option<Outcome>, ExecutionError> {
         let cut = row.end.is_some_and(|end| end >= second_of(job.slot_end));
         let claimed = self.work_of(job)?.is_claimed()?;
+        let had_nodes = claimed || !row.nodes.is_empty();
         Ok(match row.state {
             // Its user has given the name to something else: what our script starts it claims first.
             JobState::Completed | JobState::TimedOut if !claimed => None,
@@ -303,10 +304,12 @@ impl SlurmExecutor {
             JobState::Completed => Some(Outcome::Completed),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
+            // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it.
+            JobState::Cancelled if !had_nodes => Some(Outcome::Lost),
             JobState::Cancelled if cut => Some(Outcome::Killed),
             // By its user, or by an administrator: nothing that the nodes failed in.
-            JobState::Cancelled if claimed || !row.nodes.is_empty() => Some(Outcome::Terminated),
-            JobState::Cancelled | JobState::Lost => Some(Outcome::Lost),
+            JobState::Cancelled => Some(Outcome::Terminated),
+            JobState::Lost => Some(Outcome::Lost),
             JobState::Failed => match self.slurm.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.

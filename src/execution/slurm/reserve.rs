@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use scheduler::{Interval, Time};
 use tracing::info;
@@ -12,7 +13,7 @@ use super::super::folder::Folder;
 use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::names::{Calendar, Wanted, assign};
-use super::view::{JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
+use super::view::{JobKey, JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
 use super::{SlurmExecutor, lock};
 use crate::clock::Clock;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, NodeState};
@@ -61,7 +62,11 @@ impl SlurmExecutor {
             .iter()
             .filter_map(|row| Some((self.agreement_of(&row.name)?, row)))
             .collect();
-        self.note_use(slots, &present.jobs, now);
+        let is_held = |slot: &PlannedSlot| {
+            let row = held.get(&slot.agreement);
+            row.is_some_and(|row| row.interval.start <= now && row.nodes.len() >= slot.nodes as usize)
+        };
+        self.note_use(slots, is_held, &present.jobs, Instant::now());
         let mut failures = self.give_back(slots, &held, &present.jobs)?;
         match self.cancel(&self.left_over(&present.jobs)) {
             Err(Error::Refused { said, .. }) => failures.push(said),
@@ -334,9 +339,11 @@ impl SlurmExecutor {
     }
 
     /// Reads back what Slurm made of it: it answers "created" also where it holds less than was asked for.
+    ///
+    /// What is held is known as it was before where that cannot be asked.
     fn differences(&self, targets: &[Target]) -> Result<Vec<String>, ExecutionError> {
-        lock(&self.kept).clear();
         if targets.is_empty() {
+            lock(&self.kept).clear();
             return Ok(Vec::new());
         }
         let now = Clock::system().now();
@@ -359,6 +366,7 @@ impl SlurmExecutor {
             Some(KeptNodes {
                 agreement: target.agreement,
                 nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
+                since: row.interval.start,
             })
         };
         *lock(&self.kept) = targets.iter().filter_map(kept).collect();
@@ -399,12 +407,13 @@ impl SlurmExecutor {
     pub(super) fn is_in_ours(
         &self,
         job: &JobRow,
-        handed: &HashSet<String>,
+        handed: &HashSet<JobKey>,
         is_ours: impl Fn(Uuid) -> bool,
     ) -> bool {
         let reservation = job.reservation.as_deref();
         let agreement = reservation.and_then(|name| self.agreement_of(name));
-        agreement.is_some_and(is_ours) || handed.contains(&job.id) || self.is_own(job)
+        let was_handed = || job.key().is_some_and(|key| handed.contains(&key));
+        agreement.is_some_and(is_ours) || was_handed() || self.is_own(job)
     }
 
     /// Whether this service has submitted a job: anybody may give a job the name of one.
@@ -521,3 +530,6 @@ fn state_of(word: &str) -> NodeState {
         _ => NodeState::Drained,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,25 @@ pub(super) struct JobRow {
     pub(super) name: String,
 }
 
+/// What tells a job that has had nodes from every other that there ever was: numbers are given again once the controller
+/// has forgotten in a crash whom it gave them to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct JobKey {
+    id: String,
+    user: u32,
+    start: Time,
+}
+
 impl JobRow {
+    /// What tells it from others; none before it has its nodes.
+    pub(super) fn key(&self) -> Option<JobKey> {
+        Some(JobKey {
+            id: self.id.clone(),
+            user: self.user,
+            start: self.start.filter(|_| !self.nodes.is_empty())?,
+        })
+    }
+
     /// Seconds that it has had its nodes, once it has ended.
     pub(super) fn lasted(&self) -> i64 {
         let pair = self.start.zip(self.end).filter(|_| !self.nodes.is_empty());

@@ -72,7 +72,7 @@ pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findin
 /// Whether its slot has been its party's, so that its price is due.
 fn owes_price(agreement: &Agreement) -> bool {
     let over = agreement.service == ServiceState::Completed;
-    over && !matches!(agreement.outcome, None | Some(Outcome::Lost))
+    over && !agreement.never_had_nodes() && !matches!(agreement.outcome, None | Some(Outcome::Lost))
 }
 
 /// Every compensation that a guarantee says was paid is in the ledger, and no other.

@@ -1,0 +1,27 @@
+//! What becomes of what is known when Slurm does not answer.
+
+use super::super::tests::executor;
+use super::*;
+
+#[test]
+fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
+    let (_data, executor) = executor();
+    let agreement = Uuid::now_v7();
+    let kept = vec![KeptNodes {
+        agreement,
+        nodes: vec![0],
+        since: Time(100),
+    }];
+    lock(&executor.kept).clone_from(&kept);
+    let target = Target {
+        agreement,
+        interval: Interval::new(Time(100), Time(200)),
+        nodes: vec!["n1".into()],
+        user: "nobody".into(),
+        handed: false,
+    };
+    assert!(executor.differences(&[target]).is_err());
+    assert_eq!(*lock(&executor.kept), kept);
+    executor.differences(&[]).unwrap();
+    assert_eq!(*lock(&executor.kept), []);
+}

@@ -1,0 +1,26 @@
+//! An executor for tests that no Slurm answers.
+
+use tempfile::TempDir;
+
+use super::*;
+
+pub(super) fn executor() -> (TempDir, SlurmExecutor) {
+    let data = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        resource: "cluster".into(),
+        partition: "batch".into(),
+        nodes: vec!["n1".into()],
+        configuration: Some(data.path().join("no-slurm.conf")),
+        work_dir: data.path().into(),
+        account: Account {
+            user: "nobody".into(),
+            account: None,
+        },
+        parties: BTreeMap::new(),
+        patience: Duration::from_secs(1),
+        turnaround: 0,
+        reclaim_after: Some(60),
+    };
+    let executor = SlurmExecutor::new(settings, data.path()).unwrap();
+    (data, executor)
+}

@@ -1,0 +1,193 @@
+//! Clusters that hold what was promised late, elsewhere or not at all.
+
+use super::trial::eur;
+use super::*;
+
+/// A domain with a priced cluster of four nodes.
+async fn cluster() -> Domain {
+    let mut settings = Settings::new(vec![Resource::new("local", pieces::CLUSTER, 4)], 86_400);
+    settings.pricing = Some(Pricing::flat(3_600_000_000, eur()));
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await
+}
+
+impl Domain {
+    async fn keep(&self, kept: &[(Uuid, &[u32], i64)]) {
+        let kept = kept.iter().map(|(agreement, nodes, since)| KeptNodes {
+            agreement: *agreement,
+            nodes: nodes.to_vec(),
+            since: Time(NOW + since),
+        });
+        let kept = self.planner.keep_nodes("local".into(), kept.collect());
+        kept.await.unwrap();
+    }
+
+    async fn shown(&self, id: Uuid) -> Agreement {
+        self.store.agreement(id).await.unwrap().unwrap()
+    }
+
+    async fn lines(&self, id: Uuid) -> Vec<(EventKind, String)> {
+        let events = self.store.events(id).await.unwrap();
+        events
+            .into_iter()
+            .map(|event| (event.kind, event.detail))
+            .collect()
+    }
+
+    async fn nodes_of(&self, id: Uuid) -> Vec<u32> {
+        let bindings = self.store.bindings(Time(NOW)).await.unwrap();
+        let own = bindings.iter().filter(|of| of.agreement == id);
+        own.map(|of| of.node).collect()
+    }
+}
+
+/// Asks for nodes to be there at once, and for the end of the slot in time.
+fn reservation(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Proposal {
+    let mut proposal = proposal(nodes, duration, window);
+    let mut start = proposal.guarantees[0].clone();
+    (start.name, start.objective) = ("START".into(), "started le latest_start".into());
+    proposal.guarantees.push(start);
+    proposal
+}
+
+#[tokio::test]
+async fn nodes_that_a_cluster_has_never_held_are_not_paid_for_and_violate_the_guarantees() {
+    let domain = cluster().await;
+    let id = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    assert_eq!(domain.shown(id).await.started, None);
+    // One of two is not what was promised.
+    domain.turn(5);
+    domain.keep(&[(id, &[0], 0)]).await;
+    let unused = domain.planner.report_unused(id, Unused::Reclaim).await;
+    assert_eq!(unused, Err(Error::NotFound), "it has nothing to use");
+    domain.turn(100);
+    domain.planner.begin_due().await.unwrap();
+    let over = domain.shown(id).await;
+    assert_eq!(
+        (over.state, over.outcome, over.started),
+        (AgreementState::Complete, Some(Outcome::Lost), None)
+    );
+    let states: Vec<_> = over.guarantees.iter().map(|of| of.state).collect();
+    assert_eq!(states, [GuaranteeState::Violated; 2]);
+    let lines = domain.lines(id).await;
+    assert!(
+        lines.iter().all(|(kind, _)| *kind != EventKind::Charged),
+        "{lines:?}"
+    );
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn who_ends_an_agreement_without_having_got_its_nodes_pays_nothing() {
+    let domain = cluster().await;
+    let id = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    domain.turn(50);
+    let ended = Termination::of(id, None);
+    domain.planner.terminate(ended).await.unwrap();
+    let lines = domain.lines(id).await;
+    assert!(
+        lines.iter().all(|(kind, _)| *kind != EventKind::Charged),
+        "{lines:?}"
+    );
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() {
+    let domain = cluster().await;
+    let late = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
+    let ahead = domain.place(reservation(1, 100, 20..120)).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    // What is told late was so since then.
+    domain.turn(12);
+    domain.planner.begin_due().await.unwrap();
+    let state = domain.shown(late).await.guarantees[1].state;
+    assert_eq!(state, GuaranteeState::NotDetermined, "it may have begun in time");
+    let held: [(Uuid, &[u32], i64); 2] = [(late, &[0, 1], 2), (ahead, &[3], 20)];
+    domain.keep(&held).await;
+    let started = domain.shown(late).await.started;
+    assert_eq!(started, Some((NOW + 2) * MICROS_PER_SECOND));
+    let version = domain.shown(late).await.version;
+    domain.keep(&held).await;
+    assert_eq!(domain.shown(late).await.version, version, "nothing has changed");
+    domain.turn(21);
+    domain.planner.begin_due().await.unwrap();
+    let begun = domain.shown(ahead).await;
+    assert_eq!(begun.started, Some((NOW + 20) * MICROS_PER_SECOND));
+    assert_eq!(domain.nodes_of(ahead).await, [3]);
+    domain.turn(120);
+    domain.planner.begin_due().await.unwrap();
+    for id in [late, ahead] {
+        let over = domain.shown(id).await;
+        assert_eq!(over.outcome, Some(Outcome::Completed));
+        let states: Vec<_> = over.guarantees.iter().map(|of| of.state).collect();
+        assert_eq!(states, [GuaranteeState::Fulfilled; 2]);
+        let lines = domain.lines(id).await;
+        assert!(
+            lines.iter().any(|(kind, _)| *kind == EventKind::Charged),
+            "{lines:?}"
+        );
+    }
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_with_those() {
+    let domain = cluster().await;
+    let one = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
+    let other = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
+    let third = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    assert_eq!(
+        (domain.nodes_of(one).await, domain.nodes_of(other).await),
+        (vec![0], vec![1])
+    );
+    // Each has the other's, in the same second and later; and what is said to be on somebody else's node is not believed.
+    domain
+        .keep(&[(one, &[1], 0), (other, &[0], 0), (third, &[0], 0)])
+        .await;
+    domain.turn(3);
+    domain.keep(&[(one, &[3], 0), (other, &[0], 0)]).await;
+    let domain = domain.restart_as_cluster().await;
+    assert_eq!(domain.nodes_of(one).await, [3]);
+    assert_eq!(domain.nodes_of(other).await, [0]);
+    assert_eq!(domain.nodes_of(third).await, [2]);
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+    let lines = domain.lines(one).await;
+    let told = lines.iter().filter(|(kind, _)| *kind == EventKind::Moved).count();
+    assert_eq!(told, 2, "{lines:?}");
+    // A node that an operator calls down takes what runs on it, and nothing goes there.
+    let down = |node: usize| {
+        let mut states = vec![NodeState::Up; 4];
+        states[node] = NodeState::Down;
+        NodeReport {
+            states,
+            ..NodeReport::default()
+        }
+    };
+    let said = domain
+        .planner
+        .set_nodes("local".into(), Reporter::Operator, down(3));
+    assert_eq!(said.await.unwrap().lost, 1);
+    assert_eq!(domain.shown(one).await.outcome, Some(Outcome::Lost));
+    domain.keep(&[(other, &[3], 0)]).await;
+    assert_eq!(domain.nodes_of(other).await, [0]);
+    // The node that it left is free for somebody else.
+    let next = domain.place(with_job(proposal(1, 50, 0..90))).await.unwrap();
+    assert_eq!(next.placement.start, Time(NOW + 3));
+    domain.planner.begin_due().await.unwrap();
+    assert_eq!(domain.nodes_of(next.id).await, [1]);
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
+impl Domain {
+    async fn restart_as_cluster(self) -> Self {
+        self.stop.cancel();
+        self.task.await.unwrap();
+        self.store.close().await;
+        let settings = Settings::new(vec![Resource::new("local", pieces::CLUSTER, 4)], 86_400);
+        Self::start_with(self.folder, self.clock, settings).await
+    }
+}

@@ -1,0 +1,79 @@
+//! What was promised and Slurm never gave.
+
+use bespeak::agreement::Outcome;
+use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, name_of};
+use bespeak::execution::{Executor, JobStatus, PlannedSlot};
+
+use super::service::{serve_with, until};
+use super::{Site, settings, slot};
+use crate::support::offers::Offer;
+use crate::support::poll_until;
+use crate::support::run;
+use crate::support::slurm::Cluster;
+
+/// A user of no reservation, so that Slurm refuses to make any for it.
+const STRANGER: &str = "nobody-of-this-cluster";
+
+#[test]
+fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
+    let site = Site::start();
+    let job = site.job("sleep 600", 8);
+    let held = site.cluster.reservation(&name_of("cluster", job.agreement));
+    let node = format!("nodename={}", held.unwrap()["Nodes"]);
+    site.cluster
+        .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
+    site.executor.start(&job).unwrap();
+    let status = site.executor.poll(job.id()).unwrap();
+    assert_eq!(status, JobStatus::Running { started: None });
+    let end = site.end_of(job.agreement);
+    assert_eq!((end.outcome, end.started), (Outcome::Lost, None), "{end:?}");
+    assert_eq!(site.cluster.jobs()[0][2], "CANCELLED");
+}
+
+#[test]
+fn a_reservation_that_slurm_refuses_to_make_is_not_one_that_nobody_uses() {
+    let site = Site::start();
+    let settings = Settings {
+        account: Account {
+            user: STRANGER.into(),
+            account: None,
+        },
+        reclaim_after: Some(1),
+        ..settings(&site.cluster)
+    };
+    let executor = SlurmExecutor::new(settings, site.data.path()).unwrap();
+    let never = PlannedSlot {
+        has_job: false,
+        ..slot(1, 0, 600)
+    };
+    let mut refused = 0;
+    poll_until(super::PATIENCE, || {
+        let said = executor.prepare(std::slice::from_ref(&never)).unwrap_err();
+        assert!(said.to_string().contains("Invalid user"), "{said}");
+        assert_eq!(executor.unused(), []);
+        refused += 1;
+        refused == 40
+    });
+    assert_eq!(executor.kept_nodes(), []);
+}
+
+#[test]
+fn a_reservation_that_slurm_has_never_made_is_lost_and_costs_nothing() {
+    run(async {
+        let cluster = Cluster::start();
+        let more = format!("[[resource.slurm.party]]\nname = \"physics\"\nuser = \"{STRANGER}\"\n");
+        let server = serve_with(&cluster, &more);
+        let client = server.client_with(&server.key_for("physics", "consumer"));
+        let id = client
+            .post("/agreements", Offer::reserve(2, 8).guaranteed_xml())
+            .await
+            .created();
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(over.text("Outcome"), "lost", "{over:?}");
+        let accounts = client.get_json("/accounts").await;
+        let entries = accounts["entries"].as_array().cloned().unwrap_or_default();
+        let paid = entries.iter().any(|entry| entry["kind"] == "price");
+        assert!(!paid, "{accounts}");
+        server.assert_verified();
+    });
+}
