@@ -6,7 +6,7 @@ COPY . .
 RUN cargo build --release --locked --bin bespeak
 
 FROM debian:bookworm-slim
-# tini reaps the jobs that outlive a restarted service; curl asks whether it is ready.
+# tini reaps what jobs leave behind; curl asks whether it is ready.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates curl tini \
  && rm -rf /var/lib/apt/lists/* \

@@ -295,6 +295,8 @@ pub(super) struct Limits {
     pub connections: usize,
     /// Requests worked on at the same time; more are answered 503.
     pub requests: usize,
+    /// Those of one party; more are answered 429.
+    pub party_requests: usize,
     /// Seconds that a client may take for the head of a request.
     pub header_seconds: u64,
     /// Seconds that a client may take for the body of a request.
@@ -310,6 +312,7 @@ impl Default for Limits {
         Self {
             connections: 4_096,
             requests: 512,
+            party_requests: 128,
             header_seconds: 10,
             body_seconds: 20,
             shutdown_seconds: 10,
@@ -323,6 +326,7 @@ impl Limits {
         for (key, value, max) in [
             ("connections", self.connections as u64, 1_000_000),
             ("requests", self.requests as u64, 100_000),
+            ("party_requests", self.party_requests as u64, 100_000),
             ("header_seconds", self.header_seconds, 3_600),
             ("body_seconds", self.body_seconds, 3_600),
             ("shutdown_seconds", self.shutdown_seconds, 3_600),

@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -22,7 +21,7 @@ use crate::execution::files::InputFiles;
 use crate::execution::local::LocalExecutor;
 use crate::execution::retention::JobFolders;
 use crate::execution::slurm::SlurmExecutor;
-use crate::http::{self, Api, Bounds};
+use crate::http::{self, Api, Bounds, Places};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
 use crate::portal;
@@ -139,7 +138,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         negotiation,
         access,
         body_timeout: config.limits.body_timeout(),
-        requests: Arc::new(Semaphore::new(config.limits.requests)),
+        places: Places::new(config.limits.requests, config.limits.party_requests),
         measured,
         public_address: config.public_address.as_deref().map(Arc::from),
     };
@@ -224,6 +223,9 @@ fn executors(
     let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let allowances = config.allowances();
     let is_local = |resource: &&planner::Resource| resource.kind == "local";
+    if rustix::process::geteuid().is_root() && settings.resources.iter().any(|of| is_local(&of)) {
+        warn!("jobs of local resources run as root: let the service run as a user of its own");
+    }
     let mut executors: Vec<_> = settings
         .resources
         .iter()

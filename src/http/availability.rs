@@ -1,5 +1,6 @@
 //! GET /availability.
 
+use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -8,6 +9,7 @@ use wsag::time::DateTime;
 
 use super::format::Format;
 use super::{Api, Error};
+use crate::access::Caller;
 use crate::negotiation::AvailabilityQuery;
 
 /// What the query may say.
@@ -23,6 +25,7 @@ pub(super) struct Asked {
 /// When a class of resources has nodes free, and never whose they are otherwise.
 pub(super) async fn show(
     State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
     format: Format,
     query: Result<Query<Asked>, QueryRejection>,
 ) -> Result<Response, Error> {
@@ -38,7 +41,7 @@ pub(super) async fn show(
         end: instant("end", asked.end.as_deref())?,
         kind: asked.kind,
     };
-    match api.negotiation.availability(query).await? {
+    match api.negotiation.availability(&caller.party, query).await? {
         Some(view) => Ok(format.answer(&view, || view.document())),
         None => Err(Error::NotFound(
             "this provider does not tell when nodes are free".to_owned(),

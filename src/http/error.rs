@@ -57,6 +57,9 @@ pub enum Error {
     /// More requests than are worked on at once.
     #[error("too many requests at once; try again")]
     Busy,
+    /// More requests of one party than are worked on at once.
+    #[error("too many requests of one party at once; try again")]
+    TooManyAtOnce,
     /// The use case failed.
     #[error(transparent)]
     Negotiation(#[from] negotiation::Error),
@@ -95,6 +98,8 @@ impl Error {
             Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Conflict(_) | N::Lost(_)) => (StatusCode::CONFLICT, "STATE"),
             Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
+            Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
+            Self::Negotiation(N::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
             Self::Negotiation(N::Unavailable) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
             Self::Negotiation(N::Internal(_)) | Self::Internal => {
@@ -222,8 +227,14 @@ pub(super) async fn rendered(
             HeaderValue::from_static("Bearer realm=\"bespeak\""),
         );
     }
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    let retry = match &*error {
+        Error::TooManyAtOnce => Some("1"),
+        // What is counted is counted by the minute.
+        Error::Negotiation(negotiation::Error::TooOften(_)) => Some("60"),
+        _ => (status == StatusCode::SERVICE_UNAVAILABLE).then_some("1"),
+    };
+    if let Some(seconds) = retry {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
     }
     if error.leaves_body() {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

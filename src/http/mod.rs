@@ -1,7 +1,7 @@
 //! The API over HTTP: one file a noun, one function a verb. The only module, with the portal's pages, that knows axum.
 //!
 //! What every request passes, from the outside in: a request id and its log line; a bound on requests at work; the key;
-//! the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
+//! a bound on those of its party; the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
 
 mod accounts;
 mod agreements;
@@ -17,6 +17,7 @@ mod metrics;
 mod negotiations;
 mod openapi;
 mod path;
+mod places;
 mod resources;
 mod templates;
 mod trail;
@@ -30,7 +31,6 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
-use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 use uuid::Uuid;
@@ -40,6 +40,7 @@ pub(crate) use body::{of as output_body, whole as body_of};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
+pub use places::Places;
 pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
@@ -71,8 +72,8 @@ pub struct Api {
     pub access: Access,
     /// How long a client may take for a body.
     pub body_timeout: Duration,
-    /// Requests at work; more are turned away.
-    pub requests: Arc<Semaphore>,
+    /// For requests at work; more are turned away.
+    pub places: Places,
     /// What is counted of requests.
     pub measured: Measured,
     /// The address by which clients know the service, where it is not the one they name.
@@ -126,13 +127,14 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route_layer(middleware::from_fn(metrics::routed));
     Router::new()
         .route("/openapi.json", get(openapi::show))
+        .merge(pages.routes)
+        .fallback_service(keyed.with_state(api.clone()))
+        .layer(middleware::from_fn_with_state(api.clone(), bounded))
+        // Whoever asks whether the process lives is answered also when it is busy.
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .merge(pages.routes)
         .route_layer(middleware::from_fn(metrics::routed))
-        .fallback_service(keyed.with_state(api.clone()))
         .method_not_allowed_fallback(error::no_such_method)
-        .layer(middleware::from_fn_with_state(api.clone(), bounded))
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(middleware::from_fn_with_state(
             (api.clone(), pages.error),
@@ -190,9 +192,9 @@ async fn traced(mut request: Request, next: Next) -> Response {
 
 /// Turns requests away, at once and saying so, rather than let them pile up.
 async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Response {
-    match Arc::clone(&api.requests).try_acquire_owned() {
-        Ok(_permit) => next.run(request).await,
-        Err(_) => Error::Busy.into_response(),
+    match api.places.take() {
+        Some(_place) => next.run(request).await,
+        None => Error::Busy.into_response(),
     }
 }
 
@@ -214,6 +216,9 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
             Error::Forbidden("a role that may more than read /metrics").into_response()
         }
         Ok(Some(caller)) => {
+            let Some(_place) = api.places.take_of(&caller.party) else {
+                return Error::TooManyAtOnce.into_response();
+            };
             request.extensions_mut().insert(caller);
             next.run(request).await
         }

@@ -55,18 +55,26 @@ impl Negotiation {
     /// When nodes are free; none where the provider does not tell.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn availability(&self, query: AvailabilityQuery) -> Result<Option<AvailabilityView>, Error> {
+    /// [`Error::TooOften`] where the party asks more often than it may, [`Error::Unavailable`].
+    pub async fn availability(
+        &self,
+        party: &str,
+        query: AvailabilityQuery,
+    ) -> Result<Option<AvailabilityView>, Error> {
         let start = query.start.map_or(self.clock.now(), |at| Time(at.ceil()));
         let end = query.end.map_or(start + DAY, |at| Time(at.floor()));
         let within = Interval::new(start, end.max(start));
         let asked = planner::Availability {
+            party: party.to_owned(),
             nodes: query.nodes.unwrap_or(1),
             within,
             kind: query.kind.clone(),
         };
         let nodes = asked.nodes;
-        let free = self.planner.availability(asked).await?;
+        let free = match self.planner.availability(asked).await {
+            Err(planner::Error::Refused(refusal)) => return Err(Error::TooOften(refusal.binding)),
+            free => free?,
+        };
         Ok(free.map(|free| AvailabilityView {
             nodes,
             kind: query.kind,

@@ -173,6 +173,9 @@ pub enum Error {
     /// What a party may have of something is used up.
     #[error("{0}")]
     QuotaExceeded(String),
+    /// A party asks what it could have more often than it may.
+    #[error("{0}")]
+    TooOften(String),
     /// Nothing was stored; worth another try.
     #[error("the service cannot store decisions at the moment; try again")]
     Unavailable,

@@ -12,6 +12,8 @@ const GAPS_MAX: usize = 1_000;
 /// What is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Availability {
+    /// Who asks.
+    pub party: String,
     /// So many nodes at least, on one resource.
     pub nodes: u32,
     /// In this time.
@@ -25,24 +27,26 @@ impl Planner {
     /// provider's steps; none where the provider does not tell. O(g log g) for g gaps of all its resources.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
+    /// [`Error::Refused`] where its party asks more often than it may, [`Error::Unavailable`] when the planner has stopped.
     pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>, Error> {
         self.ask(|reply| Command::Availability(asked, reply)).await
     }
 }
 
 impl Decider<'_> {
-    pub(super) fn availability(&self, asked: &Availability) -> Option<Vec<Interval>> {
+    pub(super) fn availability(&mut self, asked: &Availability) -> Result<Option<Vec<Interval>>, Error> {
         if !self.settings.refusals.availability {
-            return None;
+            return Ok(None);
         }
+        self.probe(&asked.party)
+            .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
         let now = second_of(self.now);
         let within = Interval::new(
             asked.within.start.max(now),
             asked.within.end.min(now + self.settings.horizon),
         );
         if within.is_empty() {
-            return Some(Vec::new());
+            return Ok(Some(Vec::new()));
         }
         let of_kind = |kind: &str| asked.kind.as_deref().is_none_or(|wanted| wanted == kind);
         let mut gaps: Vec<Interval> = self
@@ -60,7 +64,7 @@ impl Decider<'_> {
             !gap.is_empty()
         });
         free.truncate(GAPS_MAX);
-        Some(free)
+        Ok(Some(free))
     }
 }
 

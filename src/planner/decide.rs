@@ -58,7 +58,13 @@ impl Decider<'_> {
 
     /// Finds the place of an offer, and the number that its agreement is known by.
     pub(super) fn admitted(&mut self, proposal: &Proposal) -> Result<(Agreement, Admitted, u64), Refusal> {
-        self.admitted_or(proposal, Self::refused)
+        self.admitted_or(proposal, |this, wanted, reason, now| {
+            // Who is refused learns of what others have, as who asks for advice does.
+            match this.probe(wanted.payer.party) {
+                Ok(()) => this.refused(wanted, reason, now),
+                Err(exceeded) => exceeded,
+            }
+        })
     }
 
     /// The same, where `refused` says why it is not.

@@ -241,6 +241,11 @@ impl Nodes {
         report
     }
 
+    /// Takes over which nodes are others', and when.
+    pub(super) fn recall_busy(&mut self, before: &Self) {
+        self.busy.clone_from(&before.busy);
+    }
+
     /// Whether anything is to be thought of at all.
     pub(super) fn is_plain(&self) -> bool {
         self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()

@@ -383,6 +383,13 @@ impl Plan {
         }
     }
 
+    /// Takes over what executors reported to the plan `before`, and nobody stores: it holds until their next reports.
+    pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
+        for (at, of) in before.resources.plans().enumerate() {
+            self.resources.recall_reports(at, of, now);
+        }
+    }
+
     /// Forgets the jobs that were to be stopped and whose slots have long been over: nothing of them runs any more.
     pub(super) fn give_up_stopping(&mut self, now: Time) {
         self.stopping

@@ -307,6 +307,15 @@ impl Resources {
         self.looks.insert(at, now);
     }
 
+    /// Takes over what was reported of a resource's nodes before the plan was rebuilt.
+    pub(super) fn recall_reports(&mut self, at: usize, before: &ResourcePlan, now: Time) {
+        self.bindings(at, |of| {
+            of.nodes.recall_busy(&before.nodes);
+            of.kept.clone_from(&before.kept);
+        });
+        self.looks.insert(at, now);
+    }
+
     /// The resources whose nodes are to be looked at by `now`.
     pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
         let due = self.looks.iter().filter(|(_, at)| **at <= now);

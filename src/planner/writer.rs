@@ -238,7 +238,8 @@ impl Writer {
         let mut wait = RETRY.0;
         loop {
             match self.read().await {
-                Ok(plan) => {
+                Ok(mut plan) => {
+                    plan.recall_reports(&self.plan, self.clock.now());
                     self.plan = plan;
                     self.signals.ready.send_replace(true);
                     return true;
@@ -337,7 +338,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             answer(reply, decided)
         }
         Command::Census(reply) => answer(reply, Ok(decider.census())),
-        Command::Availability(asked, reply) => answer(reply, Ok(decider.availability(&asked))),
+        Command::Availability(asked, reply) => answer(reply, decider.availability(&asked)),
         Command::BeginDue(reply) => answer(reply, decider.begin_due()),
         Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
         Command::KeepNodes {

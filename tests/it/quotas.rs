@@ -166,5 +166,27 @@ async fn a_party_asks_so_often_a_minute(url: String) {
         "{refused:?}"
     );
     assert_offered(&ask(&chemistry, 1, 4).await);
+    // Nor does a refusal or a look at what is free tell more than advice would.
+    let mut turned_away = None;
+    for _ in 0..7 {
+        let answer = physics.get("/availability").await;
+        if answer.status.as_u16() == 429 {
+            turned_away = Some(answer);
+        }
+    }
+    let turned_away = turned_away.expect("nobody may look as often as he likes");
+    assert!(turned_away.headers.contains_key("retry-after"), "{turned_away:?}");
+    let too_many = Offer::reserve(3, HOUR).within(start, start + HOUR);
+    chemistry.post("/agreements", too_many.xml()).await.created();
+    let mut refused = None;
+    for _ in 0..7 {
+        let answer = physics.post("/agreements", too_many.xml()).await;
+        assert_eq!(answer.status.as_u16(), 409, "{answer:?}");
+        if answer.text("Reason") == "QUOTA_EXCEEDED" {
+            refused = Some(answer);
+        }
+    }
+    let refused = refused.expect("nobody may be refused with reasons as often as he likes");
+    assert!(!refused.body.contains("Alternative"), "{refused:?}");
     server.assert_verified();
 }

@@ -16,8 +16,8 @@ use crate::support::{eventually, run, size};
 /// A service that waits no longer than a second for anything.
 const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\n";
 
-/// Slow clients at the same time; `BESPEAK_TEST_SLOW_HEADERS` and `BESPEAK_TEST_SLOW_BODIES` ask for more. As many bodies
-/// as requests are worked on (`limits.requests`) would leave no place for anybody else until they are cut off.
+/// Slow clients at the same time; `BESPEAK_TEST_SLOW_HEADERS` and `BESPEAK_TEST_SLOW_BODIES` ask for more. Bodies
+/// beyond those that are worked on of a party (`limits.party_requests`) are turned away.
 const CLIENTS: usize = 100;
 
 /// A byte is sent so often: each one far within every time-out.
@@ -82,29 +82,63 @@ fn requests_beyond_the_bound_are_turned_away_at_once_and_served_later() {
     run(async {
         let server = Server::configured(None, "[limits]\nrequests = 1\nbody_seconds = 600\n");
         let client = server.client();
-        // A request that is at work until its body has come.
-        let mut slow = TcpStream::connect(server.address())
-            .await
-            .expect("the service takes connections");
-        let head = format!(
-            "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 10\r\n\r\n",
-            server.key()
-        );
-        slow.write_all(head.as_bytes())
-            .await
-            .expect("the head is taken at once");
+        let slow = at_work(&server, server.key()).await;
         let turned_away = eventually("a full service", CUT_OFF, async || {
             let answer = client.get("/templates").await;
             (answer.status == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
         })
         .await;
         assert!(turned_away.headers.contains_key("retry-after"), "{turned_away:?}");
+        for path in ["/healthz", "/readyz"] {
+            let answer = client.get(path).await;
+            assert_eq!(answer.status, StatusCode::OK, "busy is not dead: {answer:?}");
+        }
         drop(slow);
         eventually("a place again", CUT_OFF, async || {
             client.get("/templates").await.status.is_success().then_some(())
         })
         .await;
     });
+}
+
+#[test]
+fn a_party_that_has_too_many_requests_at_work_stands_in_nobody_elses_way() {
+    run(async {
+        let server = Server::configured(None, "[limits]\nparty_requests = 1\nbody_seconds = 600\n");
+        let (physics, biology) = (
+            server.key_for("physics", "consumer"),
+            server.key_for("biology", "consumer"),
+        );
+        let slow = at_work(&server, &physics).await;
+        let client = server.client_with(&physics);
+        let turned_away = eventually("a party at its bound", CUT_OFF, async || {
+            let answer = client.get("/templates").await;
+            (answer.status == StatusCode::TOO_MANY_REQUESTS).then_some(answer)
+        })
+        .await;
+        assert!(turned_away.headers.contains_key("retry-after"), "{turned_away:?}");
+        let other = server.client_with(&biology).get("/templates").await;
+        assert_eq!(other.status, StatusCode::OK, "{other:?}");
+        drop(slow);
+        eventually("a place again", CUT_OFF, async || {
+            client.get("/templates").await.status.is_success().then_some(())
+        })
+        .await;
+    });
+}
+
+/// A request that is at work until its body has come.
+async fn at_work(server: &Server, key: &str) -> TcpStream {
+    let mut slow = TcpStream::connect(server.address())
+        .await
+        .expect("the service takes connections");
+    let head = format!(
+        "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nContent-Length: 10\r\n\r\n"
+    );
+    slow.write_all(head.as_bytes())
+        .await
+        .expect("the head is taken at once");
+    slow
 }
 
 /// Lets clients send `head` of a key at once and `slowly` byte by byte, while a good client is served.
@@ -116,7 +150,7 @@ fn are_cut_off(variable: &str, head: impl Fn(&str) -> String, slowly: &'static s
             slow.spawn(dribble(server.address(), head(server.key()), slowly));
         }
         server
-            .client()
+            .client_with(&server.key_for("biology", "consumer"))
             .post("/agreements", Offer::reserve(1, 60).xml())
             .await
             .created();
@@ -124,7 +158,10 @@ fn are_cut_off(variable: &str, head: impl Fn(&str) -> String, slowly: &'static s
             let answer = ended.expect("a client ends");
             let answer = answer.expect("a slow client is cut off");
             assert!(
-                answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+                answer.is_empty()
+                    || ["408", "429"]
+                        .iter()
+                        .any(|status| answer.starts_with(&format!("HTTP/1.1 {status}"))),
                 "{answer}"
             );
         }
