@@ -255,6 +255,12 @@ pub struct JobEnd {
     pub output_bytes: u64,
     /// Whether it wrote more than was kept.
     pub truncated: bool,
+    /// For how long its inputs were copied to where it ran, where they were.
+    #[serde(default)]
+    pub transfer_in: Micros,
+    /// For how long its outputs were copied from there.
+    #[serde(default)]
+    pub transfer_out: Micros,
 }
 
 /// One line of an agreement's timeline.

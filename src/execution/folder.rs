@@ -11,6 +11,7 @@
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `stop` | the executor | the job is to be stopped |
 //! | `shared.json` | the executor, once | where the job's other folder is, on a disk that a cluster's nodes share |
+//! | `copied.json` | the executor, once | for how long its inputs were copied there |
 //! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
 //!
 //! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
@@ -56,6 +57,7 @@ const END: &str = "end.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
 const SHARED: &str = "shared.json";
+const COPIED: &str = "copied.json";
 /// What the folders of the records of later pieces are called, followed by the number.
 pub(super) const PIECE: &str = "piece-";
 
@@ -212,6 +214,16 @@ impl Folder {
     /// The job's other folder, there or not; none where it never had one.
     pub(super) fn shared(&self) -> Result<Option<PathBuf>, ExecutionError> {
         self.read(SHARED)
+    }
+
+    /// Notes, durably, for how long the job's inputs were copied; the first note stays.
+    pub(super) fn note_copied(&self, took: Micros) -> Result<(), ExecutionError> {
+        self.write_once(COPIED, &took).map(drop)
+    }
+
+    /// For how long the job's inputs were copied; none where they were not.
+    pub(super) fn copied(&self) -> Result<Option<Micros>, ExecutionError> {
+        self.read(COPIED)
     }
 
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run

@@ -227,6 +227,8 @@ impl Lane {
             input_bytes: 0,
             output_bytes: 0,
             truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
         }
     }
 

@@ -396,6 +396,9 @@ impl Supervisor<'_> {
             input_bytes,
             output_bytes: self.folder.output_bytes(),
             truncated: false,
+            // Inputs of local jobs are linked, not copied, and outputs stay where they are.
+            transfer_in: 0,
+            transfer_out: 0,
         }
     }
 

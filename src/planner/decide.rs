@@ -527,9 +527,8 @@ fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
         estimate: agreement.duration,
         queue_time: (started - slot).max(0),
         run_time: agreement.run_time().unwrap_or(0),
-        // Inputs of local jobs are linked, not copied, and outputs stay where they are.
-        transfer_in: 0,
-        transfer_out: 0,
+        transfer_in: end.transfer_in,
+        transfer_out: end.transfer_out,
         outcome: end.outcome,
         ended: end.ended,
     })

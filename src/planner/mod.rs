@@ -17,6 +17,7 @@ mod decide;
 mod holds;
 mod idempotency;
 mod kept;
+mod lost;
 mod measured;
 mod negotiate;
 mod nodes;
@@ -379,15 +380,7 @@ impl Planner {
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
-        let mut plan = Plan::rebuild(
-            &settings,
-            store.live_agreements().await?,
-            store.bindings(clock.now()).await?,
-            clock.now(),
-        )?;
-        let now = clock.now();
-        plan.reopen(store.open_negotiations(now).await?, now)?;
-        plan.recall_nodes(&store.node_states().await?, now);
+        let plan = writer::read_plan(&settings, &store, &clock).await?;
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);

@@ -19,9 +19,6 @@ use crate::agreement::{
 use crate::clock::second_of;
 use crate::store::{Binding, NodeRow};
 
-/// Seconds after the end of its slot from when on nothing of a lost job can run.
-const STOPPED_AFTER: Seconds = 3_600;
-
 /// Every agreement that is not over, and the slots it occupies.
 pub struct Plan {
     pub(super) resources: Resources,
@@ -45,7 +42,9 @@ pub struct Plan {
     /// The nodes that each begun agreement has been given.
     pub(super) bound: HashMap<Uuid, Vec<u32>>,
     /// Those that are lost and whose job may still have to be stopped.
-    stopping: BTreeMap<Uuid, Agreement>,
+    pub(super) stopping: BTreeMap<Uuid, Agreement>,
+    /// When this plan was made.
+    pub(super) made: Time,
     /// The negotiations that go on.
     pub(super) table: Table,
     /// Who has been refused of late.
@@ -123,6 +122,7 @@ impl Plan {
             ending: BTreeSet::new(),
             bound,
             stopping: BTreeMap::new(),
+            made: now,
             table: Table::default(),
             refused: Refused::default(),
             node_seconds: HashMap::new(),
@@ -388,22 +388,6 @@ impl Plan {
         for (at, of) in before.resources.plans().enumerate() {
             self.resources.recall_reports(at, of, now);
         }
-    }
-
-    /// Forgets the jobs that were to be stopped and whose slots have long been over: nothing of them runs any more.
-    pub(super) fn give_up_stopping(&mut self, now: Time) {
-        self.stopping
-            .retain(|_, agreement| agreement.placement.end + STOPPED_AFTER > now);
-    }
-
-    /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
-    pub(super) fn stop_later(&mut self, agreement: Agreement) {
-        self.stopping.insert(agreement.id, agreement);
-    }
-
-    /// Forgets it: nothing is left. Whether it was to be stopped.
-    pub(super) fn has_stopped(&mut self, agreement: Uuid) -> bool {
-        self.stopping.remove(&agreement).is_some()
     }
 
     /// The begun agreements one of whose nodes is gone.

@@ -2,6 +2,7 @@
 
 mod holding;
 mod kept;
+mod lost;
 mod pending;
 pub(super) mod trial;
 
@@ -131,6 +132,8 @@ fn ended(outcome: Outcome, started: i64, ended: i64) -> JobEnd {
         input_bytes: 0,
         output_bytes: 0,
         truncated: false,
+        transfer_in: 0,
+        transfer_out: 0,
     }
 }
 

@@ -13,7 +13,7 @@ use tracing::{error, warn};
 use super::decide::{Decider, Remembered};
 use super::measured::{Decision, Measured};
 use super::{Command, Error, Idempotency, Plan, Reply, Settings};
-use crate::clock::{Clock, Micros, second_of};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
@@ -26,6 +26,12 @@ const IMPROVE_EVERY: Seconds = 1;
 const FORGET_EVERY: Seconds = 3_600;
 /// Agreements waiting on one resource beyond which an idle moment is too short to place them anew.
 const IMPROVE_WAITING_MAX: usize = 10_000;
+
+/// For how long it is looked, when the plan is read, whether anything is left of work that was lost: longer than a service is
+/// ever down.
+const LOST_LOOKED_AT: Micros = 30 * 86_400 * MICROS_PER_SECOND;
+/// Of how many at most: each costs a look into its folder.
+const LOST_MAX: u32 = 10_000;
 
 /// How long to wait before the store is asked again after a failure, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -261,16 +267,7 @@ impl Writer {
         }
         // The batch that failed may still be on its way.
         self.store.settle().await?;
-        let mut plan = Plan::rebuild(
-            &self.settings,
-            self.store.live_agreements().await?,
-            self.store.bindings(self.clock.now()).await?,
-            self.clock.now(),
-        )?;
-        let now = self.clock.now();
-        plan.reopen(self.store.open_negotiations(now).await?, now)?;
-        plan.recall_nodes(&self.store.node_states().await?, now);
-        Ok(plan)
+        read_plan(&self.settings, &self.store, &self.clock).await
     }
 
     /// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
@@ -297,6 +294,28 @@ impl Writer {
         }
         false
     }
+}
+
+/// The plan as it is stored.
+pub(super) async fn read_plan(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+) -> Result<Plan, super::StartError> {
+    let now = clock.now();
+    let mut plan = Plan::rebuild(
+        settings,
+        store.live_agreements().await?,
+        store.bindings(now).await?,
+        now,
+    )?;
+    plan.reopen(store.open_negotiations(now).await?, now)?;
+    plan.recall_nodes(&store.node_states().await?, now);
+    let lost = store
+        .lost_agreements(clock.micros() - LOST_LOOKED_AT, LOST_MAX)
+        .await?;
+    plan.recall_lost(lost);
+    Ok(plan)
 }
 
 impl Command {

@@ -7,6 +7,7 @@ use super::rows::{Columns, to_json};
 use super::trail::{Line, Trail};
 use super::{Error, Store, on, statements};
 use crate::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
+use crate::clock::Micros;
 
 impl Store {
     /// Every agreement that is not final, ordered by id: what a plan is rebuilt from.
@@ -15,6 +16,15 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn live_agreements(&self) -> Result<Vec<Agreement>, Error> {
         on!(self, database => database.read(statements::LIVE_AGREEMENTS, &[], read).await)
+    }
+
+    /// At most `limit` agreements whose work was lost after an instant, the latest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn lost_agreements(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>, Error> {
+        let values = [after.into(), limit.into()];
+        on!(self, database => database.read(statements::LOST_AGREEMENTS, &values, read).await)
     }
 
     /// The agreement with an id.

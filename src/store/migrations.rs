@@ -105,6 +105,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "refusals",
         sql: include_str!("../../migrations/0018_refusals.sql"),
     },
+    Migration {
+        version: 19,
+        name: "lost",
+        sql: include_str!("../../migrations/0019_lost.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

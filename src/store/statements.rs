@@ -130,6 +130,9 @@ statements! {
     WAITING_AGREEMENTS = select_agreement!(
         "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND service = 'NotReady' ORDER BY id"
     );
+    LOST_AGREEMENTS = select_agreement!(
+        "WHERE outcome = 'lost' AND ended_us > $1 AND job IS NOT NULL ORDER BY ended_us DESC LIMIT $2"
+    );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");

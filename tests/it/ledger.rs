@@ -186,6 +186,8 @@ fn ended(outcome: Outcome, at: i64) -> JobEnd {
         input_bytes: 0,
         output_bytes: 0,
         truncated: false,
+        transfer_in: 0,
+        transfer_out: 0,
     }
 }
 

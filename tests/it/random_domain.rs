@@ -372,5 +372,7 @@ fn job_end(one: &Agreement, outcome: Outcome, ended: Micros) -> JobEnd {
         input_bytes: 0,
         output_bytes: 0,
         truncated: false,
+        transfer_in: 0,
+        transfer_out: 0,
     }
 }

@@ -5,6 +5,7 @@
 mod going_on;
 mod never;
 mod others;
+mod passing;
 mod seen;
 mod service;
 
@@ -295,10 +296,13 @@ fn others_use_and_the_state_of_nodes_are_read() {
 #[test]
 fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs() {
     let mut site = Site::start();
-    let job = site.job(
-        "echo \"$0|$1\"; echo left >result; ln -s /etc/passwd link; echo $BESPEAK_NODES $SLURM_JOB_RESERVATION >&2; exit 3",
+    let input = site.data.path().join("input");
+    fs::write(&input, "given").unwrap();
+    let mut job = site.job(
+        "grep -q given input || exit 4; echo \"$0|$1\"; echo left >result; ln -s /etc/passwd link; echo $BESPEAK_NODES $SLURM_JOB_RESERVATION >&2; exit 3",
         600,
     );
+    job.inputs = vec![input];
     let id = job.agreement;
     assert_eq!(site.executor.poll(id.into()).unwrap(), JobStatus::NotStarted);
     site.executor.start(&job).unwrap();
@@ -315,6 +319,10 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
         format!("1 {}", name_of("cluster", id))[..20]
     );
     assert!(end.truncated && end.output_bytes == 33, "{end:?}");
+    assert!(
+        end.transfer_in > 0 && end.transfer_out > 0,
+        "both were copied: {end:?}"
+    );
     assert_eq!(site.output(id, "work/result"), "left\n");
     assert!(!site.data.path().join(format!("jobs/{id}/work/link")).exists());
     site.restart();

@@ -1,6 +1,6 @@
 //! Jobs: submitted into the reservation of their agreement, followed to their end, cancelled.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use tracing::warn;
@@ -162,7 +162,10 @@ impl SlurmExecutor {
         }
         if self.may_try(job.agreement, TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
             folder.note_shared(work.path())?;
-            work.create(job, &folder.work())?;
+            let began = Instant::now();
+            if work.create(job, &folder.work())? {
+                folder.note_copied(micros(began.elapsed()))?;
+            }
             self.submit(job, work)?;
         }
         Ok(JobStatus::Running { started: None })
@@ -389,6 +392,7 @@ fn conclude(
     ended: Micros,
     row: Option<&JobRow>,
 ) -> Result<JobStatus, ExecutionError> {
+    let began = Instant::now();
     let (mut output_bytes, mut truncated) = (0, false);
     for stream in [Stream::Out, Stream::Err] {
         let mut kept = folder.create_output(stream)?;
@@ -416,7 +420,13 @@ fn conclude(
         input_bytes: job.inputs.iter().map(bytes).sum(),
         output_bytes,
         truncated,
+        transfer_in: folder.copied()?.unwrap_or(0),
+        transfer_out: micros(began.elapsed()),
     };
     folder.write_end(&end)?;
     Ok(JobStatus::Ended(end))
+}
+
+fn micros(took: Duration) -> Micros {
+    Micros::try_from(took.as_micros()).unwrap_or(Micros::MAX)
 }

@@ -15,6 +15,7 @@ mod hostlist;
 mod job;
 mod load;
 mod names;
+mod reservation;
 mod reserve;
 mod view;
 mod work;

@@ -1,7 +1,6 @@
 //! Reservations that follow the plan, and what Slurm says of its nodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -13,6 +12,7 @@ use super::super::folder::Folder;
 use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::names::{Calendar, Wanted, assign};
+use super::reservation::Target;
 use super::view::{JobKey, JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
 use super::{SlurmExecutor, lock};
 use crate::clock::Clock;
@@ -38,17 +38,6 @@ pub(super) struct Present {
     reasons: BTreeMap<u32, String>,
 }
 
-/// A reservation as the plan wants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Target {
-    agreement: Uuid,
-    interval: Interval,
-    nodes: Vec<String>,
-    user: String,
-    /// Whether its user may submit jobs by now.
-    handed: bool,
-}
-
 impl SlurmExecutor {
     /// Makes, moves, resizes and deletes reservations until they are those of the plan. What Slurm refuses is tried again
     /// after the rest: it may be in the way of something that is still to move.
@@ -67,7 +56,7 @@ impl SlurmExecutor {
             row.is_some_and(|row| row.interval.start <= now && row.nodes.len() >= slot.nodes as usize)
         };
         self.note_use(slots, is_held, &present.jobs, Instant::now());
-        let mut failures = self.give_back(slots, &held, &present.jobs)?;
+        let mut failures = Vec::new();
         match self.cancel(&self.left_over(&present.jobs)) {
             Err(Error::Refused { said, .. }) => failures.push(said),
             cancelled => cancelled?,
@@ -84,13 +73,37 @@ impl SlurmExecutor {
                 held.contains_key(&slot.agreement) || from.is_none_or(|from| slot.interval.start <= from)
             })
             .collect();
-        let (targets, unnamed) = self.targets(&due, &held, &present);
+        let leaving = self.leaving(slots, &held)?;
+        let (targets, unnamed) = self.targets(&due, &held, &leaving, &present);
         failures.extend(unnamed.iter().map(|id| {
             let nodes = "too few nodes are up and free of others' jobs and reservations";
             format!("{}: {nodes}", self.name_of(*id))
         }));
+        let is_met = |target: &&Target| {
+            let row = held.get(&target.agreement);
+            row.is_some_and(|row| target.is_met_by(row, now))
+        };
+        let mut passed_on = BTreeMap::new();
+        for (agreement, row) in leaving {
+            let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
+            let (stays, said) = if is_wanted {
+                self.pass_on(agreement, row, &present.jobs)?
+            } else {
+                (false, self.give_back(agreement, row, &present.jobs)?)
+            };
+            failures.extend(said);
+            passed_on.extend(stays.then_some((agreement, row)));
+        }
         failures.extend(self.apply(&targets, &held, now)?);
-        failures.extend(self.differences(&targets)?);
+        let differ = self.differences(&targets)?;
+        for (agreement, row) in passed_on {
+            // Its nodes are nobody's until all that want them have them.
+            if !differ.iter().any(|target| target.wants(row)) {
+                failures.extend(self.give_back(agreement, row, &present.jobs)?);
+            }
+        }
+        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.agreement));
+        failures.extend(differ.iter().map(say));
         match failures.into_iter().next() {
             None => Ok(()),
             Some(said) => Err(Error::Refused {
@@ -101,61 +114,12 @@ impl SlurmExecutor {
         }
     }
 
-    /// Deletes the reservations of agreements that the plan does not have any more, and cancels what runs in them. Those
-    /// that are not of this service's making end by themselves. Answers what could not be given back.
-    fn give_back(
-        &self,
-        slots: &[PlannedSlot],
-        held: &BTreeMap<Uuid, &ReservationRow>,
-        jobs: &[JobRow],
-    ) -> Result<Vec<String>, ExecutionError> {
-        let planned: HashSet<Uuid> = slots.iter().map(|slot| slot.agreement).collect();
-        let mut failures = Vec::new();
-        for agreement in self.marked()?.difference(&planned) {
-            if let Some(row) = held.get(agreement) {
-                let inside =
-                    |job: &&JobRow| job.reservation.as_deref() == Some(&row.name) && !job.state.is_final();
-                let inside: Vec<_> = jobs.iter().filter(inside).collect();
-                let given_back = self.cancel(&inside).and_then(|()| self.delete(&row.name));
-                match given_back {
-                    Ok(()) => info!(%agreement, "reservation given back"),
-                    Err(Error::Refused { said, .. }) => {
-                        failures.push(format!("{}: {said}", row.name));
-                        continue;
-                    }
-                    Err(other) => return Err(other.into()),
-                }
-            }
-            let mark = self.mark(*agreement);
-            fs::remove_file(&mark).map_err(ExecutionError::system("remove", mark))?;
-        }
-        Ok(failures)
-    }
-
-    fn make_mark(&self, agreement: Uuid) -> Result<(), ExecutionError> {
-        let mark = self.mark(agreement);
-        if mark.exists() {
-            return Ok(());
-        }
-        fs::write(&mark, "").map_err(ExecutionError::system("write", mark))
-    }
-
-    /// The agreements that this service has made reservations for.
-    fn marked(&self) -> Result<HashSet<Uuid>, ExecutionError> {
-        let failed = |error| ExecutionError::system("list", &self.marks)(error);
-        let mut marked = HashSet::new();
-        for entry in fs::read_dir(&self.marks).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            marked.extend(name.to_str().and_then(|name| name.parse::<Uuid>().ok()));
-        }
-        Ok(marked)
-    }
-
     /// The reservations that the due slots need, and the slots that there are no nodes for.
     fn targets(
         &self,
         due: &[&PlannedSlot],
         held: &BTreeMap<Uuid, &ReservationRow>,
+        leaving: &BTreeMap<Uuid, &ReservationRow>,
         present: &Present,
     ) -> (Vec<Target>, Vec<Uuid>) {
         let mut calendars: Vec<Calendar> = present
@@ -166,11 +130,24 @@ impl SlurmExecutor {
                 busy: Vec::new(),
             })
             .collect();
-        for busy in self.foreign(present, |agreement| {
-            due.iter().any(|slot| slot.agreement == agreement)
-        }) {
+        // What is about to go is in nobody's way.
+        let is_ours = |agreement| {
+            leaving.contains_key(&agreement) || due.iter().any(|slot| slot.agreement == agreement)
+        };
+        for busy in self.foreign(present, is_ours) {
             if let Some(calendar) = calendars.get_mut(busy.node as usize) {
                 calendar.busy.push(busy.interval);
+            }
+        }
+        // But where something still runs in it, others are rather taken.
+        let until_now = Interval::new(present.now - 1, present.now);
+        for row in leaving.values() {
+            let inside = present.jobs.iter().filter(|job| job.is_inside(row));
+            for node in inside.flat_map(|job| &job.nodes) {
+                let calendar = self.numbers.get(node).and_then(|node| calendars.get_mut(*node));
+                if let Some(calendar) = calendar {
+                    calendar.busy.push(until_now);
+                }
             }
         }
         let wanted: Vec<Wanted> = due
@@ -266,82 +243,20 @@ impl SlurmExecutor {
             }
             broken_up = true;
             for target in &left {
-                let waiting = held
-                    .get(&target.agreement)
-                    .is_some_and(|row| row.interval.start > now);
-                if waiting && self.delete(&self.name_of(target.agreement)).is_ok() {
+                let row = held.get(&target.agreement);
+                let waiting = row.filter(|row| row.interval.start > now);
+                if waiting.is_some_and(|row| self.make_nameless(row).is_ok()) {
                     held.remove(&target.agreement);
                 }
             }
         }
     }
 
-    fn create(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
-        self.make_mark(target.agreement)?;
-        let start = if target.interval.start <= now {
-            "now".to_owned()
-        } else {
-            instant(target.interval.start)
-        };
-        self.slurm.call(
-            "scontrol",
-            [
-                "create".to_owned(),
-                "reservation".to_owned(),
-                format!("ReservationName={}", self.name_of(target.agreement)),
-                format!("StartTime={start}"),
-                format!("EndTime={}", instant(target.interval.end)),
-                format!("Nodes={}", target.nodes.join(",")),
-                format!("Users={}", target.user),
-            ],
-        )?;
-        if target.handed {
-            self.let_overlap(&self.name_of(target.agreement))?;
-        }
-        Ok(())
-    }
-
-    /// Changes what differs, and nothing else: Slurm refuses to move the start of a reservation that has begun, even to
-    /// where it is.
-    fn update(&self, target: &Target, row: &ReservationRow, now: Time) -> Result<(), ExecutionError> {
-        let mut arguments = vec!["update".to_owned(), format!("ReservationName={}", row.name)];
-        if !target.starts_with(row, now) {
-            arguments.push(format!(
-                "StartTime={}",
-                instant(target.interval.start.max(now + 1))
-            ));
-        }
-        if target.interval.end != row.interval.end {
-            arguments.push(format!("EndTime={}", instant(target.interval.end)));
-        }
-        if !target.is_on(row) {
-            arguments.push(format!("Nodes={}", target.nodes.join(",")));
-        }
-        if target.user != row.users {
-            arguments.push(format!("Users={}", target.user));
-        }
-        if target.handed && !row.overlaps {
-            arguments.push("Flags+=OVERLAP".to_owned());
-        }
-        self.slurm.call("scontrol", arguments)?;
-        Ok(())
-    }
-
-    /// Deletes a reservation; one that is gone is as good.
-    fn delete(&self, name: &str) -> Result<(), Error> {
-        match self
-            .slurm
-            .call("scontrol", ["delete", &format!("ReservationName={name}")])
-        {
-            Err(Error::Refused { said, .. }) if said.contains("reservation is invalid") => Ok(()),
-            deleted => deleted.map(drop),
-        }
-    }
-
-    /// Reads back what Slurm made of it: it answers "created" also where it holds less than was asked for.
+    /// Reads back what Slurm made of it, and answers what is not held as planned: Slurm answers "created" also where it
+    /// holds less than was asked for.
     ///
     /// What is held is known as it was before where that cannot be asked.
-    fn differences(&self, targets: &[Target]) -> Result<Vec<String>, ExecutionError> {
+    fn differences<'a>(&self, targets: &'a [Target]) -> Result<Vec<&'a Target>, ExecutionError> {
         if targets.is_empty() {
             lock(&self.kept).clear();
             return Ok(Vec::new());
@@ -370,8 +285,7 @@ impl SlurmExecutor {
             })
         };
         *lock(&self.kept) = targets.iter().filter_map(kept).collect();
-        let say = |target: &Target| format!("{}: it is not held as planned", self.name_of(target.agreement));
-        Ok(targets.iter().filter(differs).map(say).collect())
+        Ok(targets.iter().filter(differs).collect())
     }
 
     /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
@@ -485,35 +399,6 @@ impl SlurmExecutor {
         }
         busy
     }
-}
-
-impl Target {
-    fn is_met_by(&self, row: &ReservationRow, now: Time) -> bool {
-        self.starts_with(row, now)
-            && self.interval.end == row.interval.end
-            && self.is_on(row)
-            && self.user == row.users
-            && (row.overlaps || !self.handed)
-    }
-
-    /// Whether a reservation holds from the start on, or from now on where that is past.
-    fn starts_with(&self, row: &ReservationRow, now: Time) -> bool {
-        let start = self.interval.start;
-        row.interval.start == start || (start <= now + 1 && row.interval.start <= now + 1)
-    }
-
-    fn is_on(&self, row: &ReservationRow) -> bool {
-        let names: HashSet<&String> = row.nodes.iter().collect();
-        names.len() == self.nodes.len() && self.nodes.iter().all(|node| names.contains(node))
-    }
-}
-
-/// An instant as Slurm reads it, in UTC.
-fn instant(at: Time) -> String {
-    jiff::Timestamp::from_second(at.seconds())
-        .unwrap_or(jiff::Timestamp::MAX)
-        .strftime("%Y-%m-%dT%H:%M:%S")
-        .to_string()
 }
 
 /// What a word for a node's state means; sinfo marks some with a sign behind them. A controller that has just started does

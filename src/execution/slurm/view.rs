@@ -51,6 +51,11 @@ impl JobRow {
         })
     }
 
+    /// Whether it is in a reservation and not over.
+    pub(super) fn is_inside(&self, row: &ReservationRow) -> bool {
+        !self.state.is_final() && self.reservation.as_ref() == Some(&row.name)
+    }
+
     /// Seconds that it has had its nodes, once it has ended.
     pub(super) fn lasted(&self) -> i64 {
         let pair = self.start.zip(self.end).filter(|_| !self.nodes.is_empty());

@@ -70,11 +70,11 @@ impl Work {
     }
 
     /// Makes the folder with copies of the job's inputs, which the service keeps in its own folder of the job, unless it is
-    /// there. It is put together where its user cannot reach it.
-    pub(super) fn create(&self, job: &JobSpec, kept: &Path) -> Result<(), ExecutionError> {
+    /// there; answers whether it was made. It is put together where its user cannot reach it.
+    pub(super) fn create(&self, job: &JobSpec, kept: &Path) -> Result<bool, ExecutionError> {
         let failed = |error| ExecutionError::system("create", &self.path)(error);
         if self.path.exists() {
-            return Ok(());
+            return Ok(false);
         }
         let mut name = std::ffi::OsString::from(".");
         name.push(self.path.file_name().unwrap_or_default());
@@ -99,7 +99,8 @@ impl Work {
         for path in made {
             chown(&path, Some(self.owner.user), Some(self.owner.group)).map_err(failed)?;
         }
-        fs::rename(&new, &self.path).map_err(failed)
+        fs::rename(&new, &self.path).map_err(failed)?;
+        Ok(true)
     }
 
     /// Whether a job has begun here.

@@ -1,0 +1,41 @@
+//! What may still run of work that was lost: its agreement is over, and its job is to be stopped.
+
+use scheduler::{Seconds, Time};
+use uuid::Uuid;
+
+use super::Plan;
+use crate::agreement::Agreement;
+
+/// Seconds after the end of its slot from when on nothing of a lost job can run.
+const STOPPED_AFTER: Seconds = 3_600;
+
+impl Plan {
+    /// Forgets the jobs that were to be stopped and whose slots have long been over, and for as long as this plan was made with
+    /// them: nothing of them runs any more.
+    pub(super) fn give_up_stopping(&mut self, now: Time) {
+        let made = self.made;
+        self.stopping
+            .retain(|_, agreement| agreement.placement.end.max(made) + STOPPED_AFTER > now);
+    }
+
+    /// Takes back those whose work was lost: whether anything is left of it is looked at again, since it is not known whether
+    /// that was told to stop, and has recorded its end.
+    pub(super) fn recall_lost(&mut self, lost: Vec<Agreement>) {
+        for agreement in lost {
+            // Of a resource that is not configured nobody can be asked.
+            if self.resources.place(&agreement.resource).is_some() {
+                self.stop_later(agreement);
+            }
+        }
+    }
+
+    /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
+    pub(super) fn stop_later(&mut self, agreement: Agreement) {
+        self.stopping.insert(agreement.id, agreement);
+    }
+
+    /// Forgets it: nothing is left. Whether it was to be stopped.
+    pub(super) fn has_stopped(&mut self, agreement: Uuid) -> bool {
+        self.stopping.remove(&agreement).is_some()
+    }
+}
