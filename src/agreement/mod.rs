@@ -24,6 +24,7 @@ pub use money::{Currency, Money};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
+    ProposalReason,
 };
 pub use pieces::{Piece, whole};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};

@@ -4,7 +4,7 @@
 use scheduler::Interval;
 use uuid::Uuid;
 
-use super::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
+use super::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason};
 use crate::clock::Micros;
 
 /// A line of the audit trail that is no agreement's.
@@ -29,6 +29,8 @@ pub struct Note {
 pub enum NoteKind {
     /// A negotiation was opened.
     Negotiating,
+    /// The provider has opened a negotiation by itself.
+    Proposed,
     /// Its party has ended a negotiation.
     Withdrawn,
     /// The requester has made an offer.
@@ -55,8 +57,9 @@ pub enum NoteKind {
 
 impl NoteKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Negotiating,
+        Self::Proposed,
         Self::Withdrawn,
         Self::Asked,
         Self::Countered,
@@ -74,6 +77,7 @@ impl NoteKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Negotiating => "negotiating",
+            Self::Proposed => "proposed",
             Self::Withdrawn => "withdrawn",
             Self::Asked => "asked",
             Self::Countered => "countered",
@@ -92,16 +96,31 @@ impl NoteKind {
 impl Note {
     /// That a negotiation was opened.
     pub fn of_opening(instance: &NegotiationInstance) -> Self {
+        let id = instance.id;
+        let about = instance.agreement.map(|agreement| agreement.to_string());
+        let about = about.as_deref().unwrap_or("something new");
+        let (kind, detail) = match (instance.proposed, instance.agreement) {
+            (Some(ProposalReason::BetterFit), _) => (
+                NoteKind::Proposed,
+                format!("another place for {about}, which would let others in, in {id}"),
+            ),
+            (Some(ProposalReason::Broken), _) => (
+                NoteKind::Proposed,
+                format!("other places instead of {about}, which could not be kept, in {id}"),
+            ),
+            (None, None) => (NoteKind::Negotiating, format!("about {about}, in {id}")),
+            (None, Some(_)) => (
+                NoteKind::Negotiating,
+                format!("about a change of {about}, in {id}"),
+            ),
+        };
         Self {
             at: instance.created,
-            kind: NoteKind::Negotiating,
+            kind,
             subject: instance.id,
             negotiation: Some(instance.id),
             party: Some(instance.party.clone()),
-            detail: match instance.agreement {
-                None => format!("about something new, in {}", instance.id),
-                Some(agreement) => format!("about a change of {agreement}, in {}", instance.id),
-            },
+            detail,
         }
     }
 

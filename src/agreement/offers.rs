@@ -25,6 +25,34 @@ pub struct NegotiationInstance {
     pub expires: Time,
     /// When it was ended before that, if it was.
     pub ended: Option<Micros>,
+    /// Why the provider has opened it by itself; none where its party has.
+    pub proposed: Option<ProposalReason>,
+}
+
+/// Why the provider proposes a change by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProposalReason {
+    /// Another place for the agreement would let in somebody else.
+    BetterFit,
+    /// The agreement could not be kept: this is what there is instead.
+    Broken,
+}
+
+impl ProposalReason {
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BetterFit => "better-fit",
+            Self::Broken => "broken",
+        }
+    }
+
+    /// The reason that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::BetterFit, Self::Broken]
+            .into_iter()
+            .find(|of| of.word() == word)
+    }
 }
 
 impl NegotiationInstance {

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Failure;
-use crate::negotiation::AgreementView;
+use crate::negotiation::{AgreementView, ProposalView};
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -312,6 +312,9 @@ pub(super) fn print_agreement(view: &AgreementView) {
             .map_or_else(String::new, |exit| format!(" (exit status {exit})"));
         lines.push(("outcome", format!("{outcome}{exit}")));
     }
+    for proposal in &view.proposals {
+        lines.push(("proposal", proposed(proposal)));
+    }
     for guarantee in &view.guarantees {
         let mut text = format!("{} {}", guarantee.name, guarantee.state);
         for of in &guarantee.values {
@@ -322,6 +325,27 @@ pub(super) fn print_agreement(view: &AgreementView) {
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
         say!("{name:<10} {value}");
     }
+}
+
+/// What the provider proposes, with the lines to accept it.
+fn proposed(proposal: &ProposalView) -> String {
+    let mut text = match proposal.reason.as_str() {
+        "broken" => "what could not be kept can be had elsewhere".to_owned(),
+        _ => "another place would let others in".to_owned(),
+    };
+    for penalty in &proposal.penalties {
+        text += &format!("; {penalty} are paid to you in any case");
+    }
+    text += &format!(", until {}:", proposal.expires);
+    for offer in &proposal.offers {
+        let price = offer.price.as_ref();
+        let price = price.map_or_else(String::new, |price| format!(" for {price}"));
+        text += &format!(
+            "\n  {} of {}, {} to {}{price}:\n    bespeak accept {}",
+            offer.nodes, offer.resource, offer.start, offer.end, offer.id
+        );
+    }
+    text
 }
 
 /// A value as JSON.

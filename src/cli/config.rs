@@ -203,6 +203,10 @@ struct Negotiating {
     hold_seconds: u32,
     /// Answers whose offers one party may have held at a time.
     holds_max: u32,
+    /// Moves that would let others in and that the provider proposes at a time; 0 for none.
+    proposals_max: u32,
+    /// What is taken off the price for such a move, in percent.
+    proposal_discount_percent: u32,
 }
 
 impl Default for Negotiating {
@@ -213,6 +217,8 @@ impl Default for Negotiating {
             offers_max: 1_000,
             hold_seconds: 300,
             holds_max: 5,
+            proposals_max: 0,
+            proposal_discount_percent: 10,
         }
     }
 }
@@ -265,7 +271,22 @@ impl Negotiating {
                 return Err(format!("negotiation.{key}: expected 1 to {max}, found {value}"));
             }
         }
+        for (key, value, max) in [
+            ("proposals_max", self.proposals_max, 1_000),
+            ("proposal_discount_percent", self.proposal_discount_percent, 100),
+        ] {
+            if value > max {
+                return Err(format!("negotiation.{key}: expected 0 to {max}, found {value}"));
+            }
+        }
         Ok(())
+    }
+
+    fn proposals(&self) -> planner::Proposals {
+        planner::Proposals {
+            moves_max: self.proposals_max as usize,
+            discount: Fraction::percent(self.proposal_discount_percent),
+        }
     }
 
     fn planner(&self) -> planner::Negotiating {
@@ -439,6 +460,7 @@ impl Config {
             },
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
+            proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),
         }
     }

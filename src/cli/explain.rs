@@ -191,9 +191,11 @@ fn print_agreement(explained: &Value) {
 /// Why the offers of a negotiation, or the one named `only`, were answered as they were.
 fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
     let offers = list(&negotiation["offers"]);
-    let asks = offers
-        .iter()
-        .filter(|offer| offer["creator"] == "NegotiationInitiator");
+    // What the provider proposes answers to what was agreed, which it has put there itself.
+    let is_proposed = negotiation["proposed"].is_string();
+    let asks = offers.iter().filter(|offer| {
+        offer["creator"] == "NegotiationInitiator" || is_proposed && offer["state"] == "Advisory"
+    });
     let asks = asks.filter(|ask| only.is_none_or(|only| ask["id"] == *only));
     let explain = |ask: &Value| {
         let answers: Vec<&Value> = offers
@@ -209,6 +211,7 @@ fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
         "negotiation": negotiation["id"],
         "state": negotiation["state"],
         "agreement": negotiation["agreement"],
+        "proposed": negotiation["proposed"],
         "explained": asks.map(explain).collect::<Vec<_>>(),
     })
 }

@@ -134,6 +134,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .telling(config.call_backs())
         .showing(troubles);
     tokio::spawn(negotiation.clone().decide_pending(stop.clone()));
+    tokio::spawn(negotiation.clone().propose(stop.clone()));
     let api = Api {
         negotiation,
         access,

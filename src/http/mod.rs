@@ -112,7 +112,10 @@ pub fn router(api: Api, pages: Pages) -> Router {
             "/files/{name}",
             get(files::show).put(files::put).delete(files::remove),
         )
-        .route("/negotiations", post(negotiations::initiate))
+        .route(
+            "/negotiations",
+            post(negotiations::initiate).get(negotiations::list),
+        )
         .route("/negotiations/{id}", get(negotiations::show))
         .route("/negotiations/{id}/offers", post(negotiations::offer))
         .route("/negotiations/{id}/advertisements", post(negotiations::advertise))

@@ -1,11 +1,12 @@
 //! Negotiations: opened, shown and ended.
 
-use axum::extract::{Request, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::agreements::id_of;
+use super::agreements::{PageQuery, id_of};
 use super::conditions::IdempotencyKey;
 use super::format::Format;
 use super::path::Path;
@@ -31,6 +32,20 @@ pub(super) async fn initiate(
     };
     let answer = format.told(told);
     Ok((StatusCode::CREATED, [(header::LOCATION, path)], answer).into_response())
+}
+
+/// GET /negotiations: the caller's own, for an operator everybody's, a page at a time.
+pub(super) async fn list(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    query: Result<Query<PageQuery>, QueryRejection>,
+) -> Result<Response, Error> {
+    let Query(query) = query.map_err(|why| Error::Query(why.body_text()))?;
+    let list = api
+        .negotiation
+        .negotiations(&scope(&caller), query.after, query.limit)
+        .await?;
+    Ok(axum::Json(&list).into_response())
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.

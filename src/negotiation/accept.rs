@@ -65,9 +65,9 @@ pub(super) struct Accepting {
 /// What comes of an acceptance before anything is decided.
 pub(super) enum Acceptable {
     /// It can be decided: the offer, its negotiation, and the request that it makes.
-    Now(NegotiationOffer, NegotiationInstance, Box<Proposal>),
+    Now(Box<NegotiationOffer>, NegotiationInstance, Box<Proposal>),
     /// The same request was answered before, with this.
-    Before(AcceptedView),
+    Before(Box<AcceptedView>),
 }
 
 impl Accepting {
@@ -110,7 +110,7 @@ impl Negotiation {
     ) -> Result<AcceptedView, Error> {
         let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
-            Acceptable::Before(answer) => return Ok(answer),
+            Acceptable::Before(answer) => return Ok(*answer),
         };
         let again = key.as_ref().map(|key| key.step(0));
         let hash = key.as_ref().map(RequestKey::hash);
@@ -146,7 +146,7 @@ impl Negotiation {
         names(&accepting, &instance)?;
         if let Some(lost) = self.lost(&row, &instance) {
             if let Some(answer) = self.answered(key).await? {
-                return Ok(Acceptable::Before(answer));
+                return Ok(Acceptable::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
             return Err(self.lost_offer(lost, &row, &instance, again).await);
@@ -159,7 +159,7 @@ impl Negotiation {
             .reading(move |this| this.draft_accepted(&said, words.as_deref(), &of, replaced.as_ref()))
             .await?
             .map_err(|why| within(input, why))?;
-        Ok(Acceptable::Now(row, instance, Box::new(proposal)))
+        Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
     }
 
     /// The acceptance of a counter offer that was found to be acceptable before.

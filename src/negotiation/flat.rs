@@ -108,7 +108,8 @@ impl Negotiation {
             Some(id) => {
                 let replaced = self.stored(&Scope::Party(party.to_owned()), id).await?;
                 let text = self.store.agreement_document(id).await?;
-                (stored_offer(&text.ok_or(Error::NotFound)?)?, Some(replaced))
+                let offer = stored_offer(&text.ok_or(Error::NotFound)?)?;
+                (Base::Offer(offer), Some(replaced))
             }
         };
         let offer = self.asked(party, request, base, replaced).await?;
@@ -177,7 +178,7 @@ impl Negotiation {
             }))
         } else if let Some(agreement) = instance.agreement {
             let text = self.store.agreement_document(agreement).await?;
-            stored_offer(&text.ok_or(Error::NotFound)?)?
+            Base::Offer(stored_offer(&text.ok_or(Error::NotFound)?)?)
         } else {
             Base::Template
         };
@@ -290,11 +291,11 @@ fn split<T: Default>(
 }
 
 /// The offer that an agreement was made from.
-fn stored_offer(text: &str) -> Result<Base, Error> {
+pub(super) fn stored_offer(text: &str) -> Result<Box<AgreementOffer>, Error> {
     let unreadable = || Error::Internal("a stored offer cannot be read".to_owned());
     let document = Document::parse(text.as_bytes()).map_err(|_| unreadable())?;
     match wsag::read(&document) {
-        Ok(Message::AgreementOffer(offer)) => Ok(Base::Offer(offer)),
+        Ok(Message::AgreementOffer(offer)) => Ok(offer),
         _ => Err(unreadable()),
     }
 }

@@ -15,9 +15,9 @@ use super::exchange::Told;
 use super::idempotency::{kept, repeated};
 use super::offer_views::{OfferView, Said};
 use super::terminate::read_reason;
-use super::views::{instant, second};
+use super::views::{MoneyView, instant, second};
 use super::{Error, Input, Negotiation, RequestKey, Scope};
-use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState};
+use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
 use crate::planner::{self, Initiation, NegotiationEnd};
 
@@ -41,6 +41,12 @@ pub struct NegotiationView {
     pub created: String,
     /// From when on nothing more is negotiated or accepted.
     pub expires: String,
+    /// Why the provider has opened it by itself: better-fit or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<&'static str>,
+    /// What is paid because the agreement could not be kept, where that is why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<MoneyView>,
     /// Every offer and counter offer, oldest first; each names what it answers.
     pub offers: Vec<OfferView>,
 }
@@ -55,6 +61,8 @@ impl NegotiationView {
             state: instance.state(now).word(),
             created: instant(instance.created),
             expires: second(instance.expires),
+            proposed: instance.proposed.map(ProposalReason::word),
+            penalties: Vec::new(),
             offers: Vec::new(),
         }
     }
@@ -131,23 +139,8 @@ impl Negotiation {
         if let Some(opened) = self.answered(key.as_ref()).await? {
             return Ok(opened);
         }
-        let kind = match opening.agreement {
-            None => NegotiationKind::Negotiation(Vec::new()),
-            Some(agreement) => NegotiationKind::Renegotiation {
-                responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
-                initiator_agreement: None,
-            },
-        };
-        let input = InitiateInput::of(NegotiationContext {
-            kind,
-            expiration_time: None,
-            negotiation_initiator: None,
-            negotiation_responder: None,
-            agreement_responder: NegotiationRole::NegotiationResponder,
-            factory: None,
-            extensions: Vec::new(),
-        });
-        self.open(party, opening, input.to_xml(), key).await
+        let document = opening_document(opening.agreement);
+        self.open(party, opening, document, key).await
     }
 
     async fn open(
@@ -175,6 +168,7 @@ impl Negotiation {
             created: self.clock.micros(),
             expires: opening.expires.unwrap_or(latest).min(latest),
             ended: None,
+            proposed: None,
         };
         let hash = key.as_ref().map(RequestKey::hash);
         let initiation = Initiation {
@@ -255,12 +249,14 @@ impl Negotiation {
         let document = self.store.negotiation_document(id).await?;
         let document = document.ok_or(Error::NotFound)?;
         let offers = self.store.offers(id).await?;
+        let penalties = self.penalties_about(&instance).await?;
         self.reading(move |this| {
             let said = offers
                 .into_iter()
                 .map(|(row, document)| Said::read(row, &document));
             let said = said.collect::<Result<Vec<_>, Error>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
+            view.penalties = penalties;
             view.offers = said.iter().map(Said::view).collect();
             let InitiateInput { mut context, .. } = opening_of(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
@@ -359,6 +355,27 @@ pub(super) fn id_in(endpoint: &EndpointReference) -> Option<Uuid> {
         .next()?
         .parse()
         .ok()
+}
+
+/// What would ask for a negotiation about something new, or in place of an agreement, in a document.
+pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
+    let kind = match agreement {
+        None => NegotiationKind::Negotiation(Vec::new()),
+        Some(agreement) => NegotiationKind::Renegotiation {
+            responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
+            initiator_agreement: None,
+        },
+    };
+    let input = InitiateInput::of(NegotiationContext {
+        kind,
+        expiration_time: None,
+        negotiation_initiator: None,
+        negotiation_responder: None,
+        agreement_responder: NegotiationRole::NegotiationResponder,
+        factory: None,
+        extensions: Vec::new(),
+    });
+    input.to_xml()
 }
 
 /// What asked for a negotiation, as it was stored.

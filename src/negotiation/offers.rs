@@ -20,13 +20,26 @@ use super::offer_views::{Negotiated, Said};
 use super::rejection::Rejection;
 use super::{Error, Negotiation, RefusalView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
-use crate::planner::{self, Ask, Bargain, Candidate, Spoken as Put};
+use crate::planner::{self, About, Ask, Bargain, Candidate, Spoken as Put, Suggestion};
 
 /// An offer of the requester's, found to be what an offer must be.
 pub(super) struct Understood {
     parent: Option<Uuid>,
     state: OfferState,
     demands: Arc<CompiledConstraints>,
+    about: About,
+}
+
+impl Understood {
+    /// What the provider asks itself, to propose what is answered.
+    pub(super) fn of_provider(suggestion: Suggestion, demands: Arc<CompiledConstraints>) -> Self {
+        Self {
+            parent: None,
+            state: OfferState::Solicited,
+            demands,
+            about: About::Proposal(Box::new(suggestion)),
+        }
+    }
 }
 
 impl Negotiation {
@@ -104,6 +117,7 @@ impl Negotiation {
             parent: None,
             state,
             demands: Arc::new(CompiledConstraints::compile(&words.constraints)),
+            about: About::Negotiation(instance.id),
         };
         let answers = self
             .counter_offers(instance, parent, understood, words.clone(), "")
@@ -113,7 +127,7 @@ impl Negotiation {
     }
 
     /// The answers to an offer, not stored yet: what could be had, or one that rejects it.
-    async fn counter_offers(
+    pub(super) async fn counter_offers(
         &self,
         instance: &NegotiationInstance,
         parent: Uuid,
@@ -169,7 +183,7 @@ impl Negotiation {
         let offered = asked.context.template_id.as_deref();
         let offered = offered.and_then(|template| self.templates.get(template));
         let ask = Ask {
-            negotiation: instance.id,
+            about: understood.about.clone(),
             proposal: draft.proposal,
             others: offered.and_then(|offered| others(&asked, offered, self.templates.capacity())),
             weights,
@@ -345,6 +359,7 @@ impl Negotiation {
                 NegotiationOfferState::Rejected => OfferState::Rejected,
             },
             demands: Arc::new(demands),
+            about: About::Negotiation(instance.id),
         }))
     }
 

@@ -57,7 +57,7 @@ impl Negotiation {
                 self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
                     .await
             }
-            Acceptable::Before(answer) => Ok(answer),
+            Acceptable::Before(answer) => Ok(*answer),
         }
     }
 

@@ -81,7 +81,9 @@ impl Negotiation {
         let agreement = self.stored(&scope, id).await?;
         let offer = self.store.agreement_document(id).await?.ok_or(Error::NotFound)?;
         let succession = self.store.succession(id).await?;
+        let proposals = self.proposals_about(&agreement).await?;
         let view = AgreementView {
+            proposals,
             reservation: self.reservation_of(&agreement),
             ..self.view(&agreement).between(succession)
         };

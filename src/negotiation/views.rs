@@ -6,6 +6,7 @@ use scheduler::{Interval, Reason, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::ProposalView;
 use crate::agreement::{Agreement, Compensation, Guarantee, Money, Piece};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Alternative, Choice, Refusal};
@@ -84,6 +85,9 @@ pub struct AgreementView {
     /// The agreement that has taken its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<Uuid>,
+    /// What the provider proposes by itself to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<ProposalView>,
     /// When the offer was accepted.
     pub created: String,
     /// Counts changes; the entity tag.
@@ -325,6 +329,7 @@ impl AgreementView {
                 .collect(),
             supersedes: None,
             superseded_by: None,
+            proposals: Vec::new(),
             created: instant(agreement.created),
             version: agreement.version,
         }

@@ -10,7 +10,8 @@ use super::plan::request_of;
 use super::replace::Lifted;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Money, NegotiationOffer, OfferState, PostingKind,
+    Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
+    PostingKind,
 };
 use crate::clock::second_of;
 use crate::store::Change;
@@ -87,14 +88,14 @@ impl Decider<'_> {
             proposal.id = pending.id;
         }
         let now = second_of(self.now);
-        let (offer, replaced) = self.offer_of(&proposal.party, negotiation, id)?;
+        let (offer, instance) = self.offer_of(&proposal.party, negotiation, id)?;
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
         if let Some(why) = lost(&offer, now) {
             return Err(Error::Lost(why));
         }
-        let Ok(lifted) = replaced.map(|id| self.lift(id)).transpose() else {
+        let Ok(lifted) = self.lift_replaced(&instance) else {
             return Err(Error::Lost(Lost::Replaced));
         };
         self.give_way(answer);
@@ -147,9 +148,11 @@ impl Decider<'_> {
         }
         self.plan.insert(agreement.clone(), number);
         let mut events = vec![self.event(EventKind::Accepted, self.as_offered(&agreement))];
-        if let Some(old) = &old {
-            let detail = format!("in place of {}", old.id);
-            events.push(self.event(EventKind::Superseded, detail));
+        // One that could not be kept is over already.
+        let broken = instance.agreement.filter(|_| old.is_none());
+        if let Some(old) = instance.agreement {
+            let why = broken.map_or("", |_| ", which could not be kept");
+            events.push(self.event(EventKind::Superseded, format!("in place of {old}{why}")));
         }
         let stored = Box::new(agreement.clone());
         self.batch.push(match pending {
@@ -163,6 +166,10 @@ impl Decider<'_> {
                 events,
             },
         });
+        if let Some(old) = broken {
+            let new = agreement.id;
+            self.batch.push(Change::Supersede { old, new });
+        }
         // Before its siblings, so that none of them counts on a place that is no longer there.
         self.take(&offer, agreement.id);
         if let Some(old) = old {
@@ -176,20 +183,20 @@ impl Decider<'_> {
         Ok(agreement)
     }
 
-    /// An offer of a party's negotiation, and the agreement that it would replace.
+    /// An offer of a party's negotiation, and the negotiation.
     fn offer_of(
         &self,
         party: &str,
         negotiation: Uuid,
         id: Uuid,
-    ) -> Result<(NegotiationOffer, Option<Uuid>), Error> {
+    ) -> Result<(NegotiationOffer, NegotiationInstance), Error> {
         let talks = self.plan.table.get(negotiation);
         let talks = talks.ok_or(Error::Lost(Lost::Expired))?;
         if talks.instance.party != party {
             return Err(Error::NotFound);
         }
         let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
-        Ok((offer.clone(), talks.instance.agreement))
+        Ok((offer.clone(), talks.instance.clone()))
     }
 
     /// How an agreement came to its place and its price, in words for its party.

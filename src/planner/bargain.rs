@@ -40,9 +40,21 @@ impl Decider<'_> {
     /// Stores an offer and its answers; keeps those that are Acceptable, and says of each what it has become.
     pub(super) fn bargain(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
         self.is_new(bargain.idempotency.as_ref())?;
+        let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
+        let rejects = |of: &Spoken| of.offer.state == OfferState::Rejected;
+        if !bargain.incoming.as_ref().is_some_and(rejects) {
+            Self::may_ask_in(&talks.instance)?;
+        }
+        self.put_on_the_table(bargain)
+    }
+
+    /// The same, in whoever's negotiation.
+    pub(super) fn put_on_the_table(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
         let now = second_of(self.now);
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
-        let party = talks.instance.party.clone();
+        // What the provider proposes is not what a party has asked to be held.
+        let quota = talks.instance.proposed.is_none();
+        let party = Some(talks.instance.party.clone()).filter(|_| quota);
         let more = bargain.answers.len() + usize::from(bargain.incoming.is_some());
         let most = self.settings.negotiation.offers_max;
         if talks.offers.len() + more > most {
@@ -76,7 +88,7 @@ impl Decider<'_> {
         let put = bargain.incoming.as_ref().map(|of| of.offer.id);
         for Spoken { mut offer, document } in bargain.answers {
             if offer.state == OfferState::Acceptable {
-                self.keep_or_demote(&party, &mut offer, bargain.otherwise);
+                self.keep_or_demote(party.as_deref(), &mut offer, bargain.otherwise);
             }
             self.plan.table.put(offer.clone());
             self.batch.push(Change::CreateOffer {
@@ -105,9 +117,10 @@ impl Decider<'_> {
         Ok(answered)
     }
 
-    /// Keeps an offer, or makes of it what it is to be otherwise.
-    fn keep_or_demote(&mut self, party: &str, offer: &mut NegotiationOffer, otherwise: OfferState) {
-        let refusal = match self.hold_left(party, offer) {
+    /// Keeps an offer, as one of those that a party may have held where it is one, or makes of it what it is to be otherwise.
+    fn keep_or_demote(&mut self, party: Option<&str>, offer: &mut NegotiationOffer, otherwise: OfferState) {
+        let allowed = party.map_or(Ok(()), |party| self.hold_left(party, offer));
+        let refusal = match allowed {
             Err(refusal) => refusal,
             // It was found a while ago.
             Ok(()) if offer.is_expired(second_of(self.now)) => bare(

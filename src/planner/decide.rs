@@ -86,9 +86,10 @@ impl Decider<'_> {
         let cut = proposal.preemption.as_ref();
         let admitted = match cut.and_then(|cut| self.admit_in_pieces(&wanted, cut, now)) {
             Some(admitted) => admitted,
-            None => self
-                .admit(&wanted, now)
-                .map_err(|reason| refused(self, &wanted, reason, now))?,
+            None => self.admit(&wanted, now).map_err(|reason| {
+                self.suggest_a_move(&wanted, reason, now);
+                refused(self, &wanted, reason, now)
+            })?,
         };
         let agreement = self.agreement_of(proposal, window, &admitted);
         Ok((agreement, admitted, number))

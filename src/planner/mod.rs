@@ -27,6 +27,7 @@ mod pieces;
 mod plan;
 mod pricing;
 mod prolong;
+mod propose;
 mod quotas;
 mod quote;
 mod refuse;
@@ -47,7 +48,7 @@ use scheduler::domain::Objective;
 use scheduler::preemptive::Preemption;
 use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Order, Rate, Reason, Seconds, Time};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -62,8 +63,9 @@ pub use overrun::Overruns;
 pub use pending::{Settlement, Telling, Ways};
 pub use plan::Plan;
 pub use pricing::Pricing;
+pub use propose::{Proposals, Proposed, Suggestion};
 pub use quotas::{Negotiating, Quotas};
-pub use quote::{Ask, Candidate, Quote, Weights};
+pub use quote::{About, Ask, Candidate, Quote, Weights};
 pub use resource::{Resource, Scaling};
 pub use standing::{NodeCounts, Saying, Standing};
 
@@ -95,6 +97,8 @@ pub struct Settings {
     pub improve: bool,
     /// How failures of nodes are taken.
     pub failures: Failures,
+    /// How much the provider proposes by itself.
+    pub proposals: Proposals,
     /// By how much slots are made longer for work that is not over.
     pub overruns: Overruns,
     /// What placements cost; `None` where nothing is charged.
@@ -143,6 +147,7 @@ impl Settings {
             },
             improve: true,
             failures: Failures::default(),
+            proposals: Proposals::default(),
             overruns: Overruns::default(),
             pricing: None,
             negotiation: Negotiating::default(),
@@ -351,12 +356,14 @@ enum Command {
     Keep(Box<Idempotency<String>>, String, Reply<()>),
     Quote(Box<Ask>, Reply<Quote>),
     Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
+    Propose(Box<Proposed>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),
 }
 
 /// The handle to the planner: cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Planner {
+    suggested: broadcast::Sender<Suggestion>,
     commands: mpsc::Sender<Command>,
     due: watch::Receiver<Option<Time>>,
     stored: watch::Receiver<u64>,
@@ -385,7 +392,9 @@ impl Planner {
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
         let (stored_sender, stored) = watch::channel(0);
+        let (suggested, _) = broadcast::channel(propose::WAITING_MAX);
         let signals = writer::Signals {
+            suggested: suggested.clone(),
             due: due_sender,
             stored: stored_sender,
             ready: ready_sender,
@@ -405,6 +414,7 @@ impl Planner {
         );
         let task = tokio::spawn(writer.run(queue, stop));
         let planner = Self {
+            suggested,
             commands,
             due,
             stored,

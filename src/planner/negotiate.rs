@@ -146,16 +146,23 @@ impl Decider<'_> {
         if party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
-        let mut ended = talks.instance.clone();
-        ended.ended = Some(self.now);
+        let ended = self.end_talks(id)?;
+        self.remember(idempotency, &ended);
+        Ok(ended)
+    }
+
+    /// Ends a negotiation, whoever's.
+    pub(super) fn end_talks(&mut self, id: Uuid) -> Result<NegotiationInstance, Error> {
         self.release_all(id, |_| true);
+        let talks = self.plan.table.close(id).ok_or(Error::NotFound)?;
         self.batch.push(Change::EndNegotiation {
             negotiation: id,
             at: self.now,
         });
-        self.plan.table.close(id);
-        self.remember(idempotency, &ended);
-        Ok(ended)
+        Ok(NegotiationInstance {
+            ended: Some(self.now),
+            ..talks.instance
+        })
     }
 
     /// Lets go of what has lapsed by now. Looked at before every decision, so that nothing is decided on what is over.

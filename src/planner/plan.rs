@@ -12,7 +12,7 @@ use super::pieces::{numbers_of, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{Overruns, Planned, Settings, StartError};
+use super::{Overruns, Planned, Settings, StartError, Suggestion};
 use crate::agreement::{
     Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
 };
@@ -45,6 +45,8 @@ pub struct Plan {
     pub(super) stopping: BTreeMap<Uuid, Agreement>,
     /// When this plan was made.
     pub(super) made: Time,
+    /// What is to be proposed once the batch is stored.
+    pub(super) suggested: Vec<Suggestion>,
     /// The negotiations that go on.
     pub(super) table: Table,
     /// Who has been refused of late.
@@ -123,6 +125,7 @@ impl Plan {
             bound,
             stopping: BTreeMap::new(),
             made: now,
+            suggested: Vec::new(),
             table: Table::default(),
             refused: Refused::default(),
             node_seconds: HashMap::new(),

@@ -11,9 +11,10 @@ use super::choice::{as_number, micros, ranked};
 use super::decide::Decider;
 use super::pricing::Priced;
 use super::prolong::with_fee;
+use super::propose::OwnPrice;
 use super::refuse::bare;
 use super::replace::Lifted;
-use super::{Error, Lost, Proposal, Refusal};
+use super::{Error, Lost, Proposal, Refusal, Suggestion};
 use crate::agreement::{Money, OfferKind, OfferTerms, Shape};
 use crate::clock::second_of;
 
@@ -26,8 +27,8 @@ pub(super) const PHI_EPSILON: f64 = 1e-9;
 /// A request for offers.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The negotiation that it is made in.
-    pub negotiation: Uuid,
+    /// Whose it is.
+    pub about: About,
     /// What is asked for.
     pub proposal: Proposal,
     /// Where the duration follows from the number of nodes: other sizes than those asked for, each with its duration, as
@@ -35,6 +36,15 @@ pub struct Ask {
     pub others: Option<Vec<Shape>>,
     /// What counts in ranking counter offers.
     pub weights: Weights,
+}
+
+/// Whose request for offers it is.
+#[derive(Debug, Clone)]
+pub enum About {
+    /// That of a party, in a negotiation that goes on.
+    Negotiation(Uuid),
+    /// The provider's own, who wants to know what it could propose.
+    Proposal(Box<Suggestion>),
 }
 
 /// Weights of what a requester prefers, each from 0 on.
@@ -78,6 +88,15 @@ pub(super) struct Search<'a> {
     until: Time,
     pub(super) phi_max: f64,
     replaced: Option<&'a Lifted>,
+    /// What the provider asks for what it proposes by itself.
+    pub(super) own: Option<OwnPrice>,
+}
+
+impl Search<'_> {
+    /// Whether a candidate lies near enough and costs little enough.
+    pub(super) fn allows(&self, candidate: &Candidate) -> bool {
+        candidate.terms.deviation <= self.phi_max + PHI_EPSILON && affordable(self, candidate)
+    }
 }
 
 /// Where and how a candidate would lie.
@@ -100,7 +119,7 @@ impl Quote {
         }
     }
 
-    fn refused(refusal: Refusal) -> Self {
+    pub(super) fn refused(refusal: Refusal) -> Self {
         Self {
             candidates: Vec::new(),
             refusal: Some(refusal),
@@ -111,17 +130,26 @@ impl Quote {
 impl Decider<'_> {
     /// What could be offered for a request.
     pub(super) fn quote(&mut self, ask: &Ask) -> Result<Quote, Error> {
-        let talks = self.plan.table.get(ask.negotiation).ok_or(Error::NotFound)?;
+        let negotiation = match &ask.about {
+            About::Negotiation(negotiation) => *negotiation,
+            About::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
+        };
+        let talks = self.plan.table.get(negotiation).ok_or(Error::NotFound)?;
         let instance = talks.instance.clone();
+        Self::may_ask_in(&instance)?;
         if let Err(refusal) = self.probe(&instance.party) {
             return Ok(Quote::refused(refusal));
         }
-        let Ok(lifted) = instance.agreement.map(|id| self.lift(id)).transpose() else {
+        let Ok(lifted) = self.lift_replaced(&instance) else {
             return Err(Error::Lost(Lost::Replaced));
         };
         let quote = match &lifted {
             Some(lifted) if lifted.has_begun() => self.quote_begun(ask, instance.expires, lifted),
-            lifted => Ok(self.quote_without(ask, instance.expires, lifted.as_ref())),
+            lifted => {
+                let until = (second_of(self.now) + self.settings.negotiation.hold).min(instance.expires);
+                let search = self.search(ask, until, lifted.as_ref());
+                Ok(self.found(&search))
+            }
         };
         if let Some(lifted) = lifted {
             self.put_back(&lifted);
@@ -129,44 +157,49 @@ impl Decider<'_> {
         Ok(quote?.unwrap_or_else(Quote::refused))
     }
 
-    /// The same with the agreement that would be replaced out of the plan.
-    fn quote_without(
-        &mut self,
-        ask: &Ask,
-        expires: Time,
-        replaced: Option<&Lifted>,
-    ) -> Result<Quote, Refusal> {
-        let now = second_of(self.now);
+    /// What a request is searched with, for offers that lapse at `until` at the latest, with the agreement that would be
+    /// replaced out of the plan.
+    pub(super) fn search<'a>(&self, ask: &'a Ask, until: Time, replaced: Option<&'a Lifted>) -> Search<'a> {
         let provider = self.settings.refusals.alternatives_phi;
         let most = ask
             .proposal
             .deviation_max
             .map_or(provider, |own| own.min(provider));
-        let search = Search {
+        Search {
             ask,
             number: self.plan.next_number(),
-            now,
-            until: (now + self.settings.negotiation.hold).min(expires),
+            now: second_of(self.now),
+            until,
             phi_max: f64::from(most.numerator) / f64::from(most.denominator),
             replaced,
-        };
-        let asked = self.limited(&search, ask.proposal.clone());
+            own: None,
+        }
+    }
+
+    /// What there is for a request, or why there is nothing.
+    pub(super) fn found(&mut self, search: &Search) -> Result<Quote, Refusal> {
+        let now = search.now;
+        let asked = self.limited(search, search.ask.proposal.clone());
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),
             Ok((proposal, window)) => {
                 let wanted = Wanted::of(proposal, search.number, *window, now);
-                match self.exact(&search, &wanted) {
-                    Ok(exact) if affordable(&search, &exact) => return Ok(Quote::of(vec![exact])),
+                match self.exact(search, &wanted) {
+                    Ok(exact) if affordable(search, &exact) => return Ok(Quote::of(vec![exact])),
                     // A change costs its fee besides.
                     Ok(exact) => (Vec::new(), Err(self.beyond_budget(&exact))),
-                    Err(why) => (self.nearby(&search, &wanted, why), Ok((wanted, why))),
+                    Err(why) => {
+                        // A move is proposed to somebody else for what a party has not got yet.
+                        if search.replaced.is_none() && search.own.is_none() {
+                            self.suggest_a_move(&wanted, why, now);
+                        }
+                        (self.nearby(search, &wanted, why), Ok((wanted, why)))
+                    }
                 }
             }
         };
-        found.extend(self.of_other_sizes(&search));
-        found.retain(|candidate| {
-            candidate.terms.deviation <= search.phi_max + PHI_EPSILON && affordable(&search, candidate)
-        });
+        found.extend(self.of_other_sizes(search));
+        found.retain(|candidate| search.allows(candidate));
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
             Ok((wanted, why)) => Err(self.refused(&wanted, why, now)),
@@ -202,8 +235,8 @@ impl Decider<'_> {
         }
         let requests = self.requests(wanted);
         let mut found = self.elsewhere(search, wanted, &requests);
-        // What follows from the size is not shortened: the work would not be done.
-        if search.ask.others.is_none() {
+        // What follows from the size is not shortened, and nor is what was promised: the work would not be done.
+        if search.ask.others.is_none() && search.own.is_none() {
             found.extend(self.shorter(search, &requests));
         }
         found
@@ -363,6 +396,15 @@ impl Decider<'_> {
         };
         let replaced = search.replaced.map(|lifted| &lifted.agreement);
         let price = self.price(place.resource, priced);
+        let (price, before, fee) = match (&search.own, replaced) {
+            // What its party has not asked for costs no fee.
+            (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
+            (None, Some(old)) => {
+                let fee = price.and_then(|price| self.change_fee(old, price));
+                (price, old.price, fee)
+            }
+            (None, None) => (price, None, None),
+        };
         let terms = OfferTerms {
             resource: of.resource.name.clone(),
             nodes: place.nodes,
@@ -375,8 +417,10 @@ impl Decider<'_> {
             kind: place.kind,
             confidence: None,
             price,
-            difference: replaced.and_then(|agreement| difference(price?, agreement.price?)),
-            fee: replaced.and_then(|agreement| self.change_fee(agreement, price?)),
+            difference: price
+                .zip(before)
+                .and_then(|(price, before)| difference(price, before)),
+            fee,
         };
         Some(Candidate { terms, expires })
     }

@@ -320,7 +320,8 @@ impl Decider<'_> {
         // One that waits may always be closed.
         if let Ok(closing) = self.close(&mut agreement, AgreementState::Complete, self.now) {
             events.extend(closing);
-            self.update(agreement, events);
+            let broken = self.update(agreement, events);
+            self.suggest_instead(broken);
         }
     }
 

@@ -6,7 +6,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use super::holds::Held;
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferTerms};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferTerms, ProposalReason};
 
 /// Schedules know what is kept by numbers from here on, and agreements by smaller ones.
 const HOLDS: u64 = 1 << 63;
@@ -26,10 +26,12 @@ pub(super) struct Talks {
 pub(super) struct Table {
     open: BTreeMap<Uuid, Talks>,
     due: BTreeSet<(Time, Uuid)>,
-    /// Which of them each party has; none where it has none.
+    /// Which of them each party has opened; none where it has none.
     parties: BTreeMap<String, BTreeSet<Uuid>>,
     /// Those that are about replacing an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
+    /// How many of them propose to move an agreement.
+    moves: usize,
     /// In which of them each offer lies.
     offers: BTreeMap<Uuid, Uuid>,
     /// What is kept for the offers that answer one.
@@ -83,8 +85,14 @@ impl Table {
         offers: impl IntoIterator<Item = NegotiationOffer>,
     ) {
         let (id, due) = (instance.id, instance.expires);
-        let of = self.parties.entry(instance.party.clone()).or_default();
-        of.insert(id);
+        match instance.proposed {
+            None => {
+                let of = self.parties.entry(instance.party.clone()).or_default();
+                of.insert(id);
+            }
+            Some(ProposalReason::BetterFit) => self.moves += 1,
+            Some(ProposalReason::Broken) => {}
+        }
         if let Some(agreement) = instance.agreement {
             self.about.insert((agreement, id));
         }
@@ -111,13 +119,13 @@ impl Table {
         self.open.values()
     }
 
-    /// Every negotiation that a party has going on.
+    /// Every negotiation that a party has going on, those left out that the provider has opened.
     pub(super) fn of(&self, party: &str) -> impl Iterator<Item = &Talks> {
         let of = self.parties.get(party).into_iter().flatten();
         of.filter_map(|id| self.open.get(id))
     }
 
-    /// How many negotiations a party has going on.
+    /// How many of these there are.
     pub(super) fn count(&self, party: &str) -> usize {
         self.parties.get(party).map_or(0, BTreeSet::len)
     }
@@ -137,6 +145,9 @@ impl Table {
     pub(super) fn close(&mut self, id: Uuid) -> Option<Talks> {
         let talks = self.open.remove(&id)?;
         self.due.remove(&(talks.due, id));
+        if talks.instance.proposed == Some(ProposalReason::BetterFit) {
+            self.moves -= 1;
+        }
         if let Some(of) = self.parties.get_mut(&talks.instance.party) {
             of.remove(&id);
             if of.is_empty() {
@@ -187,12 +198,22 @@ impl Table {
         self.about(agreement).next().is_some()
     }
 
-    /// The offers to replace an agreement that are held.
-    pub(super) fn about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
+    /// The negotiations that are about an agreement.
+    pub(super) fn talks_about(&self, agreement: Uuid) -> impl Iterator<Item = &Talks> {
         let ids = self
             .about
             .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
-        let talks = ids.filter_map(|(_, id)| self.open.get(id));
+        ids.filter_map(|(_, id)| self.open.get(id))
+    }
+
+    /// How many moves of agreements the provider proposes.
+    pub(super) fn moves_proposed(&self) -> usize {
+        self.moves
+    }
+
+    /// The offers to replace an agreement that are held.
+    pub(super) fn about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
+        let talks = self.talks_about(agreement);
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
 

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::{Seconds, Time};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
 use super::measured::{Decision, Measured};
-use super::{Command, Error, Idempotency, Plan, Reply, Settings};
+use super::{Command, Error, Idempotency, Plan, Reply, Settings, Suggestion};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
@@ -41,6 +41,8 @@ type Answer = Box<dyn FnOnce(bool) + Send>;
 
 /// What the writer lets everybody know.
 pub(super) struct Signals {
+    /// What the provider would like to propose.
+    pub(super) suggested: broadcast::Sender<Suggestion>,
     /// The next instant with something due.
     pub(super) due: watch::Sender<Option<Time>>,
     /// The batches stored so far.
@@ -177,6 +179,13 @@ impl Writer {
         }
         if stored {
             self.measure(|of| of.decided(&decisions, &batch));
+        }
+        for suggestion in std::mem::take(&mut self.plan.suggested)
+            .into_iter()
+            .filter(|_| stored)
+        {
+            // Nobody may be listening.
+            let _ = self.signals.suggested.send(suggestion);
         }
         if stored && !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
@@ -380,6 +389,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
+        Command::Propose(proposed, reply) => answer(reply, decider.propose(*proposed)),
         Command::Initiate(initiation, reply) => {
             let about = &initiation.negotiation;
             let (party, id) = (about.party.clone(), about.id);

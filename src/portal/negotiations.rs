@@ -35,6 +35,8 @@ struct Row {
     is_own: bool,
     /// The agreement that is to be changed.
     agreement: Option<Uuid>,
+    /// Why the provider proposes that by itself, in words.
+    proposed: Option<String>,
     expires: String,
     offers: Vec<Offer>,
 }
@@ -111,6 +113,9 @@ fn row(negotiation: NegotiationView, visitor: &Visitor) -> Row {
         is_own: negotiation.party == visitor.caller.party,
         party: negotiation.party,
         agreement: negotiation.agreement,
+        proposed: negotiation
+            .proposed
+            .map(|why| text::proposal(why, &negotiation.penalties)),
         expires: negotiation.expires,
         offers: negotiation.offers.into_iter().filter_map(held).collect(),
     }

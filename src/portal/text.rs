@@ -118,6 +118,25 @@ pub(super) fn kind(kind: OfferKind) -> &'static str {
     }
 }
 
+/// Why the provider proposes something by itself.
+pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
+    if why != "broken" {
+        return "The provider proposes this: in another place the reservation would let others in. Nothing moves unless you accept."
+            .to_owned();
+    }
+    let paid: Vec<_> = penalties.iter().map(ToString::to_string).collect();
+    let paid = match paid.as_slice() {
+        [] => String::new(),
+        amounts => format!(
+            " {} were paid to you for that, whatever you do now.",
+            amounts.join(" and ")
+        ),
+    };
+    format!(
+        "The reservation could not be kept, since its nodes are out of use.{paid} The provider proposes this instead."
+    )
+}
+
 /// A change of what was asked for that would have let it in.
 pub(super) fn change(change: &RelaxationView) -> String {
     let at = |seconds| moment(&date_time(seconds));

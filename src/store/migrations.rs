@@ -110,6 +110,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "lost",
         sql: include_str!("../../migrations/0019_lost.sql"),
     },
+    Migration {
+        version: 20,
+        name: "proposals",
+        sql: include_str!("../../migrations/0020_proposals.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::engine::{Dialect, execute};
 use super::rows::{Columns, to_json};
 use super::{Database, Error, Store, on, statements};
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, ProposalReason};
 use crate::clock::Micros;
 
 impl Store {
@@ -98,6 +98,64 @@ impl Store {
     }
 }
 
+impl Store {
+    /// At most `limit` negotiations, newest first, older than `after`; of one party, or for an operator of all.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn negotiations_page(
+        &self,
+        party: Option<&str>,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<NegotiationInstance>, Error> {
+        let before = after.unwrap_or(Uuid::max());
+        on!(self, database => {
+            match party {
+                Some(party) => {
+                    let values = [before.into(), limit.into(), party.into()];
+                    database.read(statements::NEGOTIATIONS_NEWEST_OF, &values, read).await
+                }
+                None => database.read(statements::NEGOTIATIONS_NEWEST, &[before.into(), limit.into()], read).await,
+            }
+        })
+    }
+
+    /// The offers of a negotiation that are held, oldest first, and their words.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offers_held(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
+        on!(self, database => {
+            database.read(statements::OFFERS_HELD, &[negotiation.into()], read_with_document).await
+        })
+    }
+
+    /// Whether an agreement was made from an offer of the provider's own to move another.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn was_proposed(&self, agreement: Uuid) -> Result<bool, Error> {
+        let values = [agreement.into(), ProposalReason::BetterFit.word().into()];
+        on!(self, database => {
+            Ok(!database.read(statements::WAS_PROPOSED, &values, |row| row.id("id")).await?.is_empty())
+        })
+    }
+
+    /// The negotiations that the provider has opened about an agreement and that go on at `now`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn proposals_about(
+        &self,
+        agreement: Uuid,
+        now: Time,
+    ) -> Result<Vec<NegotiationInstance>, Error> {
+        let values = [agreement.into(), now.into()];
+        on!(self, database => database.read(statements::PROPOSALS_ABOUT, &values, read).await)
+    }
+}
+
 /// What agreements an agreement stands between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Succession {
@@ -154,6 +212,10 @@ pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<NegotiationInstan
         created: row.integer("created_us")?,
         expires: Time(row.integer("expires_s")?),
         ended: row.maybe_integer("ended_us")?,
+        proposed: match row.maybe_text("proposed")? {
+            Some(_) => Some(row.word("proposed", ProposalReason::from_word)?),
+            None => None,
+        },
     })
 }
 
@@ -194,6 +256,7 @@ pub(super) async fn insert<D: Dialect>(
         negotiation.expires.into(),
         negotiation.ended.into(),
         document.into(),
+        negotiation.proposed.map(ProposalReason::word).into(),
     ];
     execute::<D>(connection, statements::INSERT_NEGOTIATION, &values).await?;
     Ok(())

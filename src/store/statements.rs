@@ -25,7 +25,7 @@ macro_rules! select_agreement {
 macro_rules! select_negotiation {
     ($rest:literal) => {
         concat!(
-            "SELECT id, party, agreement, created_us, expires_s, ended_us FROM negotiations ",
+            "SELECT id, party, agreement, created_us, expires_s, ended_us, proposed FROM negotiations ",
             $rest
         )
     };
@@ -100,7 +100,7 @@ statements! {
         WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind IN ('lapsed', 'released', 'declined')) \
         ORDER BY o.id LIMIT $1";
     UNTOLD_NEGOTIATIONS = "SELECT g.id FROM negotiations g WHERE NOT EXISTS (SELECT 1 FROM notes n \
-        WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind = 'negotiating') OR g.ended_us IS NOT NULL \
+        WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind IN ('negotiating', 'proposed')) OR g.ended_us IS NOT NULL \
         AND NOT EXISTS (SELECT 1 FROM notes n WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind = 'withdrawn') \
         ORDER BY g.id LIMIT $1";
     UNTOLD_KEYS = "SELECT k.id FROM api_keys k WHERE NOT EXISTS (SELECT 1 FROM notes n \
@@ -228,8 +228,8 @@ statements! {
     FORGET_HOURS = "DELETE FROM resource_hours WHERE hour_s < $1";
 
     // Negotiations.
-    INSERT_NEGOTIATION = "INSERT INTO negotiations (id, party, agreement, created_us, expires_s, ended_us, document) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    INSERT_NEGOTIATION = "INSERT INTO negotiations (id, party, agreement, created_us, expires_s, ended_us, document, \
+        proposed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     END_NEGOTIATION = "UPDATE negotiations SET ended_us = $2 WHERE id = $1 AND ended_us IS NULL";
     NEGOTIATION = select_negotiation!("WHERE id = $1");
     NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
@@ -239,6 +239,12 @@ statements! {
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 ORDER BY id DESC LIMIT $2");
     NEGOTIATIONS_GOING_OF =
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 AND party = $3 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_NEWEST = select_negotiation!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_NEWEST_OF = select_negotiation!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    PROPOSALS_ABOUT = select_negotiation!("WHERE agreement = $1 AND proposed IS NOT NULL AND ended_us IS NULL \
+        AND expires_s > $2 ORDER BY id");
+    WAS_PROPOSED = "SELECT n.id FROM offers o JOIN negotiations n ON n.id = o.negotiation WHERE o.agreement = $1 \
+        AND n.proposed = $2";
     NEGOTIATIONS_OLDEST = select_negotiation!("WHERE id > $1 ORDER BY id LIMIT $2");
     INSERT_OFFER = "INSERT INTO offers (id, negotiation, name, parent, creator, state, created_us, expires_s, terms, \
         refusal, held_us, released_us, agreement, document) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
@@ -257,6 +263,7 @@ statements! {
         LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
         WHERE o.id > $1 AND (o.held_us IS NOT NULL OR o.agreement IS NOT NULL) ORDER BY o.id LIMIT $2";
     OFFER_NAMED = select_offer!("WHERE negotiation = $1 AND name = $2");
+    OFFERS_HELD = select_offer!("WHERE negotiation = $1 AND held_us IS NOT NULL AND released_us IS NULL ORDER BY id");
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
     // The ledger. A posting takes from one account what it adds to another.

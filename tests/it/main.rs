@@ -36,6 +36,7 @@ mod pieces;
 mod portal;
 mod prediction;
 mod prices;
+mod proposals;
 mod quotas;
 mod races;
 mod random_domain;

@@ -34,6 +34,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::DELETE, "/files/{name}"),
     (Method::POST, "/agreements/{id}/terminate"),
     (Method::DELETE, "/agreements/{id}/files"),
+    (Method::GET, "/negotiations"),
     (Method::POST, "/negotiations"),
     (Method::GET, "/negotiations/{id}"),
     (Method::POST, "/negotiations/{id}/offers"),

@@ -100,6 +100,7 @@ impl Domain {
             .expect("nothing is promised beyond it");
         let mut settings = Settings::new(vec![Resource::new(&name, &kind, capacity)], 5_000);
         settings.pricing = Some(pricing());
+        settings.proposals.moves_max = 3;
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await

@@ -136,6 +136,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         &[(201, "Negotiated")],
         "Opens a negotiation with a request for capacity, which is answered with offers at once",
     ),
+    asked(
+        get(
+            "/negotiations",
+            "Negotiations",
+            "Your negotiations, those among them that the provider has opened",
+        ),
+        &[
+            ("after", "uuid", "Where the page before ended"),
+            ("limit", "count", "How many at most"),
+        ],
+    ),
     get("/negotiations/{id}", "Negotiation", "A negotiation"),
     post(
         "/negotiations/{id}/offers",

@@ -129,7 +129,7 @@ fn requests() -> Value {
 }
 
 /// What an agreement shows.
-const AGREEMENT: [(&str, &str); 28] = [
+const AGREEMENT: [(&str, &str); 29] = [
     ("id", "uuid"),
     ("name?", "text"),
     ("party", "text"),
@@ -158,6 +158,7 @@ const AGREEMENT: [(&str, &str); 28] = [
     ("version", "count"),
     ("supersedes?", "uuid"),
     ("supersededBy?", "uuid"),
+    ("proposals?", "Proposals"),
 ];
 
 fn agreements() -> Value {
@@ -188,6 +189,14 @@ fn agreements() -> Value {
         ]),
         "GuaranteeState": words(&["NotDetermined", "Fulfilled", "Violated"]),
         "Money": object(&[("amount", "decimal"), ("currency", "text")]),
+        "Proposals": { "type": "array", "items": object(&[
+            ("negotiation", "uuid"), ("reason", "text"), ("expires", "date-time"), ("penalties?", "[]Money"),
+            ("offers", "[]Proposed"),
+        ]) },
+        "Proposed": object(&[
+            ("id", "uuid"), ("resource", "text"), ("nodes", "count"), ("start", "date-time"), ("end", "date-time"),
+            ("price?", "Money"),
+        ]),
     })
 }
 
@@ -250,13 +259,15 @@ fn parts() -> Value {
 }
 
 /// What a negotiation shows.
-const NEGOTIATION: [(&str, &str); 6] = [
+const NEGOTIATION: [(&str, &str); 8] = [
     ("id", "uuid"),
     ("party", "text"),
     ("agreement?", "uuid"),
     ("state", "text"),
     ("created", "date-time"),
     ("expires", "date-time"),
+    ("proposed?", "text"),
+    ("penalties?", "[]Money"),
 ];
 
 /// What is shown of an offer.
@@ -289,6 +300,7 @@ fn negotiations() -> Value {
     let with_offers = [NEGOTIATION.as_slice(), &[("offers?", "CounterOffers")]].concat();
     json!({
         "Negotiation": object(&with_offers),
+        "Negotiations": object(&[("negotiations", "[]Negotiation"), ("next?", "uuid")]),
         "Negotiated": object(&[with_offers.as_slice(), &[("refusal?", "Anything")]].concat()),
         "Offers": object(&[("offers", "[]CounterOffer"), ("refusal?", "Anything")]),
         "CounterOffers": { "type": "array", "items": reference("CounterOffer") },

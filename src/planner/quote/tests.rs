@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::super::choice::best_of;
 use super::super::tests::trial::{Domain, HORIZON, of, price_list, proposal};
-use super::super::{Ask, Candidate, Pricing, Proposal, Quote, Scaling, Weights};
+use super::super::{About, Ask, Candidate, Pricing, Proposal, Quote, Scaling, Weights};
 use crate::agreement::{
     Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
 };
@@ -50,7 +50,7 @@ impl Asked {
         };
         let others = (1..=LARGEST).filter(|nodes| !(self.least..=self.most).contains(nodes));
         Ask {
-            negotiation: NEGOTIATION,
+            about: About::Negotiation(NEGOTIATION),
             proposal: wanted,
             others: Some(self.shapes(others)),
             weights: Weights::default(),
@@ -121,6 +121,7 @@ fn domain(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)]) -> (Domain,
         created: 0,
         expires: Time(HORIZON),
         ended: None,
+        proposed: None,
     };
     domain.plan.table.open(instance, []);
     (domain, placed)

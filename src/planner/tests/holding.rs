@@ -48,6 +48,7 @@ impl Domain {
             created: NOW * MICROS_PER_SECOND,
             expires: Time(NOW + 3_600),
             ended: None,
+            proposed: None,
         };
         let initiation = Initiation {
             negotiation,
@@ -59,7 +60,7 @@ impl Domain {
 
     async fn quote(&self, negotiation: Uuid, proposal: &Proposal) -> Quote {
         let ask = Ask {
-            negotiation,
+            about: About::Negotiation(negotiation),
             proposal: proposal.clone(),
             others: None,
             weights: Weights::default(),
@@ -183,11 +184,12 @@ async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_reso
         created: 0,
         expires: Time(900),
         ended: None,
+        proposed: None,
     };
     let id = negotiation.id;
     domain.plan.table.open(negotiation, []);
     let ask = Ask {
-        negotiation: id,
+        about: About::Negotiation(id),
         proposal: domain::proposal(4, 200, (1_000, 1_200)),
         others: None,
         weights: Weights::default(),

@@ -1,11 +1,14 @@
 //! The page of what is offered in negotiations, from which an offer is accepted, and the page of resources.
 
+use std::time::Duration;
+
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::browser::{Browser, Form, Page};
 use super::{CONFIGURATION, agreements};
 use crate::support::client::Client;
+use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -212,5 +215,39 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
             assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
             assert!(page.body.contains("type=\"password\""), "{path}");
         }
+    });
+}
+
+#[test]
+fn what_the_provider_proposes_is_shown_with_the_reason_and_accepted_by_a_button() {
+    let server = priced();
+    let key = server.key_for("ann", "consumer");
+    run(async {
+        let client = server.client_with(&key);
+        let mut browser = Browser::signed_in(&server, &key).await;
+        let start = hours_ahead(4);
+        let rigid = Offer::reserve(4, HOUR).within(start, start + HOUR);
+        let broken = client.post("/agreements", rigid.guaranteed_xml()).await.created();
+        let down = server.run(&["nodes", "local", "0", "--set", "down"]);
+        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+        let path = format!("/agreements/{broken}");
+        let offer = eventually("a proposal", Duration::from_mins(1), async || {
+            let shown = client.get_json(&path).await;
+            shown["proposals"][0]["offers"].get(0).cloned()
+        })
+        .await;
+        let page = browser.get(&format!("/portal{path}")).await;
+        assert!(page.body.contains("proposes"), "{page:?}");
+        let page = browser.get(PAGE).await;
+        // Seven tenths of 40 EUR.
+        let why = "could not be kept, since its nodes are out of use. 28 EUR were paid to you";
+        assert!(page.body.contains(why), "{page:?}");
+        let (action, form) = accepting(&page, &offer);
+        let accepted = browser.post(&action, &form).await;
+        let shown = client.get_json(&path).await;
+        let by = shown["supersededBy"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{shown} after {accepted:?}"));
+        assert_eq!(accepted.location(), format!("/portal/agreements/{by}"));
     });
 }

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
-    Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState, Reporter,
-    Spoken, Termination, Weights, best_of,
+    About, Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState,
+    Proposal, Proposed, Reporter, Spoken, Suggestion, Termination, Weights, best_of,
 };
+use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
 use super::{CAPACITY, Domain, NOW, end_something, pass, proposal, seeds, verify};
@@ -47,10 +48,12 @@ struct Told {
     agreements: Vec<Agreement>,
 }
 
-async fn live(url: &str, seed: u64) {
+/// Lives through the verbs of a seed; how often the provider has proposed something.
+async fn live(url: &str, seed: u64) -> usize {
     let mut random = Random::new(seed);
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
     let mut domain = Domain::start(url, &clock).await;
+    let mut suggestions = domain.planner.subscribe_suggestions();
     let mut told = Told::default();
     for verb in 0..VERBS {
         match random.below(22) {
@@ -60,8 +63,14 @@ async fn live(url: &str, seed: u64) {
             12 => reject(&domain, &clock, &mut told, &mut random).await,
             13 => end_negotiation(&domain, &mut told, &mut random).await,
             14 => {
-                let asked = proposal(&mut random, clock.now());
-                if let Ok(accepted) = domain.planner.place(asked).await {
+                let party = ["physics", "biology"][verb % 2];
+                let asked = Proposal {
+                    party: party.into(),
+                    ..proposal(&mut random, clock.now())
+                };
+                if let Ok(accepted) = domain.planner.place(asked).await
+                    && party == "physics"
+                {
                     told.agreements.push(accepted.agreement);
                 }
             }
@@ -73,8 +82,10 @@ async fn live(url: &str, seed: u64) {
                 domain.stop().await;
                 clock.set(clock.micros() + random.seconds(3) * 40 * MICROS_PER_SECOND);
                 domain = Domain::start(url, &clock).await;
+                suggestions = domain.planner.subscribe_suggestions();
             }
         }
+        propose(&domain, &clock, &mut told, &mut suggestions).await;
         let findings = verify(&domain.store).await;
         assert!(
             findings.is_empty(),
@@ -103,6 +114,8 @@ async fn live(url: &str, seed: u64) {
         "seed {seed}: the planner is out of step"
     );
     domain.stop().await;
+    let proposed = told.negotiations.iter().filter(|of| of.proposed.is_some());
+    proposed.count()
 }
 
 /// A few nodes go away or come back. What is withdrawn then does not stand any more, and everything else does.
@@ -124,6 +137,106 @@ async fn fail(domain: &Domain, told: &mut Told, random: &mut Random) {
     }
 }
 
+/// The provider makes offers of what its planner suggests.
+async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &mut Receiver<Suggestion>) {
+    while let Ok(suggestion) = suggestions.try_recv() {
+        let about = suggestion.agreement.clone();
+        if about.party != "physics" {
+            continue;
+        }
+        let negotiation = NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: about.party.clone(),
+            agreement: Some(about.id),
+            created: clock.micros(),
+            expires: clock.now() + 100,
+            ended: None,
+            proposed: Some(suggestion.reason),
+        };
+        let mut asked = proposal(&mut Random::new(1), clock.now());
+        asked.shapes = vec![Shape {
+            nodes: about.nodes,
+            duration: about.duration,
+        }];
+        (asked.ready, asked.deadline) = (Some(about.ready), Some(about.deadline));
+        let ask = Ask {
+            about: About::Proposal(Box::new(suggestion)),
+            proposal: asked,
+            others: None,
+            weights: Weights::default(),
+        };
+        let candidates = match domain.planner.quote(ask).await {
+            Ok(quote) => best_of(&quote.candidates, Weights::default()),
+            Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_)) => Vec::new(),
+            Err(why) => panic!("{why}"),
+        };
+        if candidates.is_empty() {
+            continue;
+        }
+        let id = negotiation.id;
+        let root = offer(clock, id, None, OfferCreator::Responder, OfferState::Advisory);
+        let parent = Some(root.id);
+        let answers = candidates.into_iter().map(|candidate| Spoken {
+            offer: NegotiationOffer {
+                expires: Some(candidate.expires),
+                terms: Some(candidate.terms),
+                ..offer(clock, id, parent, OfferCreator::Responder, OfferState::Acceptable)
+            },
+            document: "<offer/>".into(),
+        });
+        let proposed = Proposed {
+            offers: Bargain {
+                negotiation: id,
+                answers: answers.collect(),
+                incoming: Some(Spoken {
+                    offer: root,
+                    document: "<offer/>".into(),
+                }),
+                otherwise: OfferState::Rejected,
+                idempotency: None,
+            },
+            document: "<opening/>".into(),
+            negotiation: negotiation.clone(),
+        };
+        match domain.planner.propose(proposed).await {
+            Ok(offers) => {
+                told.negotiations.push(negotiation);
+                told.standing
+                    .extend(offers.iter().filter(|of| of.is_held()).map(|of| of.id));
+                told.offers.extend(offers);
+            }
+            Err(Error::NotFound | Error::Stale(_)) => {}
+            Err(why) => panic!("{why}"),
+        }
+    }
+}
+
+/// An offer that says nothing yet.
+fn offer(
+    clock: &Clock,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    creator: OfferCreator,
+    state: OfferState,
+) -> NegotiationOffer {
+    let id = Uuid::now_v7();
+    NegotiationOffer {
+        id,
+        negotiation,
+        name: id.to_string(),
+        parent,
+        creator,
+        state,
+        created: clock.micros(),
+        expires: None,
+        terms: None,
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
+    }
+}
+
 async fn initiate(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Random) {
     let replaced = random
         .choose(&told.agreements)
@@ -135,6 +248,7 @@ async fn initiate(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut 
         created: clock.micros(),
         expires: clock.now() + 1 + random.seconds(400),
         ended: None,
+        proposed: None,
     };
     let initiation = Initiation {
         negotiation: instance,
@@ -168,7 +282,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         ..*shape
     });
     let ask = Ask {
-        negotiation: negotiation.id,
+        about: About::Negotiation(negotiation.id),
         proposal: asked,
         others: other.map(|shape| vec![shape]),
         weights: Weights::default(),
@@ -176,7 +290,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
     let quote = match domain.planner.quote(ask).await {
         Ok(quote) => quote,
         // What has begun keeps its size and what it runs.
-        Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_)) => return,
+        Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_) | Error::Stale(_)) => return,
         Err(why) => panic!("{why}"),
     };
     assert_eq!(quote.candidates.is_empty(), quote.refusal.is_some());
@@ -189,24 +303,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         .choose(&mine)
         .filter(|_| clock.micros() % 3 == 0)
         .map(|of| of.id);
-    let offer = |parent, creator, state| {
-        let id = Uuid::now_v7();
-        NegotiationOffer {
-            id,
-            negotiation: negotiation.id,
-            name: id.to_string(),
-            parent,
-            creator,
-            state,
-            created: clock.micros(),
-            expires: None,
-            terms: None,
-            refusal: None,
-            held: None,
-            released: None,
-            agreement: None,
-        }
-    };
+    let offer = |parent, creator, state| offer(clock, negotiation.id, parent, creator, state);
     let incoming = offer(parent, OfferCreator::Initiator, OfferState::Solicited);
     let answers = best_of(&quote.candidates, Weights::default());
     let answers = answers.into_iter().map(|candidate| Spoken {
@@ -303,22 +400,13 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
     let Some(offer) = random.choose(&told.offers).cloned() else {
         return;
     };
-    let id = Uuid::now_v7();
-    let no = NegotiationOffer {
-        id,
-        name: id.to_string(),
-        parent: Some(offer.id),
-        creator: OfferCreator::Initiator,
-        state: OfferState::Rejected,
-        created: clock.micros(),
-        expires: None,
-        terms: None,
-        refusal: None,
-        held: None,
-        released: None,
-        agreement: None,
-        negotiation: offer.negotiation,
-    };
+    let no = self::offer(
+        clock,
+        offer.negotiation,
+        Some(offer.id),
+        OfferCreator::Initiator,
+        OfferState::Rejected,
+    );
     let bargain = Bargain {
         negotiation: offer.negotiation,
         incoming: Some(Spoken {

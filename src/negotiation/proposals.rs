@@ -1,0 +1,302 @@
+//! What the provider proposes by itself: a negotiation that it opens about a party's agreement, with offers that the party may
+//! accept like any other. The planner suggests; here that becomes words. What nobody accepts lapses, and nothing has moved.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledConstraints;
+use wsag::negotiations::{
+    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
+    NegotiationRole, negotiate_output,
+};
+use wsag::time::DateTime;
+
+use super::flat::stored_offer;
+use super::negotiations::opening_document;
+use super::offer_views::Said;
+use super::offers::Understood;
+use super::views::{MoneyView, second};
+use super::wish::Wish;
+use super::{Error, Negotiation, NegotiationView, Scope};
+use crate::agreement::{
+    Agreement, GuaranteeState, Money, NegotiationInstance, NegotiationOffer, Obligated, OfferCreator,
+    OfferState, OfferTerms, ProposalReason,
+};
+use crate::planner::{Bargain, Proposed, Spoken as Put, Suggestion};
+
+/// Negotiations on a page where the caller does not say, and at most.
+const PAGE: (u32, u32) = (20, 100);
+
+/// Negotiations, a page at a time.
+#[derive(Debug, Clone, Serialize)]
+pub struct NegotiationsView {
+    /// The newest first, each with those of its offers that can be accepted now.
+    pub negotiations: Vec<NegotiationView>,
+    /// What to ask for to get the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+/// What the provider proposes to do about an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalView {
+    /// The negotiation in which it is proposed.
+    pub negotiation: Uuid,
+    /// `better-fit` or `broken`.
+    pub reason: String,
+    /// Until when it can be accepted.
+    pub expires: String,
+    /// What the agreement's terms have its party paid because it was not kept, whether or not this is accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<MoneyView>,
+    /// What can be accepted, the best first.
+    pub offers: Vec<ProposedView>,
+}
+
+/// Something that can be accepted in place of an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposedView {
+    /// The offer's id, by which it is accepted.
+    pub id: Uuid,
+    /// The resource that it lies on.
+    pub resource: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// Where it would start.
+    pub start: String,
+    /// Where it would end.
+    pub end: String,
+    /// What it would cost, where something is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
+}
+
+impl ProposedView {
+    fn of(id: Uuid, terms: &OfferTerms) -> Self {
+        let slot = terms.slot();
+        Self {
+            id,
+            resource: terms.resource.clone(),
+            nodes: terms.nodes,
+            start: second(slot.start),
+            end: second(slot.end),
+            price: terms.price.map(MoneyView::of),
+        }
+    }
+}
+
+impl Negotiation {
+    /// Makes offers of what the planner suggests, until it is told to stop.
+    pub async fn propose(self, stop: CancellationToken) {
+        let mut suggestions = self.planner.subscribe_suggestions();
+        loop {
+            let suggestion = tokio::select! {
+                () = stop.cancelled() => return,
+                suggestion = suggestions.recv() => suggestion,
+            };
+            match suggestion {
+                Ok(suggestion) => {
+                    let (agreement, reason) = (suggestion.agreement.id, suggestion.reason.word());
+                    match self.propose_change(suggestion).await {
+                        Ok(id) => {
+                            tracing::info!(%agreement, reason, negotiation = %id, "a change is proposed");
+                        }
+                        Err(why) => tracing::debug!(%agreement, reason, error = %why, "nothing is proposed"),
+                    }
+                }
+                Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "changes are not proposed"),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Opens a negotiation about an agreement with offers on its table; its id.
+    async fn propose_change(&self, suggestion: Suggestion) -> Result<Uuid, Error> {
+        let Suggestion {
+            agreement, reason, ..
+        } = &suggestion;
+        let (about, now) = (agreement.id, self.clock.now());
+        if *reason == ProposalReason::BetterFit && self.store.was_proposed(about).await? {
+            // Or two parties could work a price down together.
+            return Err(Error::Conflict("the agreement was moved before".to_owned()));
+        }
+        let document = self.store.agreement_document(about).await?;
+        let offer = stored_offer(&document.ok_or(Error::NotFound)?)?;
+        let hold = self.negotiating.hold;
+        // What was to be over by now may be later.
+        let late = agreement.deadline - agreement.placement.duration() < now + hold;
+        let end = now + hold + agreement.placement.duration();
+        let wish = Wish {
+            end: late.then(|| DateTime::from_seconds(end.seconds())),
+            ..Wish::default()
+        };
+        let instance = NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: agreement.party.clone(),
+            agreement: Some(about),
+            created: self.clock.micros(),
+            expires: now + hold,
+            ended: None,
+            proposed: Some(*reason),
+        };
+        let (root, words) = self.as_agreed(&instance, wish.change(&offer));
+        let demands = Arc::new(CompiledConstraints::compile(&words.constraints));
+        let understood = Understood::of_provider(suggestion, demands);
+        let answers = self
+            .counter_offers(&instance, root.offer.id, understood, words, "")
+            .await?;
+        if answers.iter().all(|of| of.offer.state == OfferState::Rejected) {
+            return Err(Error::Conflict("there is no other place".to_owned()));
+        }
+        let proposed = Proposed {
+            document: opening_document(Some(about)),
+            offers: Bargain {
+                negotiation: instance.id,
+                incoming: Some(root),
+                answers,
+                otherwise: OfferState::Rejected,
+                idempotency: None,
+            },
+            negotiation: instance.clone(),
+        };
+        self.planner.propose(proposed).await?;
+        Ok(instance.id)
+    }
+
+    /// What stands at the root of a proposal: what was agreed, in the provider's words.
+    fn as_agreed(&self, instance: &NegotiationInstance, agreed: AgreementOffer) -> (Put, Spoken) {
+        let id = Uuid::now_v7();
+        let words = Spoken {
+            offer_id: id.to_string(),
+            name: agreed.name,
+            offer_context: NegotiationOfferContext {
+                counter_offer_to: agreed.context.template_id.clone().unwrap_or_default(),
+                expiration_time: None,
+                creator: NegotiationRole::NegotiationResponder,
+                state: NegotiationOfferState::Advisory,
+                state_extensions: Vec::new(),
+                extensions: Vec::new(),
+            },
+            context: agreed.context,
+            terms: agreed.terms,
+            constraints: NegotiationConstraints::default(),
+        };
+        let put = Put {
+            offer: NegotiationOffer {
+                id,
+                negotiation: instance.id,
+                name: id.to_string(),
+                parent: None,
+                creator: OfferCreator::Responder,
+                state: OfferState::Advisory,
+                created: self.clock.micros(),
+                expires: Some(instance.expires),
+                terms: None,
+                refusal: None,
+                held: None,
+                released: None,
+                agreement: None,
+            },
+            document: negotiate_output(std::slice::from_ref(&words)),
+        };
+        (put, words)
+    }
+
+    /// Negotiations with those of their offers that can be accepted, newest first, beginning after one.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn negotiations(
+        &self,
+        scope: &Scope,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<NegotiationsView, Error> {
+        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        // One more tells whether there is a next page.
+        let mut found = self
+            .store
+            .negotiations_page(scope.party(), after, limit + 1)
+            .await?;
+        let more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = found.last().map(|last| last.id).filter(|_| more);
+        let now = self.clock.now();
+        let mut negotiations = Vec::with_capacity(found.len());
+        for instance in found {
+            let mut view = NegotiationView::of(&instance, now);
+            view.penalties = self.penalties_about(&instance).await?;
+            for (row, document) in self.store.offers_held(instance.id).await? {
+                if !row.is_expired(now) {
+                    view.offers.push(Said::read(row, &document)?.view());
+                }
+            }
+            negotiations.push(view);
+        }
+        Ok(NegotiationsView { negotiations, next })
+    }
+
+    /// What the provider proposes to do about an agreement at the moment.
+    pub(super) async fn proposals_about(&self, agreement: &Agreement) -> Result<Vec<ProposalView>, Error> {
+        let now = self.clock.now();
+        let mut proposals = Vec::new();
+        for instance in self.store.proposals_about(agreement.id, now).await? {
+            let held = self.store.offers_held(instance.id).await?;
+            let held = held.iter().filter(|(row, _)| !row.is_expired(now));
+            let offers: Vec<_> = held
+                .filter_map(|(row, _)| Some(ProposedView::of(row.id, row.terms.as_ref()?)))
+                .collect();
+            if !offers.is_empty() {
+                proposals.push(ProposalView {
+                    negotiation: instance.id,
+                    reason: instance.proposed.map_or("", ProposalReason::word).to_owned(),
+                    expires: second(instance.expires),
+                    penalties: penalties(agreement, &instance),
+                    offers,
+                });
+            }
+        }
+        Ok(proposals)
+    }
+
+    /// What is paid because the agreement was not kept that a negotiation is about.
+    pub(super) async fn penalties_about(
+        &self,
+        instance: &NegotiationInstance,
+    ) -> Result<Vec<MoneyView>, Error> {
+        let broken = instance.proposed == Some(ProposalReason::Broken);
+        match instance.agreement.filter(|_| broken) {
+            None => Ok(Vec::new()),
+            Some(id) => {
+                let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
+                Ok(penalties(&agreement, instance))
+            }
+        }
+    }
+}
+
+/// What the terms of an agreement that could not be kept have its party paid for that.
+fn penalties(agreement: &Agreement, instance: &NegotiationInstance) -> Vec<MoneyView> {
+    if instance.proposed != Some(ProposalReason::Broken) {
+        return Vec::new();
+    }
+    let owed = agreement
+        .guarantees
+        .iter()
+        .filter(|of| of.state == GuaranteeState::Violated && of.values.obligated == Obligated::Provider);
+    let amounts = owed.flat_map(|of| &of.values.penalties);
+    let amounts = amounts.filter_map(|of| of.amount(of.paid, agreement.price));
+    let mut sums: Vec<Money> = Vec::new();
+    for amount in amounts {
+        match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
+            Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
+            None => sums.push(amount),
+        }
+    }
+    sums.into_iter().map(MoneyView::of).collect()
+}
