@@ -15,11 +15,13 @@ use super::execution::Execution;
 use super::history::History;
 use super::pricing::PriceList;
 use super::resources::{self, Resource};
+use super::tls::Tls;
 use crate::callbacks::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::execution::limits::Allowance;
 use crate::execution::local::find_program;
 use crate::execution::slurm;
+use crate::http::Bounds;
 use crate::negotiation::TemplateText;
 use crate::planner;
 
@@ -42,6 +44,9 @@ pub(super) struct Config {
     /// The address by which clients know the service.
     #[serde(default)]
     pub(super) public_address: Option<String>,
+    /// What it speaks TLS with; plain HTTP without it.
+    #[serde(default)]
+    pub(super) tls: Option<Tls>,
     #[serde(default)]
     scheduling: Scheduling,
     /// What placements cost; nothing without it.
@@ -322,6 +327,8 @@ pub(super) struct Limits {
     pub header_seconds: u64,
     /// Seconds that a client may take for the body of a request.
     pub body_seconds: u64,
+    /// Seconds that a client may let a part of an answer wait.
+    pub write_seconds: u64,
     /// Seconds that running requests have to end after a signal to stop.
     pub shutdown_seconds: u64,
     /// Mebibytes that the files which a party uploads may have together.
@@ -336,6 +343,7 @@ impl Default for Limits {
             party_requests: 128,
             header_seconds: 10,
             body_seconds: 20,
+            write_seconds: 30,
             shutdown_seconds: 10,
             party_files_mib: 1_024,
         }
@@ -350,6 +358,7 @@ impl Limits {
             ("party_requests", self.party_requests as u64, 100_000),
             ("header_seconds", self.header_seconds, 3_600),
             ("body_seconds", self.body_seconds, 3_600),
+            ("write_seconds", self.write_seconds, 3_600),
             ("shutdown_seconds", self.shutdown_seconds, 3_600),
             ("party_files_mib", self.party_files_mib, 1 << 30),
         ] {
@@ -531,8 +540,13 @@ fn overrun(percent: u32) -> Result<(), String> {
 }
 
 impl Limits {
-    pub(super) fn header_timeout(&self) -> Duration {
-        Duration::from_secs(self.header_seconds)
+    pub(super) fn bounds(&self) -> Bounds {
+        Bounds {
+            connections: self.connections,
+            header_timeout: Duration::from_secs(self.header_seconds),
+            write_timeout: Duration::from_secs(self.write_seconds),
+            shutdown_timeout: self.shutdown_timeout(),
+        }
     }
 
     pub(super) fn body_timeout(&self) -> Duration {

@@ -32,6 +32,7 @@ mod simulate;
 mod slurm;
 mod templates;
 mod terminate;
+mod tls;
 mod trail;
 mod verify;
 mod watch;

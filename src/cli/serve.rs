@@ -21,7 +21,7 @@ use crate::execution::files::InputFiles;
 use crate::execution::local::LocalExecutor;
 use crate::execution::retention::JobFolders;
 use crate::execution::slurm::SlurmExecutor;
-use crate::http::{self, Api, Bounds, Places};
+use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
 use crate::portal;
@@ -77,21 +77,20 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     settings.overruns.templates.clone_from(templates.overruns());
 
+    let tls = config.tls.as_ref().map(super::tls::Tls::load).transpose()?;
+    let scheme = scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
-    let listener = TcpListener::bind(options.listen)
-        .await
-        .map_err(|why| Failure::Unavailable(format!("cannot listen on {}: {why}", options.listen)))?;
-    let address = listener
-        .local_addr()
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
-    let bounds = Bounds {
-        connections: config.limits.connections,
-        header_timeout: config.limits.header_timeout(),
-        shutdown_timeout: config.limits.shutdown_timeout(),
-    };
-    let mut served = tokio::spawn(http::serve(listener, Arc::clone(&router), bounds, stop.clone()));
+    let bounds = config.limits.bounds();
+    let mut served = tokio::spawn(http::serve(
+        listener,
+        tls,
+        Arc::clone(&router),
+        bounds,
+        stop.clone(),
+    ));
 
     let (store, lease) = open_store(&options.store.database_url(), &settings, &clock).await?;
     let access = Access::new(store.clone(), clock.clone());
@@ -141,11 +140,12 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         body_timeout: config.limits.body_timeout(),
         places: Places::new(config.limits.requests, config.limits.party_requests),
         measured,
+        scheme,
         public_address: config.public_address.as_deref().map(Arc::from),
     };
     // Set once, here.
     let _ = router.set(http::router(api, portal::pages()));
-    announce(address, &key, &options.store);
+    announce(scheme, address, &key, &options.store);
     info!(%address, "ready");
 
     let lost = tokio::select! {
@@ -210,6 +210,27 @@ fn predictions(
         ));
     }
     prediction::keep(store.clone(), settings.rates(), clock.clone(), stop.clone())
+}
+
+/// A listener, and where it listens: port 0 is whichever is free.
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let cannot = |why: std::io::Error| Failure::Unavailable(format!("cannot listen on {address}: {why}"));
+    let listener = TcpListener::bind(address).await.map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    Ok((listener, address))
+}
+
+/// What clients speak.
+fn scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
+    if is_secure {
+        return "https";
+    }
+    if !listen.ip().is_loopback() {
+        warn!(
+            "keys and documents travel in clear: name a certificate in [tls], or let a proxy beside it speak TLS"
+        );
+    }
+    "http"
 }
 
 /// The executor of each resource, by its kind.
@@ -319,11 +340,11 @@ async fn told_to_stop() {
 }
 
 /// Says where the service is and what to try, ready to paste.
-fn announce(address: SocketAddr, key: &crate::access::OperatorKey, options: &StoreOptions) {
+fn announce(scheme: &str, address: SocketAddr, key: &crate::access::OperatorKey, options: &StoreOptions) {
     let file = options.data_dir.join("operator.key");
     let file = file.display();
     let pasted = quoted(&file.to_string());
-    let mut text = format!("bespeak is listening on http://{address}\n");
+    let mut text = format!("bespeak is listening on {scheme}://{address}\n");
     if key.is_new {
         let secret = key.secret.expose();
         text += &format!("\nA first operator key, printed this once and kept in {file}:\n  {secret}\n");
@@ -331,10 +352,10 @@ fn announce(address: SocketAddr, key: &crate::access::OperatorKey, options: &Sto
     text += &format!(
         "\nTry:\n\
          \x20 KEY=$(cat {pasted})\n\
-         \x20 curl -H \"Authorization: Bearer $KEY\" http://{address}/templates\n\
-         \x20 curl -H \"Authorization: Bearer $KEY\" --data-binary @examples/sleep.xml http://{address}/agreements\n\
-         \x20 curl -H \"Authorization: Bearer $KEY\" -H \"Accept: application/json\" http://{address}/agreements\n\
-         \nOr open http://{address}/portal and sign in with the key.\n"
+         \x20 curl -H \"Authorization: Bearer $KEY\" {scheme}://{address}/templates\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" --data-binary @examples/sleep.xml {scheme}://{address}/agreements\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" -H \"Accept: application/json\" {scheme}://{address}/agreements\n\
+         \nOr open {scheme}://{address}/portal and sign in with the key.\n"
     );
     // Nobody reading standard output is no reason to stop.
     let _ = std::io::stdout().write_all(text.as_bytes());

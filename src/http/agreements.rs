@@ -276,5 +276,5 @@ pub(crate) fn base_address(api: &Api, headers: &HeaderMap) -> String {
         .get(header::HOST)
         .and_then(|host| host.to_str().ok())
         .unwrap_or("localhost");
-    format!("http://{host}")
+    format!("{}://{host}", api.scheme)
 }

@@ -1,5 +1,6 @@
 //! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble
-//! headers would hold two thousand connections for ever; this one has, and a cap on connections.
+//! headers would hold two thousand connections for ever; this one has, one for answers that nobody reads, and a cap on
+//! connections. Where there is a certificate, it speaks TLS and nothing else.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,6 +15,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::{debug, warn};
@@ -26,12 +30,14 @@ const HEADERS_MAX: usize = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What connections are held to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Connections at the same time; further ones wait to be accepted.
     pub connections: usize,
     /// For the head of a request, and between two requests of a connection.
     pub header_timeout: Duration,
+    /// For a client to take a part of an answer.
+    pub write_timeout: Duration,
     /// For the requests that run when `stop` comes.
     pub shutdown_timeout: Duration,
 }
@@ -40,10 +46,12 @@ pub struct Bounds {
 /// says that the service is not ready.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
     router: Arc<OnceLock<Router>>,
     bounds: Bounds,
     stop: CancellationToken,
 ) {
+    let tls = tls.map(TlsAcceptor::from);
     let places = Arc::new(Semaphore::new(bounds.connections));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
@@ -77,9 +85,31 @@ pub async fn serve(
             let router = router.get().unwrap_or(&starting).clone();
             router.oneshot(request.map(Body::new))
         });
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(bounds.write_timeout));
+        let stream = Box::pin(stream);
+        let (http, watcher, tls) = (http.clone(), graceful.watcher(), tls.clone());
         tokio::spawn(async move {
-            if let Err(why) = connection.await {
+            let ended = match tls {
+                None => {
+                    watcher
+                        .watch(http.serve_connection(TokioIo::new(stream), service))
+                        .await
+                }
+                Some(tls) => match tokio::time::timeout(bounds.header_timeout, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => {
+                        watcher
+                            .watch(http.serve_connection(TokioIo::new(stream), service))
+                            .await
+                    }
+                    Ok(Err(why)) => {
+                        debug!(error = %why, "no TLS");
+                        Ok(())
+                    }
+                    Err(_) => Ok(()),
+                },
+            };
+            if let Err(why) = ended {
                 debug!(error = %why, "connection ended");
             }
             drop(place);

@@ -76,6 +76,8 @@ pub struct Api {
     pub places: Places,
     /// What is counted of requests.
     pub measured: Measured,
+    /// What clients that name no other address speak: `https` where there is a certificate, or `http`.
+    pub scheme: &'static str,
     /// The address by which clients know the service, where it is not the one they name.
     pub public_address: Option<Arc<str>>,
 }

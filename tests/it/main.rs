@@ -54,5 +54,6 @@ mod slurm;
 mod store;
 mod support;
 mod tidy;
+mod tls;
 mod trail;
 mod withdrawn;

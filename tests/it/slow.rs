@@ -127,6 +127,25 @@ fn a_party_that_has_too_many_requests_at_work_stands_in_nobody_elses_way() {
     });
 }
 
+#[test]
+fn a_client_that_reads_no_answers_is_hung_up_on() {
+    run(async {
+        let server = Server::configured(
+            None,
+            "[limits]\nconnections = 1\nheader_seconds = 1\nwrite_seconds = 1\n",
+        );
+        let mut deaf = TcpStream::connect(server.address())
+            .await
+            .expect("the service takes connections");
+        // More answers than the system keeps for a client that does not take them.
+        let request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let asking = async { while deaf.write_all(request).await.is_ok() {} };
+        // There is one connection, which is its own until it is hung up on.
+        timeout(CUT_OFF, asking).await.expect("it is hung up on");
+        assert_eq!(server.client().get("/readyz").await.status, StatusCode::OK);
+    });
+}
+
 /// A request that is at work until its body has come.
 async fn at_work(server: &Server, key: &str) -> TcpStream {
     let mut slow = TcpStream::connect(server.address())

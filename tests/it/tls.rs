@@ -1,0 +1,149 @@
+//! The service over TLS, with a certificate that its clients are told to trust.
+//!
+//! `tls/` has the certificate for `localhost` and its key, which is nobody's secret:
+//! `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost
+//! -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -keyout key.pem -out certificate.pem`
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use crate::support::{output_of, poll_until};
+
+const SOON: Duration = Duration::from_mins(1);
+
+/// A service that is killed with this value, and its port.
+struct Secure {
+    process: Child,
+    port: String,
+    folder: tempfile::TempDir,
+}
+
+fn pem(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/it/tls")
+        .join(name)
+}
+
+fn serve(folder: &Path, certificate: &Path) -> Command {
+    let key = pem("key.pem");
+    let configuration = format!(
+        "[limits]\nheader_seconds = 1\n[tls]\ncertificate = '{}'\nkey = '{}'\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n",
+        certificate.display(),
+        key.display()
+    );
+    fs::write(folder.join("bespeak.toml"), configuration).expect("the configuration can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+    command
+        .current_dir(folder)
+        .args(["serve", "--listen", "127.0.0.1:0", "--config", "bespeak.toml"])
+        .args(["--data-dir", "data"]);
+    command
+}
+
+impl Secure {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = File::create(folder.path().join("output")).expect("a file for the output");
+        let process = serve(folder.path(), &pem("certificate.pem"))
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the executable can be started");
+        let mut server = Self {
+            process,
+            port: String::new(),
+            folder,
+        };
+        let listening = || {
+            let output = fs::read_to_string(server.folder.path().join("output")).ok()?;
+            let (_, after) = output.split_once("listening on https://127.0.0.1:")?;
+            after.split_once('\n').map(|(port, _)| port.to_owned())
+        };
+        let mut port = None;
+        poll_until(SOON, || {
+            port = listening();
+            port.is_some()
+        });
+        server.port = port.expect("a service that listens");
+        server
+    }
+
+    fn curl(&self, arguments: &[&str], path: &str) -> Output {
+        let mut command = Command::new("curl");
+        let url = format!("https://localhost:{}{path}", self.port);
+        command
+            .args(["--silent", "--show-error", "--noproxy", "*"])
+            .args(arguments)
+            .arg(url);
+        output_of(&mut command, SOON)
+    }
+}
+
+impl Drop for Secure {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
+    let server = Secure::start();
+    let certificate = pem("certificate.pem");
+    let trusting = ["--cacert", certificate.to_str().expect("a path in UTF-8")];
+    let ready = server.curl(&trusting, "/readyz");
+    assert_eq!(String::from_utf8_lossy(&ready.stdout), "ready\n", "{ready:?}");
+    let distrusting = server.curl(&[], "/readyz");
+    assert!(!distrusting.status.success(), "{distrusting:?}");
+    let mut client = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+    client
+        .current_dir(server.folder.path())
+        .env("SSL_CERT_FILE", &certificate)
+        .env("BESPEAK_SERVER", format!("https://localhost:{}", server.port))
+        .arg("offer")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sleep.xml"))
+        .args(["--data-dir", "data"]);
+    let offered = output_of(&mut client, SOON);
+    assert!(offered.status.success(), "{offered:?}");
+    let key = fs::read_to_string(server.folder.path().join("data/operator.key")).expect("a key");
+    let bearer = format!("Authorization: Bearer {}", key.trim());
+    let listed = server.curl(&[&trusting[..], &["-H", &bearer]].concat(), "/agreements");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(
+        listed.contains(&format!("https://localhost:{}/agreements/", server.port)),
+        "{listed}"
+    );
+    // Whoever speaks in clear, or not at all, is hung up on.
+    for said in ["GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n", ""] {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", server.port)).expect("a connection");
+        stream.set_read_timeout(Some(SOON)).expect("a bound");
+        stream.write_all(said.as_bytes()).expect("it is taken");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(!String::from_utf8_lossy(&answer).contains("ready"), "{answer:?}");
+    }
+    let ready = server.curl(&trusting, "/readyz");
+    assert!(ready.status.success(), "{ready:?}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_keeps_the_service_from_starting_and_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, what) in [
+        ("key.pem", "a certificate in PEM is expected"),
+        ("none.pem", "No such file"),
+    ] {
+        let refused = output_of(&mut serve(folder.path(), &pem(file)), SOON);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success(), "{said}");
+        assert!(
+            said.contains("tls.certificate: ") && said.contains(what),
+            "{said}"
+        );
+    }
+}
