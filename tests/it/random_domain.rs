@@ -101,6 +101,9 @@ impl Domain {
         let mut settings = Settings::new(vec![Resource::new(&name, &kind, capacity)], 5_000);
         settings.pricing = Some(pricing());
         settings.proposals.moves_max = 3;
+        // Short enough that there is a place after that and before the horizon.
+        settings.negotiation.hold = 40;
+        settings.failures.repair = 300;
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
