@@ -26,10 +26,14 @@ use crate::agreement::{
     Agreement, GuaranteeState, Money, NegotiationInstance, NegotiationOffer, Obligated, OfferCreator,
     OfferState, OfferTerms, ProposalReason,
 };
+use crate::clock::MICROS_PER_SECOND;
 use crate::planner::{Bargain, Proposed, Spoken as Put, Suggestion};
 
 /// Negotiations on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (20, 100);
+
+/// Agreements that were lost just before a restart for which something is proposed after it.
+const LOST_MAX: u32 = 1_000;
 
 /// Negotiations, a page at a time.
 #[derive(Debug, Clone, Serialize)]
@@ -91,27 +95,36 @@ impl ProposedView {
 }
 
 impl Negotiation {
-    /// Makes offers of what the planner suggests, until it is told to stop.
+    /// Makes offers of what the planner suggests, until it is told to stop; first of what was lost just before a restart.
     pub async fn propose(self, stop: CancellationToken) {
         let mut suggestions = self.planner.subscribe_suggestions();
+        let since = self.clock.micros() - self.negotiating.hold * MICROS_PER_SECOND;
+        match self.store.lost_and_unanswered(since, LOST_MAX).await {
+            Ok(lost) => {
+                for agreement in lost {
+                    self.try_to_propose(Suggestion::instead_of(agreement)).await;
+                }
+            }
+            Err(why) => tracing::warn!(error = %why, "it is not known what was lost"),
+        }
         loop {
             let suggestion = tokio::select! {
                 () = stop.cancelled() => return,
                 suggestion = suggestions.recv() => suggestion,
             };
             match suggestion {
-                Ok(suggestion) => {
-                    let (agreement, reason) = (suggestion.agreement.id, suggestion.reason.word());
-                    match self.propose_change(suggestion).await {
-                        Ok(id) => {
-                            tracing::info!(%agreement, reason, negotiation = %id, "a change is proposed");
-                        }
-                        Err(why) => tracing::debug!(%agreement, reason, error = %why, "nothing is proposed"),
-                    }
-                }
+                Ok(suggestion) => self.try_to_propose(suggestion).await,
                 Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "changes are not proposed"),
                 Err(RecvError::Closed) => return,
             }
+        }
+    }
+
+    async fn try_to_propose(&self, suggestion: Suggestion) {
+        let (agreement, reason) = (suggestion.agreement.id, suggestion.reason.word());
+        match self.propose_change(suggestion).await {
+            Ok(id) => tracing::info!(%agreement, reason, negotiation = %id, "a change is proposed"),
+            Err(why) => tracing::debug!(%agreement, reason, error = %why, "nothing is proposed"),
         }
     }
 

@@ -429,6 +429,7 @@ impl Decider<'_> {
         let release = self.plan.is_bound(agreement.id) && (between || agreement.state.is_final());
         // What was offered in its place counts on its waiting, or on its going on.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
+        self.suggest_if_lost(&agreement);
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),
             events,

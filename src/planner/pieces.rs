@@ -209,7 +209,6 @@ impl Decider<'_> {
         why: String,
     ) -> Option<Agreement> {
         let had_job = agreement.service == ServiceState::Processing;
-        let is_wanted = agreement.state == AgreementState::Observed;
         agreement.outcome = Some(Outcome::Lost);
         let mut events = vec![self.event(kind, why)];
         events.extend(
@@ -219,9 +218,6 @@ impl Decider<'_> {
         let lost = self.update(agreement, events);
         if had_job {
             self.plan.stop_later(lost.clone());
-        }
-        if is_wanted {
-            self.suggest_instead(lost.clone());
         }
         Some(lost)
     }

@@ -11,7 +11,8 @@ use super::quote::{Place, ratio};
 use super::replace::Lifted;
 use super::{Ask, Bargain, Command, Error, Lost, Plan, Planner, Quote};
 use crate::agreement::{
-    Agreement, Money, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, part,
+    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, OfferKind, Outcome,
+    ProposalReason, part,
 };
 use crate::clock::second_of;
 use crate::store::Change;
@@ -57,6 +58,17 @@ pub struct Suggestion {
     pub reason: ProposalReason,
     /// Where on its resource it would lie; none for wherever it can.
     pub slot: Option<Interval>,
+}
+
+impl Suggestion {
+    /// Whatever there is instead of an agreement that could not be kept and is over.
+    pub fn instead_of(agreement: Agreement) -> Self {
+        Self {
+            agreement,
+            reason: ProposalReason::Broken,
+            slot: None,
+        }
+    }
 }
 
 /// A proposal of the provider's: a negotiation, and what is on its table from the beginning.
@@ -124,13 +136,14 @@ impl Plan {
 }
 
 impl Decider<'_> {
-    /// Proposes what there is in place of an agreement that could not be kept and is over.
-    pub(super) fn suggest_instead(&mut self, agreement: Agreement) {
-        self.plan.suggest(Suggestion {
-            agreement,
-            reason: ProposalReason::Broken,
-            slot: None,
-        });
+    /// Proposes what there is in place of an agreement that is about to be over because it could not be kept: its nodes are
+    /// out of use, or what ran is gone. Not to who has ended it.
+    pub(super) fn suggest_if_lost(&mut self, agreement: &Agreement) {
+        let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
+        let lost = agreement.state.is_final() && agreement.outcome == Some(Outcome::Lost);
+        if lost && self.plan.get(agreement.id).is_some_and(was_in_force) {
+            self.plan.suggest(Suggestion::instead_of(agreement.clone()));
+        }
     }
 
     /// Looks for somebody else's agreement that would let in what is refused if it lay outside its window.

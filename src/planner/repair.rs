@@ -320,8 +320,7 @@ impl Decider<'_> {
         // One that waits may always be closed.
         if let Ok(closing) = self.close(&mut agreement, AgreementState::Complete, self.now) {
             events.extend(closing);
-            let broken = self.update(agreement, events);
-            self.suggest_instead(broken);
+            self.update(agreement, events);
         }
     }
 

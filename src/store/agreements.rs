@@ -27,6 +27,15 @@ impl Store {
         on!(self, database => database.read(statements::LOST_AGREEMENTS, &values, read).await)
     }
 
+    /// At most `limit` agreements that were lost after an instant and for which the provider has proposed nothing, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn lost_and_unanswered(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>, Error> {
+        let values = [after.into(), limit.into()];
+        on!(self, database => database.read(statements::LOST_AND_UNANSWERED, &values, read).await)
+    }
+
     /// The agreement with an id.
     ///
     /// # Errors

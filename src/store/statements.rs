@@ -133,6 +133,10 @@ statements! {
     LOST_AGREEMENTS = select_agreement!(
         "WHERE outcome = 'lost' AND ended_us > $1 AND job IS NOT NULL ORDER BY ended_us DESC LIMIT $2"
     );
+    LOST_AND_UNANSWERED = select_agreement!(
+        "WHERE state = 'Complete' AND outcome = 'lost' AND ended_us > $1 AND NOT EXISTS (SELECT 1 FROM negotiations n \
+        WHERE n.agreement = agreements.id AND n.proposed IS NOT NULL) ORDER BY id LIMIT $2"
+    );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");

@@ -209,7 +209,7 @@ async fn whoever_cannot_be_kept_a_promise_is_offered_another_place(url: String) 
 }
 
 async fn whoever_has_lost_what_ran_is_offered_to_run_it_again(url: String) {
-    let server = Server::configured(Some(&url), PROPOSING);
+    let mut server = Server::configured(Some(&url), PROPOSING);
     let client = server.client();
     let id = client
         .post("/agreements", Offer::sleep(600, 900).on(2).xml())
@@ -220,8 +220,16 @@ async fn whoever_has_lost_what_ran_is_offered_to_run_it_again(url: String) {
         shown["started"].is_string().then_some(())
     })
     .await;
-    let down = server.run(&["nodes", "local", "0", "--set", "down"]);
-    assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+    let down = client
+        .request(Method::PUT, "/resources/local/nodes/0")
+        .header("accept", "application/json")
+        .json(&json!({ "state": "down" }));
+    let down = client.send(down).await;
+    assert_eq!(down.json()["lost"], 1, "{down:?}");
+    // Also where the service is killed before it has come to that.
+    server.kill9();
+    server.restart();
+    let client = server.client();
     let proposal = proposed(&client, id).await;
     assert_eq!(proposal["reason"], "broken", "{proposal}");
     let accept = json!({ "offer": proposal["offers"][0]["id"] });
