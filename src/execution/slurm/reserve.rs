@@ -46,11 +46,8 @@ impl SlurmExecutor {
             .present()
             .inspect_err(|_| self.blind.store(true, Ordering::Relaxed))?;
         let now = present.now;
-        let held: BTreeMap<Uuid, &ReservationRow> = present
-            .reservations
-            .iter()
-            .filter_map(|row| Some((self.agreement_of(&row.name)?, row)))
-            .collect();
+        let held = self.by_agreement(&present.reservations);
+        self.note_kept(slots, &held);
         let is_held = |slot: &PlannedSlot| {
             let row = held.get(&slot.agreement);
             row.is_some_and(|row| row.interval.start <= now && row.nodes.len() >= slot.nodes as usize)
@@ -95,7 +92,7 @@ impl SlurmExecutor {
             passed_on.extend(stays.then_some((agreement, row)));
         }
         failures.extend(self.apply(&targets, &held, now)?);
-        let differ = self.differences(&targets)?;
+        let differ = self.differences(slots, &targets)?;
         for (agreement, row) in passed_on {
             // Its nodes are nobody's until all that want them have them.
             if !differ.iter().any(|target| target.wants(row)) {
@@ -256,36 +253,45 @@ impl SlurmExecutor {
     /// holds less than was asked for.
     ///
     /// What is held is known as it was before where that cannot be asked.
-    fn differences<'a>(&self, targets: &'a [Target]) -> Result<Vec<&'a Target>, ExecutionError> {
+    fn differences<'a>(
+        &self,
+        slots: &[PlannedSlot],
+        targets: &'a [Target],
+    ) -> Result<Vec<&'a Target>, ExecutionError> {
         if targets.is_empty() {
-            lock(&self.kept).clear();
             return Ok(Vec::new());
         }
-        let now = Clock::system().now();
-        let held: HashMap<String, ReservationRow> = self
-            .slurm
-            .reservations()?
-            .into_iter()
-            .map(|row| (row.name.clone(), row))
-            .collect();
+        let rows = self.slurm.reservations()?;
+        let (held, now) = (self.by_agreement(&rows), Clock::system().now());
+        self.note_kept(slots, &held);
         let differs = |target: &&Target| {
+            let row = held.get(&target.agreement);
             // One that is over vanishes.
-            target.interval.end > now
-                && !held
-                    .get(&self.name_of(target.agreement))
-                    .is_some_and(|row| target.is_met_by(row, now))
+            target.interval.end > now && !row.is_some_and(|row| target.is_met_by(row, now))
         };
-        let kept = |target: &Target| {
-            let row = held.get(&self.name_of(target.agreement))?;
+        Ok(targets.iter().filter(differs).collect())
+    }
+
+    /// The reservations of this resource, by the agreements that they are named after.
+    fn by_agreement<'a>(&self, rows: &'a [ReservationRow]) -> BTreeMap<Uuid, &'a ReservationRow> {
+        let named = rows.iter();
+        named
+            .filter_map(|row| Some((self.agreement_of(&row.name)?, row)))
+            .collect()
+    }
+
+    /// Takes note of what is held for the slots of the plan.
+    fn note_kept(&self, slots: &[PlannedSlot], held: &BTreeMap<Uuid, &ReservationRow>) {
+        let kept = |slot: &PlannedSlot| {
+            let row = held.get(&slot.agreement)?;
             let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
             Some(KeptNodes {
-                agreement: target.agreement,
+                agreement: slot.agreement,
                 nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
                 since: row.interval.start,
             })
         };
-        *lock(&self.kept) = targets.iter().filter_map(kept).collect();
-        Ok(targets.iter().filter(differs).collect())
+        *lock(&self.kept) = slots.iter().filter_map(kept).collect();
     }
 
     /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
