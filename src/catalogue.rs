@@ -220,9 +220,11 @@ impl ArgumentKind {
             } => {
                 is_plain_text(argument)
                     && argument.chars().count() <= *max_length
-                    && characters
-                        .as_ref()
-                        .is_none_or(|set| argument.chars().all(|one| set.contains(one)))
+                    && match characters {
+                        Some(set) => argument.chars().all(|one| set.contains(one)),
+                        // Nor can it be a path, which would lead out of the job's folder.
+                        None => argument != ".." && !argument.contains('/'),
+                    }
             }
             Self::Choice(values) => values.iter().any(|value| value == argument),
             Self::File => is_file_name(argument),
@@ -278,9 +280,10 @@ impl fmt::Display for ArgumentSpec {
                     f,
                     "a text of 1 to {max_length} characters that does not begin with `-`"
                 )?;
-                characters
-                    .as_ref()
-                    .map_or(Ok(()), |set| write!(f, ", of the characters {set}"))
+                match characters {
+                    Some(set) => write!(f, ", of the characters {set}"),
+                    None => write!(f, " and is no path"),
+                }
             }
             ArgumentKind::Choice(values) => write!(f, "one of {}", values.join(", ")),
             ArgumentKind::File => {

@@ -27,6 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const CALL_WAIT: Duration = Duration::from_secs(10);
 /// Calls that are made at the same time.
 const AT_ONCE_MAX: usize = 32;
+/// Those of one party among them.
+const OF_EACH_MAX: u32 = 4;
 /// The wait before the second try, and the longest; it doubles in between.
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// A call that did not succeed for so long is given up: whoever wants to know can still ask.
@@ -74,7 +76,11 @@ impl CallBacks {
     async fn due(&self) -> Vec<CallBack> {
         // More than are made at once, so that those that are in flight hide no others.
         let limit = u32::try_from(2 * AT_ONCE_MAX).unwrap_or(u32::MAX);
-        match self.store.call_backs_due(self.clock.micros(), limit).await {
+        match self
+            .store
+            .call_backs_due(self.clock.micros(), limit, OF_EACH_MAX)
+            .await
+        {
             Ok(due) => due,
             Err(why) => {
                 warn!(error = %why, "the calls that are due cannot be read");

@@ -229,3 +229,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_text_of_any_characters_is_no_path() {
+    let any = EXAMPLE.replace("characters = \"a-z_-\"\n", "");
+    let solve = toml::from_str::<Configuration>(&any)
+        .unwrap()
+        .application
+        .remove(0);
+    let check = |text: &str| {
+        let arguments = ["-5", "0.25", text, "good", "mesh.dat"].map(str::to_owned);
+        solve.check(&arguments, |name| name == "mesh.dat")
+    };
+    check("a.b!").unwrap();
+    for path in ["/etc", "a/b", ".."] {
+        check(path).expect_err(path);
+    }
+}

@@ -20,10 +20,10 @@
 //! Work that is done in pieces has such records for each piece, those of the second and later ones in folders of their own
 //! inside, and one working folder and one pair of outputs for all.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -241,7 +241,8 @@ impl Folder {
         let mut inputs = Vec::new();
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
-            let known = link_input(input, &link).and_then(|()| KnownFile::at(&link));
+            let draft = folder.temporary().join("input");
+            let known = put_input(input, &link, &draft).and_then(|()| KnownFile::at(&link));
             inputs.extend(known.map_err(ExecutionError::system("link", link))?);
         }
         // By a later piece something else may stand at their names.
@@ -544,8 +545,19 @@ impl Folder {
     }
 }
 
-/// Puts an input file into a job's folder: as it is now where the file system can, whatever becomes of its name later.
-fn link_input(input: &Path, link: &Path) -> io::Result<()> {
+/// Puts an input file into a job's folder: as it is now where the file system can, whatever becomes of its name later. One
+/// that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
+fn put_input(input: &Path, link: &Path, draft: &Path) -> io::Result<()> {
+    let mode = fs::metadata(input)?.permissions().mode();
+    if mode & 0o222 != 0 && fs::symlink_metadata(link).is_err() {
+        match fs::remove_file(draft) {
+            Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
+            _ => {}
+        }
+        fs::copy(input, draft)?;
+        fs::set_permissions(draft, Permissions::from_mode(mode & 0o555))?;
+        return fs::rename(draft, link);
+    }
     let linked = fs::hard_link(input, link).or_else(|why| match why.kind() {
         ErrorKind::AlreadyExists => Ok(()),
         // On another file system, or not ours to link to.

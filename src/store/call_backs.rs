@@ -53,14 +53,19 @@ impl Store {
         })
     }
 
-    /// At most `limit` calls that are due by `now`, the longest due first.
+    /// At most `limit` calls that are due by `now`, the longest due first, and at most `of_each` about one party's agreements: who
+    /// has thousands told to nobody keeps no other waiting.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn call_backs_due(&self, now: Micros, limit: u32) -> Result<Vec<CallBack>, Error> {
-        on!(self, database => {
-            database.read(statements::CALL_BACKS_DUE, &[now.into(), limit.into()], read_call_back).await
-        })
+    pub async fn call_backs_due(
+        &self,
+        now: Micros,
+        limit: u32,
+        of_each: u32,
+    ) -> Result<Vec<CallBack>, Error> {
+        let values = &[now.into(), limit.into(), of_each.into()];
+        on!(self, database => database.read(statements::CALL_BACKS_DUE, values, read_call_back).await)
     }
 
     /// How many calls are still to be made.

@@ -304,8 +304,10 @@ statements! {
     DECIDED = "DELETE FROM pending_agreements WHERE agreement = $1";
     INSERT_CALL_BACK = "INSERT INTO call_backs (id, agreement, address, body, attempts, due_us, created_us) \
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM call_backs \
-        WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2";
+    CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM (SELECT c.id, c.agreement, \
+        c.address, c.body, c.attempts, c.due_us, c.created_us, ROW_NUMBER() OVER (PARTITION BY a.party \
+        ORDER BY c.due_us, c.id) AS place FROM call_backs c JOIN agreements a ON a.id = c.agreement \
+        WHERE c.due_us <= $1) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
     CALL_BACKS_WAITING = "SELECT COUNT(*) AS waiting FROM call_backs";
     CALL_BACK_DONE = "DELETE FROM call_backs WHERE id = $1";
     CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";

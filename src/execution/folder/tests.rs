@@ -134,3 +134,27 @@ fn what_a_job_writes_is_listed_and_its_inputs_links_and_pipes_are_not() {
         "it has not begun"
     );
 }
+
+#[test]
+fn a_job_that_writes_into_its_input_changes_no_other_jobs() {
+    let jobs = tempfile::tempdir().unwrap();
+    let (shared, fixed) = (jobs.path().join("shared"), jobs.path().join("fixed"));
+    fs::write(&shared, "as it is").unwrap();
+    fs::write(&fixed, "large").unwrap();
+    fs::set_permissions(&fixed, Permissions::from_mode(0o444)).unwrap();
+    // What an attempt left that was cut off.
+    let job = job(vec![shared.clone(), fixed]);
+    let folder = Folder::of_job(jobs.path(), job.id());
+    fs::create_dir_all(folder.temporary()).unwrap();
+    fs::write(folder.temporary().join("input"), "as").unwrap();
+    let folder = Folder::create(jobs.path(), &job).unwrap();
+    let own = folder.work().join("shared");
+    assert_eq!(fs::read(&own).unwrap(), b"as it is");
+    assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o222, 0);
+    fs::set_permissions(&own, Permissions::from_mode(0o600)).unwrap();
+    fs::write(&own, "spoilt").unwrap();
+    assert_eq!(fs::read(&shared).unwrap(), b"as it is");
+    let linked = fs::metadata(folder.work().join("fixed")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::nlink(&linked), 2, "not copied");
+    assert_eq!(folder.written_files().unwrap(), []);
+}

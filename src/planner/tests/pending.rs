@@ -15,7 +15,7 @@ fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
 }
 
 async fn told(domain: &Domain) -> Vec<String> {
-    let calls = domain.store.call_backs_due(i64::MAX, 100).await.unwrap();
+    let calls = domain.store.call_backs_due(i64::MAX, 100, 100).await.unwrap();
     calls.into_iter().map(|call| call.body).collect()
 }
 
@@ -116,4 +116,21 @@ async fn one_that_was_terminated_meanwhile_is_not_decided() {
     assert_eq!(late, Err(Error::NotFound));
     assert_eq!(told(&domain).await, Vec::<String>::new());
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}
+
+#[tokio::test]
+async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
+    let domain = Domain::start().await;
+    for party in ["physics", "physics", "physics", "physics", "biology"] {
+        let asked = Proposal {
+            party: party.into(),
+            ..proposal(4, 100, 0..100)
+        };
+        let pending = domain.planner.pend(asked, None, None).await.unwrap().agreement;
+        let refusal = settlement(pending.id, Err(format!("not {party}")));
+        domain.planner.settle(refusal).await.unwrap();
+    }
+    let due = domain.store.call_backs_due(i64::MAX, 100, 2).await.unwrap();
+    let bodies: Vec<&str> = due.iter().map(|call| call.body.as_str()).collect();
+    assert_eq!(bodies, ["no: not physics", "no: not physics", "no: not biology"]);
 }
