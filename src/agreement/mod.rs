@@ -144,6 +144,18 @@ impl Agreement {
         self.job.is_none() && self.started.is_none()
     }
 
+    /// How often its work was lost and is run again.
+    pub fn restarts(&self) -> u32 {
+        self.job.as_ref().map_or(0, |job| job.restarts)
+    }
+
+    /// Whether its work was lost before, and it waits for its slot or that of its next piece.
+    pub fn waits_to_run_again(&self) -> bool {
+        let between = self.service == ServiceState::Idle && !self.pieces.is_empty();
+        let waits = between || self.service == ServiceState::NotReady;
+        self.state == AgreementState::Observed && waits && self.restarts() > 0
+    }
+
     /// Whether it is accepted and its slot has not begun.
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady
@@ -159,6 +171,26 @@ pub struct Job {
     pub version: Option<String>,
     /// The arguments, in the order that the catalogue declares.
     pub arguments: Vec<String>,
+    /// How often it was lost and is run again: from its start, or from what the piece before has saved.
+    #[serde(default, skip_serializing_if = "never")]
+    pub restarts: u32,
+}
+
+impl Job {
+    /// The same as it was before anything of it was lost.
+    #[must_use]
+    pub fn first_time(&self) -> Self {
+        Self {
+            restarts: 0,
+            ..self.clone()
+        }
+    }
+}
+
+/// Whether something has never been so.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
+fn never(times: &u32) -> bool {
+    *times == 0
 }
 
 /// What a job may only have so much of.
@@ -295,6 +327,8 @@ pub enum EventKind {
     Overrun,
     /// Its nodes are out of use and there is no other place for it.
     Broken,
+    /// Its work was lost, and waits to be run again.
+    Restarted,
     /// The job's process runs.
     Running,
     /// A piece of the work ended, and what it had come to is saved for the next.
@@ -329,6 +363,7 @@ impl EventKind {
             Self::Unused => "unused",
             Self::Overrun => "overrun",
             Self::Broken => "broken",
+            Self::Restarted => "restarted",
             Self::Running => "running",
             Self::Checkpointed => "checkpointed",
             Self::Ended => "ended",
@@ -353,6 +388,7 @@ impl EventKind {
             Self::Unused,
             Self::Overrun,
             Self::Broken,
+            Self::Restarted,
             Self::Running,
             Self::Checkpointed,
             Self::Ended,

@@ -1,7 +1,7 @@
 //! The configuration file: resources, applications, templates, limits. What is wrong in it is refused at start, with
 //! the key and what was expected.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::execution::limits::Allowance;
 use crate::execution::local::find_program;
 use crate::execution::slurm;
 use crate::http::Bounds;
-use crate::negotiation::TemplateText;
+use crate::negotiation::{OnLoss, TemplateText};
 use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
@@ -87,6 +87,9 @@ struct Template {
     /// By how much its slots are made longer for work that is not over, in percent.
     #[serde(default)]
     overrun_percent: Option<u32>,
+    /// What becomes of work that is lost.
+    #[serde(default)]
+    on_loss: OnLoss,
 }
 
 /// How offers are placed.
@@ -467,6 +470,8 @@ impl Config {
                 percent: self.scheduling.overrun_percent,
                 templates: BTreeMap::new(),
             },
+            // Known once the templates have been read.
+            restarting: BTreeSet::new(),
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
             proposals: self.negotiation.proposals(),
@@ -522,6 +527,7 @@ impl Config {
                 Ok(TemplateText {
                     what: format!("template[{index}].file {}", path.display()),
                     text,
+                    on_loss: template.on_loss,
                     slot_probability: template
                         .slot_percent
                         .map_or(SLOT_PROBABILITY, |percent| f64::from(percent) / 100.0),

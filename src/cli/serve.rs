@@ -76,6 +76,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let templates = negotiation::Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     settings.overruns.templates.clone_from(templates.overruns());
+    settings.restarting = templates.restarting();
 
     let tls = config.tls.as_ref().map(super::tls::Tls::load).transpose()?;
     let scheme = scheme(tls.is_some(), options.listen);

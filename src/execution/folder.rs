@@ -17,6 +17,9 @@
 //! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
 //! the job.
 //!
+//! Work that was lost and is run again has a new folder each time, and that of the time before is put aside under its name
+//! with the number of its time, from 0.
+//!
 //! Work that is done in pieces has such records for each piece, those of the second and later ones in folders of their own
 //! inside, and one working folder and one pair of outputs for all.
 
@@ -60,6 +63,8 @@ const SHARED: &str = "shared.json";
 const COPIED: &str = "copied.json";
 /// What the folders of the records of later pieces are called, followed by the number.
 pub(super) const PIECE: &str = "piece-";
+/// What stands between the name and the number of a folder that was put aside.
+pub(super) const ASIDE: char = '.';
 
 /// The folder of one job.
 #[derive(Debug, Clone)]
@@ -254,6 +259,18 @@ impl Folder {
         }
         folder.write_once(SPEC, job)?;
         Ok(folder)
+    }
+
+    /// Puts the records of a job that was lost aside, durably, with the number of its time, so that there may be another one of
+    /// its identity. With those of work in one, or of a first piece, goes all that it wrote.
+    pub(super) fn put_aside(&self, time: u32) -> Result<(), ExecutionError> {
+        let name = self.path.file_name().unwrap_or_default().display();
+        let aside = self.path.with_file_name(format!("{name}{ASIDE}{time}"));
+        let rename = || {
+            fs::rename(&self.path, &aside)?;
+            aside.parent().map_or(Ok(()), sync_folder)
+        };
+        rename().map_err(ExecutionError::system("put aside", &self.path))
     }
 
     /// The intent to run the job, with the end that its slot has by now; `None` before there is one.

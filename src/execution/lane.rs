@@ -166,6 +166,17 @@ impl Lane {
     async fn attend(&self, agreement: Agreement) -> Result<(), Failure> {
         let (id, work) = (agreement.id, agreement.work());
         let own = job_of(&agreement);
+        let restarts = agreement.restarts();
+        if restarts > 0 {
+            let way = self.call(Some(work), move |executor| executor.make_way(own, restarts));
+            if !way.await? {
+                return Ok(());
+            }
+            if agreement.waits_to_run_again() {
+                // Nothing is left of the job that was lost, and the next one waits for its slot.
+                return Ok(self.hands.planner.report_stopped(id).await?);
+            }
+        }
         let end = slot_end(&agreement);
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
@@ -275,6 +286,7 @@ impl Lane {
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
             piece,
+            restarts: job.restarts,
         })
     }
 

@@ -37,7 +37,7 @@ use crate::store::Condition;
 /// has changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// The agreement that it serves. There is never more than one job of an agreement, or of a piece of its work.
+    /// The agreement that it serves. There is never more than one job of an agreement, or of a piece of its work, at a time.
     pub agreement: Uuid,
     /// The party that it belongs to.
     pub party: String,
@@ -59,6 +59,9 @@ pub struct JobSpec {
     /// Which piece of the agreement's work it does; none where it does all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<PieceSpec>,
+    /// How often work of the agreement was lost before: each time has a job of its own.
+    #[serde(default)]
+    pub restarts: u32,
 }
 
 /// What a job is told about the piece of work that it does.
@@ -81,7 +84,7 @@ pub struct SaveWork {
     pub grace: Micros,
 }
 
-/// The identity of a job: never is one started twice.
+/// The identity of a job: never is one started twice, unless its work was lost and its template has that run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId {
     /// The agreement that it serves.
@@ -198,6 +201,17 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// When the request could not be left; the job runs on.
     fn stop(&self, job: JobId) -> Result<(), ExecutionError>;
+
+    /// Sees to it that nothing runs of the jobs of this identity that there were before their work had been lost so often, and
+    /// that their records are out of the way; answers whether that is so. Asked before anything else about a job of an
+    /// agreement whose work was lost before.
+    ///
+    /// # Errors
+    /// When that cannot be known at the moment.
+    fn make_way(&self, job: JobId, restarts: u32) -> Result<bool, ExecutionError> {
+        let _ = (job, restarts);
+        Ok(true)
+    }
 
     /// How the nodes of the resource stand, and when they are not ours. Asked only where [`Executor::is_cluster`] says so.
     ///

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::folder::{Folder, PIECE};
+use super::folder::{ASIDE, Folder, PIECE};
 use super::limits::Excess;
 use super::tree;
 use super::{ExecutionError, JobId};
@@ -41,10 +41,10 @@ pub struct JobFolders {
     jobs: PathBuf,
     /// Bytes that those of one party may have together; none for as many as there are.
     quota: Option<u64>,
-    /// What is known of each.
-    known: Arc<Mutex<HashMap<Uuid, Known>>>,
-    /// Those that somebody has to look after, and who has been told so.
-    damaged: Arc<Mutex<HashSet<Uuid>>>,
+    /// What is known of each, by its name.
+    known: Arc<Mutex<HashMap<String, Known>>>,
+    /// The names of those that somebody has to look after, and who has been told so.
+    damaged: Arc<Mutex<HashSet<String>>>,
 }
 
 /// What is known of one job's folder.
@@ -133,36 +133,37 @@ impl JobFolders {
     /// # Errors
     /// When the folders cannot be listed; the next look goes on.
     pub fn look(&self) -> Result<(), ExecutionError> {
-        let ids: HashSet<Uuid> = self.ids()?.into_iter().collect();
-        self.known().retain(|id, _| ids.contains(id));
-        self.damaged().retain(|id| ids.contains(id));
+        let there = self.folders()?;
+        let names: HashSet<&str> = there.iter().map(|(name, _)| name.as_str()).collect();
+        self.known().retain(|name, _| names.contains(name.as_str()));
+        self.damaged().retain(|name| names.contains(name.as_str()));
         let (mut ended, mut grown) = (Vec::new(), Vec::new());
-        for id in ids {
-            match self.look_at(id, Which::Going) {
-                Ok(Looked::Ended) => ended.push(id),
-                Ok(Looked::Grown) => grown.push(id),
-                Ok(Looked::Same) => self.is_well(id),
-                Err(error) => self.is_damaged(id, &error),
+        for name in names {
+            match self.look_at(name, Which::Going) {
+                Ok(Looked::Ended) => ended.push(name),
+                Ok(Looked::Grown) => grown.push(name),
+                Ok(Looked::Same) => self.is_well(name),
+                Err(error) => self.is_damaged(name, &error),
             }
         }
         self.stop_beyond_quota(&grown);
         // Each of them once, so these may take their time.
-        for id in ended {
-            match self.look_at(id, Which::All) {
-                Ok(_) => self.is_well(id),
-                Err(error) => self.is_damaged(id, &error),
+        for name in ended {
+            match self.look_at(name, Which::All) {
+                Ok(_) => self.is_well(name),
+                Err(error) => self.is_damaged(name, &error),
             }
         }
         Ok(())
     }
 
     /// Looks at what one job has written, unless that is known and grows no more.
-    fn look_at(&self, id: Uuid, which: Which) -> Result<Looked, ExecutionError> {
-        let before = self.known().get(&id).cloned();
+    fn look_at(&self, name: &str, which: Which) -> Result<Looked, ExecutionError> {
+        let before = self.known().get(name).cloned();
         if before.as_ref().is_some_and(|of| of.ended.is_some()) {
             return Ok(Looked::Same);
         }
-        let folder = last_of(&self.jobs, id)?;
+        let folder = self.last_of(name)?;
         let Some(spec) = folder.spec()? else {
             return Ok(Looked::Same);
         };
@@ -175,35 +176,45 @@ impl JobFolders {
         }
         let bytes = folder.walked()?.bytes();
         let party = spec.party;
-        self.known().insert(id, Known { party, bytes, ended });
+        let mut known = self.known();
+        // It may have been put aside meanwhile, and what comes in its place has not ended.
+        if ended.is_some() && folder.end()?.is_none() {
+            return Ok(Looked::Same);
+        }
+        known.insert(name.to_owned(), Known { party, bytes, ended });
         let has_grown = ended.is_none() && before.is_some_and(|of| bytes > of.bytes);
         Ok(if has_grown { Looked::Grown } else { Looked::Same })
     }
 
     /// Has those of these jobs stopped whose party has more than its quota.
-    fn stop_beyond_quota(&self, grown: &[Uuid]) {
-        for id in grown {
-            let party = self.known().get(id).map(|of| of.party.clone());
+    fn stop_beyond_quota(&self, grown: &[&str]) {
+        for name in grown {
+            let party = self.known().get(*name).map(|of| of.party.clone());
             let Some(party) = party else { continue };
             if let Some(excess) = self.excess(&party) {
-                warn!(agreement = %id, party, "stopped: its party's jobs have written more than they may");
-                let asked = last_of(&self.jobs, *id).and_then(|folder| folder.ask_to_stop(Some(&excess)));
+                warn!(
+                    job = name,
+                    party, "stopped: its party's jobs have written more than they may"
+                );
+                let asked = self
+                    .last_of(name)
+                    .and_then(|folder| folder.ask_to_stop(Some(&excess)));
                 if let Err(error) = asked {
-                    warn!(agreement = %id, %error, "it could not be stopped");
+                    warn!(job = name, %error, "it could not be stopped");
                 }
             }
         }
     }
 
     /// Says what is wrong with a folder, once.
-    fn is_damaged(&self, id: Uuid, error: &ExecutionError) {
-        if self.damaged().insert(id) {
-            warn!(agreement = %id, %error, "what its job has written is not known");
+    fn is_damaged(&self, name: &str, error: &ExecutionError) {
+        if self.damaged().insert(name.to_owned()) {
+            warn!(job = name, %error, "what it has written is not known");
         }
     }
 
-    fn is_well(&self, id: Uuid) {
-        self.damaged().remove(&id);
+    fn is_well(&self, name: &str) {
+        self.damaged().remove(name);
     }
 
     /// Removes the folders of jobs that ended before `before` and whose agreements are over; answers how many. One that cannot
@@ -215,13 +226,13 @@ impl JobFolders {
         let folders = self.clone();
         let over = tokio::task::spawn_blocking(move || folders.ended_before(before));
         let mut removed = 0;
-        for id in over.await.map_err(cut_off)?? {
+        for (name, id) in over.await.map_err(cut_off)?? {
             if !store.is_over(id).await? {
                 continue;
             }
             let folders = self.clone();
             // The disk of a cluster may be slow, or away: others' folders do not wait for it.
-            match tokio::task::spawn_blocking(move || folders.remove(id)).await {
+            match tokio::task::spawn_blocking(move || folders.remove_named(&name)).await {
                 Ok(Ok(_)) => removed += 1,
                 Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays for now"),
                 Err(error) => warn!(agreement = %id, %error, "its folder stays for now"),
@@ -230,33 +241,39 @@ impl JobFolders {
         Ok(removed)
     }
 
-    /// Those whose job ended before then; removes what earlier removals have left.
-    fn ended_before(&self, before: Micros) -> Result<Vec<Uuid>, ExecutionError> {
+    /// Those whose job ended before then, with their agreements; removes what earlier removals have left.
+    fn ended_before(&self, before: Micros) -> Result<Vec<(String, Uuid)>, ExecutionError> {
         self.remove_doomed()?;
         let mut over = Vec::new();
-        for id in self.ids()? {
-            match last_of(&self.jobs, id).and_then(|folder| folder.end()) {
-                Ok(end) => over.extend(end.filter(|end| end.ended < before).map(|_| id)),
+        for (name, id) in self.folders()? {
+            match self.last_of(&name).and_then(|folder| folder.end()) {
+                Ok(end) => over.extend(end.filter(|end| end.ended < before).map(|_| (name, id))),
                 Err(error) => warn!(agreement = %id, %error, "its folder stays"),
             }
         }
         Ok(over)
     }
 
-    /// Removes the folder of a job whose agreement is over, if the job has ended too.
+    /// Removes the folder of a job whose agreement is over, if the job has ended too, and those of its times before.
     ///
     /// # Errors
     /// When the system refuses; what is left is removed by the next sweep.
     pub fn remove_ended(&self, id: Uuid) -> Result<Removal, ExecutionError> {
-        let last = last_of(&self.jobs, id)?;
-        if last.spec()?.is_some() && last.end()?.is_none() {
-            return Ok(Removal::Running);
+        let mut own = self.folders()?;
+        own.retain(|(_, of)| *of == id);
+        for (name, _) in &own {
+            let last = self.last_of(name)?;
+            if last.spec()?.is_some() && last.end()?.is_none() {
+                return Ok(Removal::Running);
+            }
         }
-        Ok(if self.remove(id)? {
-            Removal::Removed
-        } else {
-            Removal::NothingThere
-        })
+        let mut removal = Removal::NothingThere;
+        for (name, _) in &own {
+            if self.remove_named(name)? {
+                removal = Removal::Removed;
+            }
+        }
+        Ok(removal)
     }
 
     /// Removes the folder of a job that has ended and whose agreement is over; answers whether there was one.
@@ -264,26 +281,32 @@ impl JobFolders {
     /// # Errors
     /// When the system refuses; what is left is removed by the next sweep.
     pub fn remove(&self, id: Uuid) -> Result<bool, ExecutionError> {
-        self.remove_shared(id)?;
-        let path = Folder::of(&self.jobs, id).path().to_owned();
+        self.remove_named(&id.to_string())
+    }
+
+    fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
+        let path = self.jobs.join(name);
+        remove_shared(&Folder::at(&path))?;
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder would not be known for what it is.
         match fs::rename(&path, &doomed) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             renamed => renamed.map_err(ExecutionError::system("remove", &path))?,
         }
-        self.known().remove(&id);
+        self.known().remove(name);
         tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
         Ok(true)
     }
 
-    /// Removes the folder that a job has on a disk of its cluster. It belongs to the job's user, who may have put anything
-    /// there: no link is followed.
-    fn remove_shared(&self, id: Uuid) -> Result<(), ExecutionError> {
-        let Some(shared) = Folder::of(&self.jobs, id).shared()? else {
-            return Ok(());
-        };
-        tree::remove(&shared).map_err(ExecutionError::system("remove", shared))
+    /// Puts the records of a job that was lost aside, with the number of its time.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(super) fn put_aside(&self, job: JobId, time: u32) -> Result<(), ExecutionError> {
+        Folder::of_job(&self.jobs, job).put_aside(time)?;
+        // What is known is of what was there before.
+        self.known().remove(&job.agreement.to_string());
+        Ok(())
     }
 
     /// Removes what an earlier removal has left.
@@ -328,10 +351,28 @@ impl JobFolders {
         }
     }
 
-    /// The jobs that have a folder.
-    fn ids(&self) -> Result<Vec<Uuid>, ExecutionError> {
-        let names = self.names()?;
-        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    /// The folders of jobs by name, those that were put aside among them, each with its agreement.
+    fn folders(&self) -> Result<Vec<(String, Uuid)>, ExecutionError> {
+        let with_agreement = |name: String| {
+            let id = name.split(ASIDE).next()?.parse().ok()?;
+            Some((name, id))
+        };
+        Ok(self.names()?.into_iter().filter_map(with_agreement).collect())
+    }
+
+    /// The folder of this name, or inside of it that of the last piece of its work that there is one of.
+    fn last_of(&self, name: &str) -> Result<Folder, ExecutionError> {
+        let first = self.jobs.join(name);
+        let entries = match fs::read_dir(&first) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Folder::at(&first)),
+            entries => entries.map_err(ExecutionError::system("list", &first))?,
+        };
+        let number = |name: OsString| name.to_str()?.strip_prefix(PIECE)?.parse::<u32>().ok();
+        let pieces = entries.flatten().filter_map(|entry| number(entry.file_name()));
+        Ok(pieces.max().map_or_else(
+            || Folder::at(&first),
+            |piece| Folder::at(&first.join(format!("{PIECE}{piece}"))),
+        ))
     }
 
     fn names(&self) -> Result<Vec<String>, ExecutionError> {
@@ -345,11 +386,11 @@ impl JobFolders {
             .collect())
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Uuid, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn damaged(&self) -> MutexGuard<'_, HashSet<Uuid>> {
+    fn damaged(&self) -> MutexGuard<'_, HashSet<String>> {
         self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -359,21 +400,17 @@ fn cut_off(error: tokio::task::JoinError) -> ExecutionError {
     ExecutionError::system("list", "jobs")(std::io::Error::other(error))
 }
 
-fn total(known: &HashMap<Uuid, Known>, party: &str) -> u64 {
+fn total(known: &HashMap<String, Known>, party: &str) -> u64 {
     let own = known.values().filter(|of| of.party == party);
     // Of one that cannot be looked into there is more than can be counted.
     own.fold(0, |sum, of| sum.saturating_add(of.bytes))
 }
 
-/// The folder of an agreement's job, or of the last piece of its work that there is one of.
-fn last_of(jobs: &Path, agreement: Uuid) -> Result<Folder, ExecutionError> {
-    let first = Folder::of(jobs, agreement);
-    let entries = match fs::read_dir(first.path()) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(first),
-        entries => entries.map_err(ExecutionError::system("list", first.path()))?,
+/// Removes the folder that a job has on a disk of its cluster. It belongs to the job's user, who may have put anything
+/// there: no link is followed.
+fn remove_shared(folder: &Folder) -> Result<(), ExecutionError> {
+    let Some(shared) = folder.shared()? else {
+        return Ok(());
     };
-    let number = |name: OsString| name.to_str()?.strip_prefix(PIECE)?.parse().ok();
-    let pieces = entries.flatten().filter_map(|entry| number(entry.file_name()));
-    let piece = pieces.max().unwrap_or(1);
-    Ok(Folder::of_job(jobs, JobId { agreement, piece }))
+    tree::remove(&shared).map_err(ExecutionError::system("remove", shared))
 }

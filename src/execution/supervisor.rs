@@ -501,6 +501,7 @@ mod tests {
             output_limit: 0,
             limits: crate::catalogue::JobLimits::default(),
             piece: None,
+            restarts: 0,
         };
         let mut child = Command::new("sleep")
             .arg("1000")

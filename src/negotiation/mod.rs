@@ -57,7 +57,7 @@ pub use parts::{ContextView, TermView, TermsView};
 pub use proposals::{NegotiationsView, ProposalView, ProposedView};
 pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
 pub use show::{Output, Part, Shown};
-pub use templates::{TemplateText, Templates};
+pub use templates::{OnLoss, TemplateText, Templates};
 pub use terminate::{TerminateRequest, terminate_input};
 pub use trail::{RefusedView, TrailLineView, TrailPage, TrailView};
 pub use views::{

@@ -426,6 +426,7 @@ impl<'a> Check<'a> {
             application: application.name.clone(),
             version: application.version.clone(),
             arguments,
+            restarts: 0,
         })
     }
 

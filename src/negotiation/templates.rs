@@ -1,9 +1,10 @@
 //! The templates that are offered: read and compiled once, at start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::Seconds;
 use scheduler::prediction::SLOT_PROBABILITY;
+use serde::Deserialize;
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{Template, agreement_factory_properties};
 use wsag::terms::ServiceDescription;
@@ -42,6 +43,19 @@ pub struct TemplateText {
     /// By how much its slots are made longer for work that is not over, in percent; the provider's own bound where it does
     /// not say.
     pub overrun_percent: Option<u32>,
+    /// What becomes of work that is lost.
+    pub on_loss: OnLoss,
+}
+
+/// What becomes of work that is lost with its nodes, or without a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnLoss {
+    /// It has failed, and so has its agreement.
+    #[default]
+    Fail,
+    /// It is run again from its start, where there is a place for it in its window.
+    Restart,
 }
 
 /// The templates that are offered.
@@ -53,6 +67,8 @@ pub struct Templates {
     resource: Option<String>,
     /// By how much slots of templates that say it are made longer, in percent, by their ids.
     overruns: BTreeMap<String, u32>,
+    /// The ids of those whose lost work is run again.
+    restarting: BTreeSet<String>,
 }
 
 impl Templates {
@@ -85,15 +101,18 @@ impl Templates {
                 capacity,
                 resource,
                 overruns: BTreeMap::new(),
+                restarting: BTreeSet::new(),
             });
         }
         let mut overruns = BTreeMap::new();
         let mut offered: Vec<Offered> = Vec::new();
+        let mut restarting = BTreeSet::new();
         for TemplateText {
             what,
             text,
             slot_probability,
             overrun_percent,
+            on_loss,
         } in texts
         {
             let template = read(text).map_err(|why| format!("{what}: {why}"))?;
@@ -118,6 +137,9 @@ impl Templates {
                 );
             }
             overruns.extend(overrun_percent.map(|percent| (next.view.id.clone(), percent)));
+            if *on_loss == OnLoss::Restart {
+                restarting.insert(next.view.id.clone());
+            }
             offered.push(next);
         }
         Ok(Self {
@@ -126,7 +148,13 @@ impl Templates {
             capacity,
             resource,
             overruns,
+            restarting,
         })
+    }
+
+    /// The ids of the templates whose agreements' work is run again when it is lost.
+    pub fn restarting(&self) -> BTreeSet<String> {
+        self.restarting.clone()
     }
 
     /// The duration in seconds of offers that name none, from the first template.

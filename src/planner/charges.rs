@@ -103,8 +103,12 @@ impl Decider<'_> {
 
     /// What ending an agreement before its slot costs now that it has left the plan: the provider's part of its price,
     /// and at least what the same request would be cheaper by now, so that to end it and to book it again at the same
-    /// instant never pays; at most its price.
+    /// instant never pays; at most its price. Nothing where its work was lost before: that would have cost nothing, and its
+    /// party need not wait for another time.
     pub(super) fn cancellation_fee(&self, agreement: &Agreement) -> Option<Money> {
+        if agreement.restarts() > 0 {
+            return None;
+        }
         let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);
         let rule = fraction(price, rate).micros;
         let cheaper = self.cheaper_by(agreement, price);

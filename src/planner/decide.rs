@@ -241,6 +241,8 @@ impl Decider<'_> {
 
     /// Begins one slot: binds its nodes; answers with the agreement if there is a job to start.
     fn begin(&mut self, mut agreement: Agreement, now: Time) -> Option<Agreement> {
+        // A job of an earlier time makes way for the one that starts now.
+        self.plan.has_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
         if nodes.len() < agreement.nodes as usize {
             // Nodes are gone whose loss nobody has planned around yet.
@@ -365,6 +367,9 @@ impl Decider<'_> {
             outcome => outcome,
         };
         let end = &JobEnd { outcome, ..*end };
+        if self.goes_on_after(&agreement, end) {
+            return Ok(());
+        }
         agreement.has_started(started);
         agreement.outcome = Some(end.outcome);
         let last = match (agreement.state, end.outcome) {
@@ -512,7 +517,7 @@ impl Decider<'_> {
 }
 
 /// The record of an execution for prediction; none where no process ever ran.
-fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
+pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
     let job = agreement.job.as_ref()?;
     let started = agreement.started?;
     let slot = agreement.placement.start.seconds() * crate::clock::MICROS_PER_SECOND;

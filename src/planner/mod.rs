@@ -36,12 +36,13 @@ mod repair;
 mod replace;
 mod resource;
 mod resources;
+mod restart;
 mod sizes;
 mod standing;
 mod table;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use scheduler::domain::Objective;
@@ -101,6 +102,8 @@ pub struct Settings {
     pub proposals: Proposals,
     /// By how much slots are made longer for work that is not over.
     pub overruns: Overruns,
+    /// The ids of the templates whose agreements' work is run again from its start when it is lost.
+    pub restarting: BTreeSet<String>,
     /// What placements cost; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
@@ -149,6 +152,7 @@ impl Settings {
             failures: Failures::default(),
             proposals: Proposals::default(),
             overruns: Overruns::default(),
+            restarting: BTreeSet::new(),
             pricing: None,
             negotiation: Negotiating::default(),
             quotas: Quotas::default(),
@@ -351,6 +355,7 @@ enum Command {
         end: JobEnd,
         reply: Reply<()>,
     },
+    Stopped(Uuid, Reply<()>),
     Initiate(Box<Initiation>, Reply<NegotiationInstance>),
     EndNegotiation(Box<NegotiationEnd>, Reply<NegotiationInstance>),
     Keep(Box<Idempotency<String>>, String, Reply<()>),
@@ -551,6 +556,14 @@ impl Planner {
     /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Error> {
         self.ask(|reply| Command::Ended { id, end, reply }).await
+    }
+
+    /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn report_stopped(&self, id: Uuid) -> Result<(), Error> {
+        self.ask(|reply| Command::Stopped(id, reply)).await
     }
 
     /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.

@@ -123,8 +123,6 @@ impl Decider<'_> {
     /// Gives a piece that has not begun another place between its neighbours on its resource, where it is not on the plan
     /// any more; none where there is none.
     fn another_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Interval> {
-        let at = self.plan.resources.place(&agreement.resource)?;
-        let number = self.plan.number(agreement.id)? + index as u64;
         let pieces = &agreement.pieces;
         let before = index.checked_sub(1).and_then(|before| pieces.get(before));
         let ready = before.map_or(agreement.ready, |piece| piece.occupied().end);
@@ -132,7 +130,20 @@ impl Decider<'_> {
             .get(index + 1)
             .map_or(agreement.deadline, |next| next.placement.start);
         let window = Interval::new(ready.max(now), deadline);
-        let duration = pieces.get(index)?.placement.duration();
+        self.place_in(agreement, index, window, now)
+    }
+
+    /// Gives a piece the first place on its resource in a window; none where there is none.
+    fn place_in(
+        &mut self,
+        agreement: &Agreement,
+        index: usize,
+        window: Interval,
+        now: Time,
+    ) -> Option<Interval> {
+        let at = self.plan.resources.place(&agreement.resource)?;
+        let number = self.plan.number(agreement.id)? + index as u64;
+        let duration = agreement.pieces.get(index)?.placement.duration();
         let tree = self.plan.resources.get(at)?.schedule.tree();
         if window.duration() < duration {
             return None;
@@ -143,6 +154,44 @@ impl Decider<'_> {
             .resources
             .put(at, now, &request, slot.start)
             .then_some(slot)
+    }
+
+    /// The agreement of a lost piece, which has left the plan, with another place for it: between its neighbours, or else
+    /// for it and those that follow, one after another.
+    pub(super) fn place_lost_pieces(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
+        let index = agreement.pieces_over();
+        let mut placed = agreement.clone();
+        if let Some(slot) = self.another_place(agreement, index, next) {
+            placed.place_piece(index, slot);
+            return Some(placed);
+        }
+        let place = self.plan.resources.place(&agreement.resource);
+        let (at, number) = place.zip(self.plan.number(agreement.id))?;
+        let mut rest: Vec<usize> = (index + 1..agreement.pieces.len()).collect();
+        // Those have left the plan, too, whose nodes are out of use.
+        rest.retain(|of| self.plan.resources.has(at, number + *of as u64));
+        for of in &rest {
+            self.plan.resources.vacate(at, next, number + *of as u64);
+        }
+        let mut ready = next;
+        for of in index..agreement.pieces.len() {
+            let window = Interval::new(ready, agreement.deadline);
+            let Some(slot) = self.place_in(agreement, of, window, next) else {
+                for of in index..of {
+                    self.plan.resources.vacate(at, next, number + of as u64);
+                }
+                for of in rest {
+                    let slot = agreement.pieces[of].placement;
+                    let request = request_of_piece(agreement, number + of as u64, slot);
+                    let back = self.plan.resources.put(at, next, &request, slot.start);
+                    debug_assert!(back, "nobody has taken its place meanwhile");
+                }
+                return None;
+            };
+            placed.place_piece(of, slot);
+            ready = slot.end;
+        }
+        Some(placed)
     }
 
     /// Finds another place for a piece whose nodes are out of use and that has left the plan, or ends its agreement.

@@ -41,7 +41,7 @@ pub struct Plan {
     ending: BTreeSet<Uuid>,
     /// The nodes that each begun agreement has been given.
     pub(super) bound: HashMap<Uuid, Vec<u32>>,
-    /// Those that are lost and whose job may still have to be stopped.
+    /// Those whose work is lost, and whose job of then may still have to be stopped.
     pub(super) stopping: BTreeMap<Uuid, Agreement>,
     /// When this plan was made.
     pub(super) made: Time,
@@ -131,6 +131,9 @@ impl Plan {
             node_seconds: HashMap::new(),
         };
         for (agreement, number) in restored {
+            if agreement.waits_to_run_again() {
+                plan.stop_later(agreement.clone());
+            }
             plan.insert(agreement, number);
         }
         for agreement in undecided {
@@ -484,6 +487,21 @@ impl Plan {
         nodes
             .iter()
             .all(|node| of.nodes.may_be_kept(*node, of.resource.capacity, interval))
+    }
+
+    /// Has the nodes of an agreement be free from `now` on.
+    pub(super) fn unbind(&mut self, agreement: &Agreement, now: Time) {
+        let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
+        let until = agreement.slot().end;
+        if let Some(at) = self.resources.place(&agreement.resource) {
+            self.resources.bindings(at, |of| of.unbind(nodes, until, now));
+        }
+    }
+
+    /// Forgets which nodes an agreement has been given, and that its slot is made no longer: it is to have another.
+    pub(super) fn forget_slot(&mut self, agreement: Uuid) {
+        self.bound.remove(&agreement);
+        self.ending.remove(&agreement);
     }
 
     /// Whether an agreement has been given nodes.

@@ -12,13 +12,13 @@ use uuid::Uuid;
 
 use super::admit::{Wanted, shape_of};
 use super::budget::Payer;
-use super::decide::Decider;
+use super::decide::{Decider, execution};
 use super::nodes::{NodeReport, Reporter};
 use super::pieces::PieceAgain;
-use super::plan::placed_request;
+use super::plan::{placed_request, request_of};
 use super::resources::Wish;
 use super::{Error, Repaired};
-use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, Shape};
+use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState, Shape};
 use crate::clock::second_of;
 use crate::store::{Change, NodeRow};
 
@@ -83,8 +83,15 @@ impl Decider<'_> {
     fn repair(&mut self, at: usize, now: Time) -> Repaired {
         let mut repaired = Repaired::default();
         let lost: Vec<Uuid> = self.plan.on_lost_nodes(at);
+        let mut again = Vec::new();
         for id in lost {
-            repaired.lost += usize::from(self.lose(id).is_some());
+            let agreement = self.plan.get(id).filter(|of| self.may_restart(of)).cloned();
+            if let Some(agreement) = agreement {
+                self.vacate(&agreement);
+                again.push(agreement);
+            } else {
+                repaired.lost += usize::from(self.lose(id).is_some());
+            }
         }
         let mut known = self.plan.waiting_on(at, now);
         let resource = self.plan.resources.get(at).map(|of| of.resource.name.clone());
@@ -96,6 +103,16 @@ impl Decider<'_> {
             .plan
             .resources
             .put_out_of_use(at, now, &self.settings.failures, &known);
+        again.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
+        for agreement in again {
+            let (id, end) = (agreement.id, self.lost_now(&agreement));
+            let why = format!("its nodes of {} are gone", agreement.resource);
+            if self.run_again(&agreement, &end, &why) {
+                repaired.moved += 1;
+            } else {
+                repaired.lost += usize::from(self.lose(id).is_some());
+            }
+        }
         let Some(mut homeless) = homeless else {
             return repaired;
         };
@@ -109,6 +126,10 @@ impl Decider<'_> {
             // They count on its place.
             answers.extend(self.plan.table.answers_about(agreement.id));
             if let Some((_, index)) = self.plan.piece_that_waits(number) {
+                // It may have gone along with one before it that was lost.
+                if self.plan.resources.has(at, number) {
+                    continue;
+                }
                 match self.place_piece_again(agreement, index, now) {
                     PieceAgain::Stayed => {}
                     PieceAgain::Moved => repaired.moved += 1,
@@ -136,7 +157,13 @@ impl Decider<'_> {
     pub(super) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
         let agreement = self.plan.get(id).cloned()?;
         let detail = format!("its nodes of {} are gone", agreement.resource);
-        self.lose_because(agreement, EventKind::Ended, detail)
+        let had_job = agreement.service == ServiceState::Processing;
+        let end = self.lost_now(&agreement);
+        let lost = self.lose_because(agreement, EventKind::Ended, detail)?;
+        let record = had_job.then(|| execution(&lost, &end)).flatten();
+        self.batch
+            .extend(record.map(|of| Change::RecordExecution(Box::new(of))));
+        Some(lost)
     }
 
     /// Finds another place for one that waits, at last where something is kept for offers, or ends it. The answers whose
@@ -379,7 +406,7 @@ fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
 }
 
 /// How much earlier or later, in words.
-fn by(seconds: Seconds) -> String {
+pub(super) fn by(seconds: Seconds) -> String {
     let direction = if seconds < 0 { "earlier" } else { "later" };
     format!("{} seconds {direction}", seconds.abs())
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::decide::Decider;
 use super::plan::request_of;
 use super::{Error, Proposal};
-use crate::agreement::{Agreement, Event, EventKind, GuaranteeState};
+use crate::agreement::{Agreement, Event, EventKind, GuaranteeState, Job};
 use crate::clock::second_of;
 use crate::store::Change;
 
@@ -28,7 +28,7 @@ impl Lifted {
     /// nodes, and since when.
     pub(super) fn goes_on_in(&self, proposal: &Proposal) -> bool {
         let old = &self.agreement;
-        proposal.job == old.job
+        proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
             && proposal.filters == old.leeway.filters
             && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes)
             && proposal.ready.is_none_or(|ready| ready <= old.placement.start)
@@ -100,6 +100,7 @@ impl Decider<'_> {
         self.hand_over_nodes(old, new.id, new.placement.end);
         new.service = old.service;
         new.started = old.started;
+        new.job.clone_from(&old.job);
         let goes_on = self.event(
             EventKind::Started,
             format!("goes on with what runs for {}", old.id),

@@ -238,6 +238,12 @@ impl Resources {
         self.change(at, put).unwrap_or(false)
     }
 
+    /// Whether a request has a place in a plan.
+    pub(super) fn has(&self, at: usize, number: u64) -> bool {
+        self.get(at)
+            .is_some_and(|of| of.schedule.placement(number).is_some())
+    }
+
     /// Takes a waiting request out, with all others left where they are.
     pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
         self.change(at, |schedule| match schedule.withdraw(number) {
@@ -363,8 +369,7 @@ impl Resources {
             let mut left = Vec::new();
             let mut blocks = Vec::new();
             for (interval, nodes) in next {
-                while let Some(short) = short_of(&of.schedule, interval, nodes)
-                    && let Some(lies) = most_flexible(&of.schedule, known, short)
+                while let Some(lies) = in_excess(&of.schedule, known, interval, nodes)
                     && let Some(start) = take_out(&mut of.schedule, lies.id)
                 {
                     touched.push(lies.slot);
@@ -449,16 +454,20 @@ fn free_steps(schedule: &Schedule, interval: Interval) -> Vec<(Interval, u32)> {
     steps
 }
 
-/// The first part of an interval in which fewer nodes are free.
-fn short_of(schedule: &Schedule, interval: Interval, nodes: u32) -> Option<Interval> {
+/// Who is to leave first so that as many nodes are free throughout an interval: none where they are, or where nobody who
+/// lies there is known.
+fn in_excess(
+    schedule: &Schedule,
+    known: &BTreeMap<u64, Seconds>,
+    interval: Interval,
+    nodes: u32,
+) -> Option<Placement> {
     if schedule.tree().min_free(interval) >= nodes {
         return None;
     }
     let steps = free_steps(schedule, interval).into_iter();
-    steps
-        .filter(|(_, free)| *free < nodes)
-        .map(|(step, _)| step)
-        .next()
+    let mut short = steps.filter(|(_, free)| *free < nodes);
+    short.find_map(|(step, _)| most_flexible(schedule, known, step))
 }
 
 /// The one with most slack of those who are known and lie in an interval: it is the easiest to place again.

@@ -120,6 +120,7 @@ fn with_job(mut proposal: Proposal) -> Proposal {
         application: "sleep".into(),
         version: None,
         arguments: vec!["5".into()],
+        restarts: 0,
     });
     proposal
 }

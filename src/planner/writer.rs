@@ -388,6 +388,10 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         Command::Nodes(resource, reply) => answer(reply, decider.nodes(&resource)),
         Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
         Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
+        Command::Stopped(id, reply) => {
+            decider.plan.has_stopped(id);
+            answer(reply, Ok(()))
+        }
         Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
         Command::Propose(proposed, reply) => answer(reply, decider.propose(*proposed)),
         Command::Initiate(initiation, reply) => {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod restart;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +32,8 @@ use crate::support::block_on;
 /// How long a test waits for what should be there within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(1);
 const CAPACITY: u32 = 64;
+/// The template of work that is run again when it is lost.
+const RESTARTING: &str = "restarting";
 
 /// A service without its API: it can be stopped and started again on the same folder.
 struct Service {
@@ -80,7 +84,8 @@ impl Service {
             .await
             .unwrap();
         let resource = |name: &&str| Resource::new(name, "local", CAPACITY);
-        let settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
+        let mut settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
+        settings.restarting.insert(RESTARTING.to_owned());
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, Clock::system(), stop.clone())
             .await
@@ -108,8 +113,13 @@ impl Service {
     }
 
     async fn place_nodes(&self, nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Agreement {
+        let proposal = Self::proposal(nodes, text, delay, seconds);
+        self.planner.place(proposal).await.unwrap().agreement
+    }
+
+    fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Proposal {
         let ready = Clock::system().now() + delay;
-        let proposal = Proposal {
+        Proposal {
             id: Uuid::now_v7(),
             party: "physics".into(),
             name: None,
@@ -130,14 +140,14 @@ impl Service {
                 application: "script".into(),
                 version: None,
                 arguments: vec![text.into()],
+                restarts: 0,
             }),
             guarantees: Vec::new(),
             choices: Vec::new(),
             document: "<offer/>".into(),
             idempotency: None,
             budget: None,
-        };
-        self.planner.place(proposal).await.unwrap().agreement
+        }
     }
 
     async fn agreement(&self, id: Uuid) -> Agreement {

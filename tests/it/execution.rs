@@ -87,6 +87,7 @@ fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
         output_limit: OUTPUT_LIMIT,
         limits: JobLimits::default(),
         piece: None,
+        restarts: 0,
     }
 }
 

@@ -145,6 +145,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
             application: "sleep".into(),
             version: None,
             arguments: vec!["1".into()],
+            restarts: 0,
         }),
         guarantees,
         budget: None,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -26,6 +27,7 @@ on_both_engines!(
     a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_work_was,
     terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free,
     a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in_no_other_piece,
+    a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved,
 );
 
 async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: String) {
@@ -137,10 +139,77 @@ async fn a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in
     server.assert_verified();
 }
 
+async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(url: String) {
+    let template = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/templates/agreements/advance-reservation.xml"
+    );
+    let restarting = format!("[[template]]\nfile = \"{template}\"\non_loss = \"restart\"\n");
+    let (server, programs) = start_on(Some(&url), &restarting);
+    let client = server.client();
+    let start = now() + 2;
+    let taken = Offer::reserve(1, 3).within(start + 3, start + 6).xml();
+    client.post("/agreements", taken).await.created();
+    let work = counting("count", 60).within(start, start + 300);
+    let id = client
+        .post("/agreements", cut(&work, "2", "0.05"))
+        .await
+        .created();
+    until(&client, id, "Idle").await;
+    let saved = steps(&programs);
+    fs::write(programs.path().join("hold"), "").expect("a file can be written");
+    eventually("the first step of the second piece", SOON, async || {
+        (steps(&programs).len() > saved.len()).then_some(())
+    })
+    .await;
+    // As when the machine stops: nobody sees how it ended.
+    let records = server
+        .data_dir()
+        .join("jobs")
+        .join(id.to_string())
+        .join("piece-2");
+    kill_process(process(&records.join("lock"), ""), Signal::KILL).expect("its supervisor runs");
+    kill_process_group(process(&records.join("claim.json"), "/process"), Signal::KILL).expect("it runs");
+    eventually("it to be run again", SOON, async || {
+        let events = client.get(&format!("/agreements/{id}/events")).await.body;
+        events
+            .contains("it is run again from what piece 1 has saved")
+            .then_some(())
+    })
+    .await;
+    fs::remove_file(programs.path().join("hold")).expect("it is there");
+    let over = until(&client, id, "Completed").await;
+    assert_eq!(over["outcome"], "completed", "{over}");
+    let again: Vec<String> = (saved.len()..=STEPS).map(|step| step.to_string()).collect();
+    assert_eq!(
+        steps(&programs)[saved.len() + 1..],
+        again[1..],
+        "those of the lost piece, too"
+    );
+    let output = client.get(&format!("/agreements/{id}/files/stdout")).await;
+    let second = format!("piece 2 of 2 from {}\n", saved.len());
+    assert_eq!(
+        output.body,
+        format!("piece 1 of 2 from 0\n{second}{second}"),
+        "all in one folder"
+    );
+    assert!(records.with_file_name("piece-2.0").join("spec.json").exists());
+    server.assert_verified();
+}
+
+/// The process of which a record of a job tells.
+fn process(record: &Path, at: &str) -> Pid {
+    let text = fs::read(record).expect("it is there");
+    let record: Value = serde_json::from_slice(&text).expect("it is JSON");
+    let pid = record.pointer(at).and_then(|of| of["pid"].as_i64());
+    let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+    pid.expect("it names a process")
+}
+
 #[test]
 fn work_that_cannot_be_saved_is_not_cut() {
     crate::support::run(async {
-        let (server, _programs) = start_on(None);
+        let (server, _programs) = start_on(None, "");
         let client = server.client();
         let refused = client
             .post("/agreements", cut(&Offer::sleep(1, 60), "3", "0.25"))
@@ -199,11 +268,12 @@ fn cut(offer: &Offer, pieces: &str, interval: &str) -> String {
 }
 
 fn start(url: &str) -> (Server, TempDir) {
-    start_on(Some(url))
+    start_on(Some(url), "")
 }
 
-/// A service with one node, and two programs: one that counts and saves what it has come to, one that hears nothing.
-fn start_on(url: Option<&str>) -> (Server, TempDir) {
+/// A service with one node, and two programs: one that counts, saves what it has come to, and stops counting while there is
+/// a file called hold; one that hears nothing.
+fn start_on(url: Option<&str>, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
         programs.path(),
@@ -213,8 +283,9 @@ fn start_on(url: Option<&str>) -> (Server, TempDir) {
              echo \"piece $BESPEAK_PIECE of $BESPEAK_PIECES from $done\"\n\
              trap 'stop=1' USR1\n\
              while [ \"$done\" -lt \"$1\" ]; do\n\
-             done=$((done+1)); echo \"$done\" >> '{}/steps'\n\
+             done=$((done+1)); echo \"$done\" >> '{0}/steps'\n\
              if [ -n \"$stop\" ]; then echo \"$done\" > saved; exit 0; fi\n\
+             while [ -e '{0}/hold' ]; do sleep 0.05; done\n\
              sleep 0.1\ndone\n",
             programs.path().display()
         ),
@@ -228,7 +299,7 @@ fn start_on(url: Option<&str>) -> (Server, TempDir) {
         "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n\n\
          [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\n\
          [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\n\
-         {}{}",
+         {}{}{more}",
         application("count", &count, "USR1", "resume = [\"--resume\"]\n"),
         application("deaf", &deaf, "TERM", "")
     );

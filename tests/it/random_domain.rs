@@ -282,6 +282,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
             application: "sleep".into(),
             version: None,
             arguments: vec!["1".into()],
+            restarts: 0,
         }),
         guarantees: [
             ("START", "started le latest_start"),

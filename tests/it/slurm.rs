@@ -75,6 +75,7 @@ impl Site {
             output_limit: 20,
             limits: bespeak::catalogue::JobLimits::default(),
             piece: None,
+            restarts: 0,
         }
     }
 

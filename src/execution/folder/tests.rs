@@ -14,6 +14,7 @@ fn job(inputs: Vec<PathBuf>) -> JobSpec {
         output_limit: 1,
         limits: crate::catalogue::JobLimits::default(),
         piece: None,
+        restarts: 0,
     }
 }
 

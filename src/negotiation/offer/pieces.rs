@@ -141,6 +141,7 @@ mod tests {
             application: name.into(),
             version: None,
             arguments: Vec::new(),
+            restarts: 0,
         });
         let found = of(scheduling, job.as_ref(), duration, &catalogue.unwrap());
         found.map(|preemption| preemption.map(|of| of.parts()))

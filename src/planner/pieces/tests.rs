@@ -33,6 +33,7 @@ fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window:
             application: "count".into(),
             version: None,
             arguments: Vec::new(),
+            restarts: 0,
         }),
         ..proposal(nodes, duration, window)
     }
@@ -330,6 +331,85 @@ fn a_piece_whose_time_has_passed_gets_another_before_the_next() {
     domain.check_rebuilt();
 }
 
+/// The same where lost work is run again.
+fn restarting(resources: Vec<Resource>) -> Domain {
+    let mut domain = domain(resources);
+    domain.settings.restarting = ["t".to_owned()].into();
+    domain
+}
+
+#[test]
+fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
+    let mut domain = restarting(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    domain.begin(0);
+    domain.now = 3;
+    domain.end(id, Outcome::Lost);
+    assert_eq!(
+        slots(domain.of(id)),
+        [(30, 39), (39, 60)],
+        "before is no room for it"
+    );
+    assert_eq!(
+        (domain.of(id).service, domain.of(id).restarts()),
+        (ServiceState::NotReady, 1)
+    );
+    domain.check_rebuilt();
+    domain.begin(30);
+    domain.now = 39;
+    domain.end(id, Outcome::Checkpointed);
+    domain.begin(39);
+    domain.now = 45;
+    domain.end(id, Outcome::Lost);
+    let again = domain.of(id);
+    assert_eq!(slots(again), [(30, 39), (46, 67)], "what is saved stays");
+    assert_eq!(
+        (again.service, again.pieces_over(), again.restarts()),
+        (ServiceState::Idle, 1, 2)
+    );
+    let line = "it is run again from what piece 1 has saved, 7 seconds later";
+    assert!(
+        domain.told.iter().any(|(_, told)| told.ends_with(line)),
+        "{:?}",
+        domain.told
+    );
+    assert!(again.waits_to_run_again() && domain.plan.running() == [again.clone()]);
+    domain.check_rebuilt();
+    domain.begin(46);
+    domain.now = 67;
+    domain.end(id, Outcome::Completed);
+    assert!(!domain.known.contains_key(&id), "complete");
+}
+
+#[test]
+fn a_lost_piece_that_has_room_before_the_next_leaves_that_where_it_is() {
+    let mut domain = restarting(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (5, 25))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 3), (25, 52)]);
+    domain.begin(0);
+    domain.now = 1;
+    domain.end(id, Outcome::Lost);
+    assert_eq!(slots(domain.of(id)), [(2, 5), (25, 52)]);
+    domain.check_rebuilt();
+}
+
+#[test]
+fn a_lost_piece_without_a_place_in_its_window_ends_its_agreement_and_frees_all_that_is_left() {
+    let mut domain = restarting(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 55))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    domain.begin(0);
+    domain.now = 3;
+    domain.end(id, Outcome::Lost);
+    assert!(!domain.known.contains_key(&id));
+    domain.place(proposal(4, 25, (30, 55))).unwrap();
+    domain.check_rebuilt();
+}
+
 #[test]
 fn a_cluster_runs_it_in_one() {
     let mut domain = domain(vec![Resource::new("cluster", "slurm", 4)]);
@@ -346,6 +426,7 @@ enum Step {
     Wait(i64),
     End(usize, bool),
     Terminate(usize),
+    Lose(usize),
     Down(usize),
 }
 
@@ -357,6 +438,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1..12_i64).prop_map(Step::Wait),
         3 => (any::<usize>(), any::<bool>()).prop_map(|(which, all)| Step::End(which, all)),
         1 => any::<usize>().prop_map(Step::Terminate),
+        2 => any::<usize>().prop_map(Step::Lose),
         1 => (0..3_usize).prop_map(Step::Down),
     ]
 }
@@ -372,8 +454,14 @@ proptest! {
     /// Whatever happens, no second has more nodes in use than there are, pieces keep their order and their window and take
     /// as long as was agreed, and they are found where looking at each second finds them.
     #[test]
-    fn pieces_are_where_they_complete_first_and_stay_whole(steps in prop::collection::vec(step(), 1..30)) {
+    fn pieces_are_where_they_complete_first_and_stay_whole(
+        steps in prop::collection::vec(step(), 1..30),
+        again in any::<bool>(),
+    ) {
         let mut domain = domain(vec![local("local", 4), local("other", 2)]);
+        if again {
+            domain.settings.restarting = ["t".to_owned()].into();
+        }
         domain.settings.failures.repair = 40;
         for step in steps {
             match step {
@@ -418,6 +506,13 @@ proptest! {
                         .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
                     if let Some(id) = running.get(which % running.len().max(1)) {
                         domain.end(*id, if all { Outcome::Completed } else { Outcome::Checkpointed });
+                    }
+                }
+                Step::Lose(which) => {
+                    let running: Vec<_> = domain.known.values()
+                        .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
+                    if let Some(id) = running.get(which % running.len().max(1)) {
+                        domain.end(*id, Outcome::Lost);
                     }
                 }
                 Step::Terminate(which) => {

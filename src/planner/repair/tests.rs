@@ -145,6 +145,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
         application: "sleep".into(),
         version: None,
         arguments: Vec::new(),
+        restarts: 0,
     };
     let with_job = |nodes, window| Proposal {
         job: Some(job.clone()),
@@ -198,6 +199,28 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
 }
 
 #[test]
+fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way() {
+    let mut domain = domain(vec![local(3)]);
+    domain.place(work(2, 100, (0, 100))).unwrap();
+    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    let waiting = domain.place(proposal(1, 20, (90, 400))).unwrap().agreement;
+    assert_eq!(waiting.placement.start, Time(90));
+    let mut report = states(NodeState::Down, &[2]);
+    report.busy = vec![crate::planner::BusyTime {
+        node: 0,
+        interval: Interval::new(Time(50), Time(120)),
+    }];
+    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+    assert_eq!(repaired.unwrap().moved, 1);
+    assert_eq!(
+        domain.of(waiting.id).placement.start,
+        Time(100),
+        "when node 1 is free"
+    );
+    domain.check();
+}
+
+#[test]
 fn maintenance_is_planned_around() {
     let mut resource = local(4);
     resource.maintenance = vec![(Interval::new(Time(100), Time(200)), 3)];
@@ -217,4 +240,120 @@ fn maintenance_is_planned_around() {
         Time(0),
     );
     assert!(again.is_ok());
+}
+
+/// A plan in which the work of every agreement is run again when it is lost.
+fn restarting(resources: Vec<Resource>) -> Domain {
+    let mut domain = domain(resources);
+    domain.settings.restarting = ["t".to_owned()].into();
+    domain
+}
+
+fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
+    Proposal {
+        job: Some(Job {
+            application: "sleep".into(),
+            version: None,
+            arguments: Vec::new(),
+            restarts: 0,
+        }),
+        ..proposal(nodes, duration, window)
+    }
+}
+
+#[test]
+fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
+    let mut domain = restarting(vec![local(4)]);
+    let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
+    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.started(one.id, 1_000_000))
+        .unwrap();
+    domain.now = 10;
+    let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
+    assert_eq!(other.placement.start, Time(10));
+    let repaired = set(&mut domain, NodeState::Down, &[0]);
+    assert_eq!(
+        repaired,
+        Repaired {
+            lost: 0,
+            moved: 1,
+            broken: 0,
+            withdrawn: 0,
+        }
+    );
+    let again = domain.of(one.id).clone();
+    assert_eq!(again.placement, Interval::new(Time(110), Time(210)));
+    assert!(again.is_waiting() && again.started.is_none() && again.ended.is_none());
+    assert_eq!(again.job.as_ref().unwrap().restarts, 1);
+    let line = "its nodes of local are gone: it is run again from its start, 110 seconds later";
+    assert!(
+        domain.told.contains(&(one.id, line.to_owned())),
+        "{:?}",
+        domain.told
+    );
+    assert_eq!(
+        domain.plan.running(),
+        [again],
+        "its job of before is to be stopped"
+    );
+    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    assert_eq!(domain.of(other.id).service, ServiceState::Processing);
+    domain.now = 110;
+    let lost = |decider: &mut Decider<'_>| {
+        decider.ended(
+            other.id,
+            &crate::agreement::JobEnd {
+                outcome: Outcome::Completed,
+                started: Some(10_000_000),
+                ended: 110_000_000,
+                input_bytes: 0,
+                output_bytes: 0,
+                truncated: false,
+                transfer_in: 0,
+                transfer_out: 0,
+            },
+        )
+    };
+    domain.decide(lost).unwrap();
+    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain.check();
+    let running = domain.plan.running();
+    assert_eq!(running.len(), 1);
+    assert_eq!(running[0].service, ServiceState::Processing);
+}
+
+#[test]
+fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried() {
+    let mut domain = restarting(vec![local(2)]);
+    let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
+    let later = domain.place(proposal(2, 300, (100, 400))).unwrap().agreement;
+    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain.now = 10;
+    let end = domain.decide(|decider| {
+        let agreement = decider.live(one.id).unwrap();
+        decider.lost_now(&agreement)
+    });
+    domain.decide(|decider| decider.ended(one.id, &end)).unwrap();
+    domain.check();
+    assert!(!domain.known.contains_key(&one.id));
+    assert_eq!(domain.of(later.id), &later);
+}
+
+#[test]
+fn work_that_is_lost_again_and_again_is_lost_for_good() {
+    let mut domain = restarting(vec![local(1)]);
+    let one = domain.place(work(1, 10, (0, 1_000))).unwrap().agreement;
+    let mut times = 0;
+    while domain.known.contains_key(&one.id) {
+        times += 1;
+        domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+        let end = domain.decide(|decider| {
+            let agreement = decider.live(one.id).unwrap();
+            decider.lost_now(&agreement)
+        });
+        domain.decide(|decider| decider.ended(one.id, &end)).unwrap();
+        domain.now += 2;
+    }
+    assert_eq!(times, 11, "the first time and ten more");
 }

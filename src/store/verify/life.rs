@@ -21,6 +21,19 @@ struct Changed {
     last: Step,
     /// Whether termination was asked for in it.
     asked: bool,
+    /// Whether lost work waits again by it.
+    again: bool,
+}
+
+impl Changed {
+    /// A change of which this is the only line so far.
+    fn begin(line: Step) -> Self {
+        Self {
+            last: line,
+            asked: line.kind == EventKind::Terminating,
+            again: line.kind == EventKind::Restarted,
+        }
+    }
 }
 
 /// A timeline as far as it has been read: no more than what its end is checked with, whatever its length.
@@ -43,10 +56,7 @@ impl Life {
         Self {
             first,
             before: None,
-            now: Changed {
-                last: first,
-                asked: first.kind == EventKind::Terminating,
-            },
+            now: Changed::begin(first),
             accepted: u32::from(first.kind == EventKind::Accepted),
             closed: u32::from(first.kind == EventKind::Closed),
             numbered: first.seq == 1,
@@ -60,15 +70,18 @@ impl Life {
         self.numbered &= step.seq == last.seq + 1;
         self.accepted += u32::from(step.kind == EventKind::Accepted);
         self.closed += u32::from(step.kind == EventKind::Closed);
-        let asked = step.kind == EventKind::Terminating;
+        let next = Changed::begin(step);
         if step.version == last.version {
-            self.now.asked |= asked;
-            self.now.last = step;
+            self.now = Changed {
+                asked: self.now.asked || next.asked,
+                again: self.now.again || next.again,
+                ..next
+            };
         } else {
             self.check_move(found);
             self.whole &= step.version == last.version + 1;
             self.before = Some(self.now);
-            self.now = Changed { last: step, asked };
+            self.now = next;
         }
     }
 
@@ -78,7 +91,11 @@ impl Life {
         let Some(from) = self.before.map(|before| before.last) else {
             return;
         };
-        let Changed { last: to, asked } = self.now;
+        let Changed {
+            last: to,
+            asked,
+            again,
+        } = self.now;
         found.must(from.version < to.version, I6, || {
             format!(
                 "its timeline goes back from version {} to {}",
@@ -92,8 +109,9 @@ impl Life {
         found.must(allowed, I6, || {
             format!("it went from {} to {}", from.state, to.state)
         });
+        let again = again && (from.service, to.service) == (ServiceState::Processing, ServiceState::NotReady);
         found.must(
-            from.service == to.service || from.service.allows(to.service),
+            from.service == to.service || from.service.allows(to.service) || again,
             I6,
             || {
                 format!(

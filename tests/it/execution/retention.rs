@@ -45,6 +45,37 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
 }
 
 #[test]
+fn what_is_run_again_is_looked_at_as_if_nothing_had_been_there_and_what_was_lost_counts_on() {
+    let place = Place::new();
+    let folders = JobFolders::new(place.folder.path(), Some(5 << 20)).unwrap();
+    let executor = place.executor().among(folders.clone());
+    let lost = script("head -c 3000000 /dev/zero > file", 600);
+    executor.start(&lost).unwrap();
+    end(&executor, &lost);
+    folders.look().unwrap();
+    let fill =
+        "touch one; while [ ! -e go ]; do sleep 0.05; done; head -c 3000000 /dev/zero > file; sleep 1000";
+    let again = JobSpec {
+        agreement: lost.agreement,
+        restarts: 1,
+        ..script(fill, 600)
+    };
+    assert!(executor.make_way(again.id(), 1).unwrap());
+    assert!(executor.make_way(again.id(), 1).unwrap(), "that is so now");
+    assert_eq!(executor.poll(again.id()).unwrap(), JobStatus::NotStarted);
+    executor.start(&again).unwrap();
+    wait_for("file", || place.record(&again, "work/one").exists().then_some(()));
+    folders.look().unwrap();
+    fs::write(place.record(&again, "work/go"), "").unwrap();
+    wait_for("file", || {
+        let meta = fs::metadata(place.record(&again, "work/file")).ok()?;
+        (meta.len() == 3_000_000).then_some(())
+    });
+    folders.look().unwrap();
+    assert_eq!(end(&executor, &again).outcome, EXCEEDED);
+}
+
+#[test]
 fn what_is_wrong_with_one_partys_folders_keeps_nobody_from_looking_at_anothers() {
     let place = Place::new();
     let folders = JobFolders::new(place.folder.path(), Some(1 << 20)).unwrap();

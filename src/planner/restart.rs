@@ -1,0 +1,175 @@
+//! Work that was lost and is run again, where its template has it so: from its start, or with work in pieces from what the
+//! piece before has saved.
+//!
+//! Its agreement waits again, for a place in what is left of its window, as it did before its slot began; nothing of it
+//! is given up but the nodes that it had. The job of the time before is stopped, where anything is left of it, before the
+//! next one starts (`docs/decisions/0404`).
+
+use scheduler::{Interval, Time};
+
+use super::admit::shape_of;
+use super::decide::{Decider, execution};
+use super::plan::request_of;
+use super::repair::by;
+use super::resources::Wish;
+use crate::agreement::{Agreement, AgreementState, EventKind, Execution, JobEnd, Outcome, ServiceState};
+use crate::clock::second_of;
+use crate::store::Change;
+
+/// How often work is run again at most: what is lost so often is not lost by chance.
+const RESTARTS_MAX: u32 = 10;
+/// The kind of resource on which a job can make way for the next one of its agreement.
+const KIND: &str = "local";
+
+impl Decider<'_> {
+    /// Whether the work of an agreement would be run again if it were lost now.
+    pub(super) fn may_restart(&self, agreement: &Agreement) -> bool {
+        let at = self.plan.resources.place(&agreement.resource);
+        let job = agreement.job.as_ref();
+        self.settings.restarting.contains(&agreement.template)
+            && agreement.state == AgreementState::Observed
+            && agreement.service == ServiceState::Processing
+            && job.is_some_and(|job| job.restarts < RESTARTS_MAX)
+            && at.is_some_and(|at| self.runs_here(at))
+    }
+
+    /// Has the work of an agreement that came to this end run again, where it is to be and there is a place for it; whether it
+    /// is.
+    pub(super) fn goes_on_after(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
+        if end.outcome != Outcome::Lost || !self.may_restart(agreement) {
+            return false;
+        }
+        self.vacate(agreement);
+        self.run_again(agreement, end, "its work is gone without a trace of its end")
+    }
+
+    fn runs_here(&self, at: usize) -> bool {
+        self.plan
+            .resources
+            .get(at)
+            .is_some_and(|of| of.resource.kind == KIND)
+    }
+
+    /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
+    fn after_now(&self) -> Time {
+        second_of(self.now) + 1
+    }
+
+    /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
+    pub(super) fn vacate(&mut self, agreement: &Agreement) {
+        // What was offered in its place counts on its going on.
+        self.release_about(agreement.id);
+        let next = self.after_now();
+        let number = self.plan.number(agreement.id);
+        if let Some((at, number)) = self.plan.resources.place(&agreement.resource).zip(number) {
+            let number = number + agreement.pieces_over() as u64;
+            self.plan.resources.vacate(at, next, number);
+        }
+        self.plan.unbind(agreement, next);
+    }
+
+    /// Has lost work, whose slot has been vacated, wait for another place in its window; `false` where there is none, and
+    /// nothing has changed then.
+    pub(super) fn run_again(&mut self, agreement: &Agreement, end: &JobEnd, why: &str) -> bool {
+        let next = self.after_now();
+        let placed = if agreement.pieces.is_empty() {
+            self.place_lost(agreement, next)
+        } else {
+            self.place_lost_pieces(agreement, next)
+        };
+        let Some(mut placed) = placed else {
+            return false;
+        };
+        placed.has_started(end.started);
+        let mut events = self.assess(&mut placed);
+        let (detail, service) = match agreement.pieces_over() {
+            0 => ("its start".to_owned(), ServiceState::NotReady),
+            over => (format!("what piece {over} has saved"), ServiceState::Idle),
+        };
+        let mut detail = format!("{why}: it is run again from {detail}");
+        if placed.resource != agreement.resource {
+            detail += &format!(" on {}", placed.resource);
+        }
+        detail += &format!(", {}", by(placed.slot().start - agreement.slot().start));
+        events.push(self.event(EventKind::Restarted, detail));
+
+        self.plan.forget_slot(agreement.id);
+        // Its nodes of before are told by its timeline; those that are bound to it are of the slot that it has.
+        self.batch.push(Change::ReleaseNodes {
+            agreement: agreement.id,
+            end: agreement.slot().start,
+        });
+        placed.service = service;
+        placed.has_started(None);
+        if service == ServiceState::NotReady {
+            placed.started = None;
+        }
+        if let Some(job) = &mut placed.job {
+            job.restarts += 1;
+        }
+        let waiting = self.update(placed, events);
+        self.plan.stop_later(waiting);
+        let lost = lost_execution(agreement, end);
+        self.batch
+            .extend(lost.map(|of| Change::RecordExecution(Box::new(of))));
+        true
+    }
+
+    /// The agreement of lost work with a place in what is left of its window: one that is free, else one on its resource for
+    /// which others move inside their windows.
+    fn place_lost(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
+        let at = self.plan.resources.place(&agreement.resource)?;
+        let request = request_of(agreement, self.plan.number(agreement.id)?);
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            window: Interval::new(agreement.ready.max(next), agreement.deadline),
+            filters: &agreement.leeway.filters,
+            except: None,
+        };
+        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
+        let (at, slot) = if let Some((to, best)) = best.filter(|(to, _)| self.runs_here(*to)) {
+            let there = scheduler::Request {
+                duration: best.slot.duration(),
+                ..request
+            };
+            let put = self.plan.resources.put(to, next, &there, best.slot.start);
+            put.then_some((to, best.slot))?
+        } else {
+            let (placement, moves) = self.plan.resources.submit(at, next, &request)?;
+            self.moved(&moves, "to let one in whose work was lost");
+            (at, placement.slot)
+        };
+        Some(Agreement {
+            resource: self.plan.resources.get(at)?.resource.name.clone(),
+            placement: slot,
+            duration: slot.duration(),
+            fixed: false,
+            ..agreement.clone()
+        })
+    }
+
+    /// The end of work that was lost with its nodes.
+    pub(super) fn lost_now(&self, agreement: &Agreement) -> JobEnd {
+        JobEnd {
+            outcome: Outcome::Lost,
+            started: agreement.slot_started(),
+            ended: self.now,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+        }
+    }
+}
+
+/// The record of what was lost.
+fn lost_execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
+    let mut lost = agreement.clone();
+    lost.has_started(end.started);
+    lost.end_piece(end.ended);
+    lost.ended = Some(end.ended);
+    execution(&lost, end)
+}
