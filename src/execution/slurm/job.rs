@@ -308,7 +308,7 @@ impl SlurmExecutor {
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
             // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it.
-            JobState::Cancelled if !had_nodes => Some(Outcome::Lost),
+            JobState::Cancelled if cut && !had_nodes => Some(Outcome::Lost),
             JobState::Cancelled if cut => Some(Outcome::Killed),
             // By its user, or by an administrator: nothing that the nodes failed in.
             JobState::Cancelled => Some(Outcome::Terminated),

@@ -31,6 +31,21 @@ fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
 }
 
 #[test]
+fn a_job_that_is_cancelled_while_it_waits_is_ended_by_its_party_and_not_lost() {
+    let site = Site::start();
+    let job = site.job("sleep 600", 600);
+    let held = site.cluster.reservation(&name_of("cluster", job.agreement));
+    let node = format!("nodename={}", held.unwrap()["Nodes"]);
+    site.cluster
+        .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
+    site.executor.start(&job).unwrap();
+    site.cluster
+        .run("scancel", &["--name", &name_of("cluster", job.agreement)]);
+    let end = site.end_of(job.agreement);
+    assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
+}
+
+#[test]
 fn a_reservation_that_slurm_refuses_to_make_is_not_one_that_nobody_uses() {
     let site = Site::start();
     let settings = Settings {
