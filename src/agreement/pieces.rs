@@ -160,6 +160,12 @@ impl Agreement {
         last.map_or_else(|| self.occupied().end, |piece| piece.occupied().end)
     }
 
+    /// For how long the processes of its pieces have run by an instant, in microseconds.
+    pub fn run_time_by(&self, now: Micros) -> Micros {
+        let ran = |piece: &Piece| Some((piece.ended.unwrap_or(now) - piece.started?).max(0));
+        self.pieces.iter().filter_map(ran).sum()
+    }
+
     /// For how long its processes have run, in microseconds: from its start to its end, or so much for each piece.
     pub fn run_time(&self) -> Option<Micros> {
         let ran = |(from, to): (Micros, Micros)| (to - from).max(0);

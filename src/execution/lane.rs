@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use scheduler::Interval;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,9 @@ const CALLS_MAX: usize = 16;
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// How often the executor of a cluster is asked how its nodes stand.
 const NODES_EVERY: Duration = Duration::from_secs(10);
+/// How long before it has to save its work a piece is started at the latest, in microseconds: what would do less than that is
+/// not worth the danger that it saves nothing.
+const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
 const PREPARE_EVERY: Duration = Duration::from_secs(5);
 
@@ -268,6 +272,10 @@ impl Lane {
         }
         let limits = self.shared.allowance.of(application.limits, agreement.nodes);
         let piece = piece_of(agreement, application);
+        let save = piece.and_then(|piece| piece.save);
+        if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.hands.clock.micros())) {
+            return Err(Outcome::Lost);
+        }
         let resumes = piece.filter(|piece| piece.number > 1);
         let resume = application.checkpoint.as_ref().filter(|_| resumes.is_some());
         let resume = resume.into_iter().flat_map(|checkpoint| &checkpoint.resume);
@@ -449,6 +457,13 @@ fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpe
     })
 }
 
+/// Whether a piece would have to save its work before it has done any to speak of.
+fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
+    let [whole, left] = [slot.start.seconds() * MICROS_PER_SECOND, now]
+        .map(|from| slot.end.seconds() * MICROS_PER_SECOND - from - save.grace);
+    left < WORTH_STARTING.min(whole / 2)
+}
+
 /// An agreement as its executor is told of it in advance.
 fn planned_slot(planned: planner::Planned) -> PlannedSlot {
     let agreement = planned.agreement;
@@ -473,5 +488,32 @@ fn known(reported: Result<(), planner::Error>) -> Result<(), Failure> {
     match reported {
         Err(planner::Error::NotFound) => Ok(()),
         reported => Ok(reported?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::Time;
+
+    use super::*;
+    use crate::catalogue::CheckpointSignal;
+
+    #[test]
+    fn a_piece_is_not_started_where_it_would_have_to_save_its_work_at_once() {
+        let late = |seconds: i64, grace: i64, now_millis: i64| {
+            let save = SaveWork {
+                signal: CheckpointSignal::Term,
+                grace: grace * MICROS_PER_SECOND,
+            };
+            is_too_late(
+                Interval::new(Time(100), Time(100 + seconds)),
+                save,
+                now_millis * 1_000,
+            )
+        };
+        assert!(!late(60, 10, 100_000) && !late(60, 10, 149_000));
+        assert!(late(60, 10, 149_001) && late(60, 10, 159_000));
+        assert!(!late(11, 10, 100_500), "half of what it has besides is enough");
+        assert!(late(11, 10, 100_501));
     }
 }

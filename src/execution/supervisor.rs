@@ -96,7 +96,8 @@ impl Stop {
     /// The outcome of a job that ended by itself, with that status where it is known, after it was told.
     fn outcome_after(self, status: Option<ExitStatus>) -> Outcome {
         match (self, status) {
-            (Self::SaveWork, None) => Outcome::Checkpointed,
+            // Whether it saved its work nobody can tell.
+            (Self::SaveWork, None) => Outcome::Lost,
             (Self::SaveWork, Some(status)) if status.success() => Outcome::Checkpointed,
             (Self::SaveWork, Some(status)) => outcome_of(status),
             (stop, _) => stop.outcome(),
@@ -238,29 +239,25 @@ impl Supervisor<'_> {
     ) -> Result<Option<(Stop, Left)>, ExecutionError> {
         let ended = |wait| ended_within(process, wait).map_err(self.failed("wait for"));
         let mut told = false;
-        let stop = loop {
+        let mut exceeded = || match watch.look() {
+            Ok(excess) => excess.map(Stop::Exceeded),
+            // The job is none the better watched without its supervisor.
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!("bespeak: {error}");
+                }
+                None
+            }
+        };
+        let mut stop = loop {
             if ended(self.next_look())? {
                 return Ok(None);
             }
-            if let Some(stop) = self.stop()? {
+            if let Some(stop) = self.stop()?.or_else(&mut exceeded) {
                 break stop;
             }
-            match watch.look() {
-                Ok(Some(excess)) => break Stop::Exceeded(excess),
-                Ok(None) => {}
-                // The job is none the better watched without its supervisor.
-                Err(error) => {
-                    if !std::mem::replace(&mut told, true) {
-                        eprintln!("bespeak: {error}");
-                    }
-                }
-            }
         };
-        // Who has taken too much is not given the time to take more.
-        if matches!(stop, Stop::Exceeded(_)) {
-            // What resists is killed again once the leader has ended.
-            let _ = watch.kill();
-        } else {
+        if !matches!(stop, Stop::Exceeded(_)) {
             let signal = match (stop, self.save()) {
                 (Stop::SaveWork, Some(save)) => signal_of(save.signal),
                 _ => Signal::TERM,
@@ -271,7 +268,19 @@ impl Supervisor<'_> {
                 if ended(TICK)? {
                     return Ok(Some((stop, Left::ByItself)));
                 }
+                // It may take long to save its work, and has its limits meanwhile.
+                if stop == Stop::SaveWork {
+                    stop = self.ordered()?.or_else(&mut exceeded).unwrap_or(stop);
+                    if stop != Stop::SaveWork {
+                        break;
+                    }
+                }
             }
+        }
+        // Who has taken too much is not given the time to take more.
+        if matches!(stop, Stop::Exceeded(_)) {
+            // What resists is killed again once the leader has ended.
+            let _ = watch.kill();
         }
         // Not even a killed process need end at once; while it does not, its slot is not free.
         loop {
@@ -286,7 +295,7 @@ impl Supervisor<'_> {
     fn has_grace(&self, stop: Stop, asked: Instant) -> bool {
         match stop {
             Stop::Asked | Stop::SlotOver => asked.elapsed() < GRACE,
-            Stop::SaveWork => !self.folder.stop_asked() && self.clock.micros() < self.slot_end(),
+            Stop::SaveWork => self.clock.micros() < self.slot_end(),
             Stop::Exceeded(_) => false,
         }
     }

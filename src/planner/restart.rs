@@ -24,10 +24,20 @@ const KIND: &str = "local";
 impl Decider<'_> {
     /// Whether the work of an agreement would be run again if it were lost now.
     pub(super) fn may_restart(&self, agreement: &Agreement) -> bool {
+        self.settings.restarting.contains(&agreement.template) && self.can_restart(agreement)
+    }
+
+    /// Whether work that came to this end is run again: where it was lost and its template has that so, or where it is a piece
+    /// that nobody could start in its time, of which nothing has run.
+    fn may_go_on_after(&self, agreement: &Agreement, end: &JobEnd) -> bool {
+        let missed = !agreement.pieces.is_empty() && end.started.is_none() && self.can_restart(agreement);
+        end.outcome == Outcome::Lost && (missed || self.may_restart(agreement))
+    }
+
+    fn can_restart(&self, agreement: &Agreement) -> bool {
         let at = self.plan.resources.place(&agreement.resource);
         let job = agreement.job.as_ref();
-        self.settings.restarting.contains(&agreement.template)
-            && agreement.state == AgreementState::Observed
+        agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && job.is_some_and(|job| job.restarts < RESTARTS_MAX)
             && at.is_some_and(|at| self.runs_here(at))
@@ -36,11 +46,11 @@ impl Decider<'_> {
     /// Has the work of an agreement that came to this end run again, where it is to be and there is a place for it; whether it
     /// is.
     pub(super) fn goes_on_after(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
-        if end.outcome != Outcome::Lost || !self.may_restart(agreement) {
+        if !self.may_go_on_after(agreement, end) {
             return false;
         }
         self.vacate(agreement);
-        self.run_again(agreement, end, "its work is gone without a trace of its end")
+        self.run_again(agreement, end, why_lost(end))
     }
 
     fn runs_here(&self, at: usize) -> bool {
@@ -162,6 +172,14 @@ impl Decider<'_> {
             transfer_in: 0,
             transfer_out: 0,
         }
+    }
+}
+
+/// Why work waits again that came to this end, in words for its party.
+fn why_lost(end: &JobEnd) -> &'static str {
+    match end.started {
+        Some(_) => "its work is gone without a trace of its end",
+        None => "nobody could start it in its time",
     }
 }
 

@@ -314,15 +314,15 @@ impl Knowledge {
             let whole = agreement.duration * MICROS_PER_SECOND;
             return Some(within(&prediction, whole, rate));
         };
-        if !agreement.pieces.is_empty() {
-            // What a piece loses by saving its work and taking it up again is not known.
-            return None;
-        }
-        let end = agreement.placement.end.seconds() * MICROS_PER_SECOND;
-        let (before, whole) = (
-            within(&prediction, now - started, rate),
-            within(&prediction, end - started, rate),
-        );
+        let (done, all) = if agreement.pieces.is_empty() {
+            let end = agreement.placement.end.seconds() * MICROS_PER_SECOND;
+            (now - started, end - started)
+        } else {
+            // As before it began: what a piece loses by saving its work and taking it up again is not known.
+            let done = agreement.run_time_by(now);
+            (done, (agreement.duration * MICROS_PER_SECOND).max(done))
+        };
+        let (before, whole) = (within(&prediction, done, rate), within(&prediction, all, rate));
         let left = 1.0 - before;
         Some(if left > 0.0 {
             ((whole - before) / left).clamp(0.0, 1.0)

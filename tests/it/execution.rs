@@ -5,6 +5,7 @@
 
 mod limits;
 mod retention;
+mod saving;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -580,6 +580,17 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
         "{late} {begun} {waiting}"
     );
     assert!(at(&running, 40).expect("it is known") < 1e-9);
+    let mut cut = running.clone();
+    let piece = |start, end| bespeak::agreement::Piece::planned(Interval::new(Time(start), Time(end)));
+    cut.pieces = vec![piece(0, 20), piece(60, 80)];
+    (cut.pieces[0].started, cut.pieces[0].ended) = (Some(0), Some(20 * MICROS_PER_SECOND));
+    assert_eq!(
+        at(&cut, 50),
+        at(&running, 20),
+        "between two pieces it does not run on"
+    );
+    cut.pieces[1].started = Some(60 * MICROS_PER_SECOND);
+    assert_eq!(at(&cut, 65), at(&running, 25));
     running.ended = Some(1);
     assert_eq!(at(&running, 36), None);
     running.job = None;

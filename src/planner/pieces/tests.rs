@@ -397,6 +397,23 @@ fn a_lost_piece_that_has_room_before_the_next_leaves_that_where_it_is() {
 }
 
 #[test]
+fn a_piece_that_nobody_could_start_in_its_time_gets_another_whatever_its_template_says_of_losses() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
+    domain.begin(8);
+    domain.end(id, Outcome::Lost);
+    assert_eq!(slots(domain.of(id)), [(30, 39), (39, 60)]);
+    domain.begin(30);
+    domain
+        .decide(|decider| decider.started(id, 30 * MICROS_PER_SECOND))
+        .unwrap();
+    domain.now = 33;
+    domain.end(id, Outcome::Lost);
+    assert!(!domain.known.contains_key(&id), "what has run is not run again");
+}
+
+#[test]
 fn a_lost_piece_without_a_place_in_its_window_ends_its_agreement_and_frees_all_that_is_left() {
     let mut domain = restarting(vec![local("local", 4)]);
     domain.place(proposal(4, 20, (10, 30))).unwrap();
