@@ -115,6 +115,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     )
     .await
     .map_err(|why| Failure::Refused(why.to_string()))?;
+    // Before anything is decided that may suggest something.
+    let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let dispatcher = Dispatcher::new(
@@ -127,14 +129,13 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let troubles = dispatcher.troubles();
     let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
-    let told = CallBacks::new(store.clone(), clock.clone(), config.call_backs());
-    tokio::spawn(told.run(stop.clone()));
+    tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
     let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders)
         .predicting(predictions)
         .telling(config.call_backs())
         .showing(troubles);
     tokio::spawn(negotiation.clone().decide_pending(stop.clone()));
-    tokio::spawn(negotiation.clone().propose(stop.clone()));
+    tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
     let api = Api {
         negotiation,
         access,

@@ -405,7 +405,7 @@ impl Supervisor<'_> {
             input_bytes,
             output_bytes: self.folder.output_bytes(),
             truncated: false,
-            // Inputs of local jobs are linked, not copied, and outputs stay where they are.
+            // Outputs of local jobs stay where they are; so do inputs, but for those that jobs could spoil for others.
             transfer_in: 0,
             transfer_out: 0,
         }

@@ -40,7 +40,7 @@ pub(crate) use body::{of as output_body, whole as body_of};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
-pub use places::Places;
+pub use places::{PartyPlace, Places};
 pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
@@ -221,8 +221,9 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
             Error::Forbidden("a role that may more than read /metrics").into_response()
         }
         Ok(Some(caller)) => {
-            let Some(_place) = api.places.take_of(&caller.party) else {
-                return Error::TooManyAtOnce.into_response();
+            let _place = match api.places.take_of(&caller.party) {
+                Ok(place) => place,
+                Err(why) => return why.into_response(),
             };
             request.extensions_mut().insert(caller);
             next.run(request).await

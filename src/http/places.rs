@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::Error;
+
 /// The places for requests at work.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -15,7 +17,8 @@ pub struct Places {
 }
 
 /// The place of a party's request, until it is dropped.
-pub(super) struct PartyPlace {
+#[derive(Debug)]
+pub struct PartyPlace {
     party: String,
     parties: Arc<Mutex<HashMap<String, usize>>>,
 }
@@ -35,15 +38,18 @@ impl Places {
         Arc::clone(&self.all).try_acquire_owned().ok()
     }
 
-    /// A place among those of a party; none where they are taken.
-    pub(super) fn take_of(&self, party: &str) -> Option<PartyPlace> {
+    /// A place among those of a party.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    pub(crate) fn take_of(&self, party: &str) -> Result<PartyPlace, Error> {
         let mut parties = self.parties.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = parties.entry(party.to_owned()).or_default();
         if *taken >= self.of_each {
-            return None;
+            return Err(Error::TooManyAtOnce);
         }
         *taken += 1;
-        Some(PartyPlace {
+        Ok(PartyPlace {
             party: party.to_owned(),
             parties: Arc::clone(&self.parties),
         })
@@ -70,11 +76,11 @@ mod tests {
     fn a_party_leaves_places_to_others_and_gives_back_its_own() {
         let places = Places::new(9, 2);
         let mine = [places.take_of("physics"), places.take_of("physics")];
-        assert!(mine.iter().all(Option::is_some));
-        assert!(places.take_of("physics").is_none());
-        assert!(places.take_of("biology").is_some());
+        assert!(mine.iter().all(Result::is_ok));
+        assert!(places.take_of("physics").is_err());
+        assert!(places.take_of("biology").is_ok());
         drop(mine);
-        assert!(places.take_of("physics").is_some());
+        assert!(places.take_of("physics").is_ok());
         assert!(
             places.parties.lock().unwrap().is_empty(),
             "nothing is left behind"

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -34,6 +35,8 @@ const PAGE: (u32, u32) = (20, 100);
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const LOST_MAX: u32 = 1_000;
+/// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
+const OUTLIVES: i64 = 10;
 
 /// Negotiations, a page at a time.
 #[derive(Debug, Clone, Serialize)]
@@ -96,8 +99,7 @@ impl ProposedView {
 
 impl Negotiation {
     /// Makes offers of what the planner suggests, until it is told to stop; first of what was lost just before a restart.
-    pub async fn propose(self, stop: CancellationToken) {
-        let mut suggestions = self.planner.subscribe_suggestions();
+    pub async fn propose(self, mut suggestions: broadcast::Receiver<Suggestion>, stop: CancellationToken) {
         let since = self.clock.micros() - self.negotiating.hold * MICROS_PER_SECOND;
         match self.store.lost_and_unanswered(since, LOST_MAX).await {
             Ok(lost) => {
@@ -153,7 +155,8 @@ impl Negotiation {
             party: agreement.party.clone(),
             agreement: Some(about),
             created: self.clock.micros(),
-            expires: now + hold,
+            // Its offers stand no longer than they are held, which begins a little later.
+            expires: now + hold + OUTLIVES,
             ended: None,
             proposed: Some(*reason),
         };

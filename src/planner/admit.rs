@@ -371,7 +371,8 @@ impl Decider<'_> {
             filters: &agreement.leeway.filters,
             except: Some(from),
         };
-        let (to, found) = self.plan.resources.best(&wish, self.settings.objective).ok()?;
+        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
+        let (to, found) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;
         let (request, start) = self.plan.resources.withdraw(from, number)?;
         let there = Request {
             duration: found.slot.duration(),

@@ -219,7 +219,7 @@ pub(super) fn with_fee(price: Money, fee: Option<Money>) -> Money {
 }
 
 /// An instant on a step of so many seconds, no later.
-fn coarse(at: Time, step: Seconds) -> Time {
+pub(super) fn coarse(at: Time, step: Seconds) -> Time {
     let step = step.max(1);
     Time(at.seconds().div_euclid(step) * step)
 }

@@ -7,6 +7,7 @@ use tokio::sync::broadcast;
 
 use super::admit::Wanted;
 use super::decide::Decider;
+use super::prolong::coarse;
 use super::quote::{Place, ratio};
 use super::replace::Lifted;
 use super::{Ask, Bargain, Command, Error, Lost, Plan, Planner, Quote};
@@ -214,14 +215,23 @@ impl Decider<'_> {
         let mut found = Vec::new();
         if let Some(of) = self.plan.resources.get(at) {
             let tree = of.schedule.tree();
-            found.extend(tree.latest_fit(nodes, duration, before));
-            found.extend(tree.earliest_fit(nodes, duration, after));
+            // Told in the provider's steps, away from where it was.
+            let earlier = tree.latest_fit(nodes, duration, before);
+            let earlier = earlier.map(|start| coarse(start, self.settings.refusals.coarsen));
+            found.extend(earlier.filter(|start| {
+                let slot = Interval::of(*start, duration);
+                before.contains(slot) && tree.min_free(slot) >= nodes
+            }));
+            let later = tree.earliest_fit(nodes, duration, after);
+            let later = later.map(|start| Place {
+                window: after,
+                ..beside(at, agreement, Interval::of(start, duration))
+            });
+            found.extend(later.and_then(|place| self.told_start(&place)));
         }
-        let slots = found.into_iter().filter_map(|start| {
+        let slots = found.into_iter().map(|start| {
             let slot = Interval::of(start, duration);
-            let place = beside(at, agreement, slot);
-            let slot = Interval::of(self.told_start(&place)?, duration);
-            Some((outside(agreement, slot), slot))
+            (outside(agreement, slot), slot)
         });
         let nearest = slots.min_by_key(|(distance, slot)| (*distance, slot.start));
         self.plan.resources.vacate(at, now, newcomer.id);
@@ -241,7 +251,10 @@ impl Decider<'_> {
         };
         let Some(slot) = suggestion.slot else {
             // Its party says how far from what was agreed it may lie, and else it takes what there is.
-            let mut search = self.search(ask, until, None);
+            // It pays no more than was agreed, whatever the list says by now.
+            let mut ask = ask.clone();
+            ask.proposal.budget = None;
+            let mut search = self.search(&ask, until, None);
             search.own = Some(own);
             if ask.proposal.deviation_max.is_none() {
                 search.phi_max = f64::INFINITY;

@@ -233,7 +233,8 @@ impl Decider<'_> {
                 filters: &agreement.leeway.filters,
                 except: Some(at),
             };
-            if let Ok((to, best)) = self.plan.resources.best(&wish, self.settings.objective) {
+            let best = self.plan.resources.best(&wish, self.settings.objective);
+            if let Some((to, best)) = best.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
                 let there = Request {
                     duration: best.slot.duration(),
                     ..open(agreement, request)
@@ -267,6 +268,9 @@ impl Decider<'_> {
         };
         let others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
         for resource in [at].into_iter().chain(others) {
+            if !self.may_go_to(resource, agreement) {
+                continue;
+            }
             let rate = self.plan.resources.get(resource)?.resource.rate;
             let there = Request {
                 duration: scaling.shape(shape, rate).duration,
@@ -298,7 +302,8 @@ impl Decider<'_> {
                 filters: &agreement.leeway.filters,
                 except: None,
             };
-            if let Ok((resource, found)) = self.plan.resources.best(&wish, self.settings.objective) {
+            let found = self.plan.resources.best(&wish, self.settings.objective);
+            if let Some((resource, found)) = found.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
                 window.end = found.slot.end - 1;
                 best = Some((resource, *shape, found.slot));
             }

@@ -53,6 +53,11 @@ impl Decider<'_> {
         self.run_again(agreement, end, why_lost(end))
     }
 
+    /// Whether an agreement may go to a resource: work that was lost on this machine is run again here, where its folder is.
+    pub(super) fn may_go_to(&self, at: usize, agreement: &Agreement) -> bool {
+        agreement.restarts() == 0 || self.runs_here(at)
+    }
+
     fn runs_here(&self, at: usize) -> bool {
         self.plan
             .resources

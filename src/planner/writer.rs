@@ -154,6 +154,8 @@ impl Writer {
         if idle && self.may_improve(second_of(now)) {
             self.improve(now, &mut batch);
         }
+        // A commit that fails takes the plan with it, and may turn out to have succeeded.
+        let suggested = std::mem::take(&mut self.plan.suggested);
         let begun = Instant::now();
         let stored = if batch.is_empty() {
             Ok(())
@@ -180,10 +182,7 @@ impl Writer {
         if stored {
             self.measure(|of| of.decided(&decisions, &batch));
         }
-        for suggestion in std::mem::take(&mut self.plan.suggested)
-            .into_iter()
-            .filter(|_| stored)
-        {
+        for suggestion in suggested.into_iter().filter(|_| stored) {
             // Nobody may be listening.
             let _ = self.signals.suggested.send(suggestion);
         }

@@ -16,6 +16,8 @@ use crate::negotiation;
 
 /// The name of the session's cookie.
 const COOKIE: &str = "bespeak_session";
+/// The party of whoever is not known yet: none has this name.
+const NOBODY: &str = "";
 
 /// Somebody who is signed in.
 pub(super) struct Visitor {
@@ -104,6 +106,7 @@ pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values
     let Some(visitor) = visitor(api, request.headers()).await? else {
         return Err(Failure::SignedOut(None));
     };
+    let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(&body_of(api, request).await?);
     if !visitor.csrf.is(values.get("csrf")) {
         return Err(Failure::Forged);
@@ -117,7 +120,10 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Result<
     if is_from_elsewhere(request.headers(), &base) {
         return Err(Failure::Forged);
     }
+    // Nobody knows yet whose it is: all of them together have the places of one party.
+    let place = api.places.take_of(NOBODY)?;
     let values = Values::read(&body_of(&api, request).await?);
+    drop(place);
     let back: Option<Uuid> = values.get("back").parse().ok();
     let Some(session) = api.access.sign_in(values.trimmed("key")).await? else {
         let error = "This key is not valid. It may have been mistyped, have expired, or have been revoked.";

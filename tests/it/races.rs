@@ -40,7 +40,7 @@ async fn the_last_slot_goes_to_one_of_five_hundred(url: String) {
             StatusCode::CONFLICT => {
                 assert_eq!(answer.text("ErrorCode"), "NO_CAPACITY_IN_WINDOW", "{answer:?}");
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
             }
             _ => panic!("neither won nor refused: {answer:?}"),

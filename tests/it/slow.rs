@@ -146,6 +146,30 @@ fn a_client_that_reads_no_answers_is_hung_up_on() {
     });
 }
 
+#[test]
+fn those_who_sign_in_slowly_stand_in_nobody_elses_way() {
+    run(async {
+        let server = Server::configured(None, "[limits]\nparty_requests = 1\nbody_seconds = 600\n");
+        let mut slow = TcpStream::connect(server.address())
+            .await
+            .expect("the service takes connections");
+        let head = "POST /portal/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n";
+        slow.write_all(head.as_bytes())
+            .await
+            .expect("the head is taken at once");
+        let client = server.client();
+        eventually("a bound on those who sign in", CUT_OFF, async || {
+            let form = client
+                .request(reqwest::Method::POST, "/portal/sign-in")
+                .body("key=x");
+            let answer = client.send(form).await;
+            (answer.status == StatusCode::TOO_MANY_REQUESTS).then_some(())
+        })
+        .await;
+        assert_eq!(client.get("/templates").await.status, StatusCode::OK);
+    });
+}
+
 /// A request that is at work until its body has come.
 async fn at_work(server: &Server, key: &str) -> TcpStream {
     let mut slow = TcpStream::connect(server.address())

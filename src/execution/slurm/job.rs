@@ -302,13 +302,14 @@ impl SlurmExecutor {
         let had_nodes = claimed || !row.nodes.is_empty();
         Ok(match row.state {
             // Its user has given the name to something else: what our script starts it claims first.
-            JobState::Completed | JobState::TimedOut if !claimed => None,
+            JobState::Completed | JobState::TimedOut if !claimed && row.lasted() < RAN => None,
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             JobState::Completed => Some(Outcome::Completed),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
-            // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it.
-            JobState::Cancelled if cut && !had_nodes => Some(Outcome::Lost),
+            // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it, unless
+            // its user had given them to something else.
+            JobState::Cancelled if cut && !had_nodes && !self.was_ousted(row)? => Some(Outcome::Lost),
             JobState::Cancelled if cut => Some(Outcome::Killed),
             // By its user, or by an administrator: nothing that the nodes failed in.
             JobState::Cancelled => Some(Outcome::Terminated),
@@ -321,6 +322,18 @@ impl SlurmExecutor {
                 exit => Some(Outcome::Failed { exit }),
             },
         })
+    }
+
+    /// Whether another job of the same user has had nodes of the reservation that a job waited for.
+    fn was_ousted(&self, row: &JobRow) -> Result<bool, Error> {
+        let ousts = |other: &JobRow| {
+            other.id != row.id
+                && other.user == row.user
+                && other.reservation.is_some()
+                && other.reservation == row.reservation
+                && other.lasted() >= RAN
+        };
+        Ok(self.listed_jobs()?.iter().any(ousts))
     }
 
     fn work_of(&self, job: &JobSpec) -> Result<Work, ExecutionError> {

@@ -5,7 +5,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::super::plan::request_of;
 use super::super::tests::trial::{Domain, eur, of, price_list, proposal, wish};
-use super::super::{Plan, Pricing, Proposal, Resource};
+use super::super::{About, Plan, Pricing, Proposal, Resource, Weights};
 use super::*;
 
 /// Five nodes, filled from 100 to 200 by a party that agreed to no other time.
@@ -67,6 +67,43 @@ fn nothing_is_suggested_that_helps_nobody_or_that_nobody_may_be_asked() {
         [],
         "there is no room for it elsewhere"
     );
+}
+
+#[test]
+fn a_slot_that_is_suggested_is_told_in_the_providers_steps() {
+    let mut domain = filled(1);
+    domain.settings.refusals.coarsen = 60;
+    let newcomer = by("biology", 1, 60, (90, 180));
+    let later = Interval::of(Time(180), 100);
+    assert_eq!(suggested(&mut domain, newcomer), [Some(later)]);
+}
+
+#[test]
+fn what_there_is_instead_of_a_broken_promise_is_offered_however_dear_it_has_become() {
+    let mut domain = Domain::new(Pricing::flat(1_000_000, eur()));
+    let asked = by("physics", 1, 36, (100, 136));
+    let agreement = domain.place(0, asked.clone()).unwrap().agreement;
+    domain.settings.pricing = Some(Pricing::flat(3_000_000, eur()));
+    let suggestion = Suggestion::instead_of(agreement.clone());
+    let ask = Ask {
+        about: About::Proposal(Box::new(suggestion.clone())),
+        proposal: Proposal {
+            budget: agreement.price,
+            deadline: None,
+            ..asked
+        },
+        others: None,
+        weights: Weights::default(),
+    };
+    let (quote, _) = domain.decide(0, |decider| decider.quote_proposal(&ask, &suggestion));
+    let prices: Vec<_> = quote
+        .unwrap()
+        .candidates
+        .iter()
+        .map(|of| of.terms.price)
+        .collect();
+    assert!(!prices.is_empty());
+    assert!(prices.iter().all(|price| *price == agreement.price), "{prices:?}");
 }
 
 #[test]

@@ -36,6 +36,36 @@ fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
 }
 
 #[test]
+fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_lost() {
+    let site = Site::start();
+    let job = site.job("sleep 600", 8);
+    let reservation = format!("--reservation={}", name_of("cluster", job.agreement));
+    let nodes = format!("-N{}", job.nodes);
+    let own = ["-Jown", "--exclusive", "-t1", &nodes, &reservation];
+    submit(&site.cluster, &own, "sleep 600");
+    assert!(
+        poll_until(PATIENCE, || site
+            .cluster
+            .jobs()
+            .iter()
+            .any(|[_, name, state]| name == "own" && state == "RUNNING")),
+        "the other has the nodes"
+    );
+    site.executor.start(&job).unwrap();
+    let end = site.end_of(job.agreement);
+    assert_eq!((end.outcome, end.started), (Outcome::Killed, None), "{end:?}");
+}
+
+#[test]
+fn a_job_whose_user_takes_away_its_claim_and_its_end_has_run_all_the_same() {
+    let site = Site::start();
+    let job = site.job("sleep 4; rmdir ../claim; mkdir ../.ended; chmod 500 ..", 600);
+    site.executor.start(&job).unwrap();
+    let end = site.end_of(job.agreement);
+    assert_eq!(end.outcome, Outcome::Completed, "{end:?}");
+}
+
+#[test]
 fn a_job_whose_user_forges_its_end_runs_on_until_slurm_says_that_it_has_ended() {
     let site = Site::start();
     let stop = site.cluster.folder().join("stop");
