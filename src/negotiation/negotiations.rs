@@ -21,9 +21,6 @@ use crate::agreement::{Agreement, AgreementState, NegotiationInstance, Negotiati
 use crate::clock::second_of;
 use crate::planner::{self, Initiation, NegotiationEnd};
 
-/// Negotiations that are shown together: as many as a person looks through.
-const GOING_SHOWN_MAX: u32 = 20;
-
 /// A negotiation.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -268,20 +265,6 @@ impl Negotiation {
             Ok((view, properties.to_xml()))
         })
         .await?
-    }
-
-    /// The negotiations that go on, newest first, with their offers: the first [`GOING_SHOWN_MAX`].
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>, Error> {
-        let now = self.clock.now();
-        let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
-        let mut views = Vec::new();
-        for instance in going.await? {
-            views.push(self.negotiation(scope, instance.id).await?.0);
-        }
-        Ok(views)
     }
 
     /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it

@@ -18,11 +18,10 @@ use wsag::time::DateTime;
 
 use super::flat::stored_offer;
 use super::negotiations::opening_document;
-use super::offer_views::Said;
 use super::offers::Understood;
 use super::views::{MoneyView, second};
 use super::wish::Wish;
-use super::{Error, Negotiation, NegotiationView, Scope};
+use super::{Error, Negotiation};
 use crate::agreement::{
     Agreement, GuaranteeState, Money, NegotiationInstance, NegotiationOffer, Obligated, OfferCreator,
     OfferState, OfferTerms, ProposalReason,
@@ -30,22 +29,10 @@ use crate::agreement::{
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::{Bargain, Proposed, Spoken as Put, Suggestion};
 
-/// Negotiations on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (20, 100);
-
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const LOST_MAX: u32 = 1_000;
 /// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
 const OUTLIVES: i64 = 10;
-
-/// Negotiations, a page at a time.
-#[derive(Debug, Clone, Serialize)]
-pub struct NegotiationsView {
-    /// The newest first, each with those of its offers that can be accepted now.
-    pub negotiations: Vec<NegotiationView>,
-    /// What to ask for to get the next page; none on the last.
-    pub next: Option<Uuid>,
-}
 
 /// What the provider proposes to do about an agreement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -221,40 +208,6 @@ impl Negotiation {
             document: negotiate_output(std::slice::from_ref(&words)),
         };
         (put, words)
-    }
-
-    /// Negotiations with those of their offers that can be accepted, newest first, beginning after one.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn negotiations(
-        &self,
-        scope: &Scope,
-        after: Option<Uuid>,
-        limit: Option<u32>,
-    ) -> Result<NegotiationsView, Error> {
-        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        // One more tells whether there is a next page.
-        let mut found = self
-            .store
-            .negotiations_page(scope.party(), after, limit + 1)
-            .await?;
-        let more = found.len() > limit as usize;
-        found.truncate(limit as usize);
-        let next = found.last().map(|last| last.id).filter(|_| more);
-        let now = self.clock.now();
-        let mut negotiations = Vec::with_capacity(found.len());
-        for instance in found {
-            let mut view = NegotiationView::of(&instance, now);
-            view.penalties = self.penalties_about(&instance).await?;
-            for (row, document) in self.store.offers_held(instance.id).await? {
-                if !row.is_expired(now) {
-                    view.offers.push(Said::read(row, &document)?.view());
-                }
-            }
-            negotiations.push(view);
-        }
-        Ok(NegotiationsView { negotiations, next })
     }
 
     /// What the provider proposes to do about an agreement at the moment.
