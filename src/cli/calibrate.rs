@@ -14,6 +14,7 @@ use super::client::print_json;
 use super::config::Config;
 use super::{Failure, StoreOptions};
 use crate::clock::Clock;
+use crate::negotiation::ReliabilityView;
 use crate::prediction::{EXECUTIONS_MAX, learn};
 use crate::store::Store;
 
@@ -82,20 +83,18 @@ async fn of_store(options: &Options) -> Result<Table, Failure> {
 
 fn table(kept: &Reliability) -> Table {
     let mut table = Table::new(&["statement", "held (%)", "pinball loss (s)"]);
-    for (stated, held, _) in kept.intervals() {
-        let statement = format!("{:.0} % interval", 100.0 * stated);
-        table
-            .rows
-            .push(vec![statement, format!("{:.1}", 100.0 * held), "–".to_owned()]);
+    let nothing = || "–".to_owned();
+    let ReliabilityView {
+        outcomes,
+        statements,
+        mean_loss,
+    } = ReliabilityView::of(kept);
+    for of in statements {
+        let loss = of.loss.unwrap_or_else(nothing);
+        table.rows.push(vec![of.statement, of.held, loss]);
     }
-    for (stated, held, loss) in kept.levels() {
-        let statement = format!("{:.0} % quantile", 100.0 * stated);
-        let numbers = [format!("{:.1}", 100.0 * held), format!("{loss:.1}")];
-        table.rows.push([vec![statement], numbers.to_vec()].concat());
-    }
-    let outcomes = format!("mean of {} outcomes", kept.outcomes());
-    let mean = format!("{:.1}", kept.mean_loss());
-    table.rows.push(vec![outcomes, "–".to_owned(), mean]);
+    let outcomes = format!("mean of {outcomes} outcomes");
+    table.rows.push(vec![outcomes, nothing(), mean_loss]);
     table
 }
 

@@ -25,6 +25,7 @@ mod parts;
 mod pending;
 mod proposals;
 mod rejection;
+mod reliability;
 mod request;
 mod scheduling;
 mod shapes;
@@ -55,6 +56,7 @@ pub use nodes::{NodeView, NodesView, RepairedView, ResourceView, ResourcesView, 
 pub use offer_views::{FoundOfferView, Negotiated, OfferView, QuotationView};
 pub use parts::{ContextView, TermView, TermsView};
 pub use proposals::{ProposalView, ProposedView};
+pub use reliability::{ReliabilityView, StatementView};
 pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
 pub use show::{Output, Part, Shown};
 pub use templates::{OnLoss, TemplateText, Templates};

@@ -13,6 +13,7 @@ mod home;
 mod negotiations;
 mod offer;
 mod path;
+mod reliability;
 mod resources;
 mod session;
 mod text;
@@ -77,6 +78,7 @@ fn routes() -> Router<Api> {
             get(to_negotiations).post(negotiations::accept),
         )
         .route("/portal/resources", get(resources::show))
+        .route("/portal/reliability", get(reliability::show))
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn(guarded))

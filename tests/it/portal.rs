@@ -1,7 +1,7 @@
 //! The pages, as a browser sees them: who is let in, what a form becomes, and that nothing can be made of them that
 //! was not meant.
 
-mod browser;
+pub(crate) mod browser;
 mod offers;
 mod refusals;
 
@@ -180,6 +180,7 @@ fn every_page_forbids_scripts_frames_and_foreign_forms() {
             "/portal/sign-in",
             "/portal/negotiations",
             "/portal/resources",
+            "/portal/reliability",
         ] {
             let page = browser.get(path).await;
             let policy = page.headers["content-security-policy"]

@@ -10,29 +10,29 @@ use crate::support::server::Server;
 
 /// Visits the pages of one service.
 #[derive(Debug)]
-pub(super) struct Browser {
+pub(crate) struct Browser {
     http: Client,
     base: String,
     /// The session, as the cookie header says it.
-    pub(super) cookie: Option<String>,
+    pub(crate) cookie: Option<String>,
     /// What the browser says of where a form comes from.
-    pub(super) site: &'static str,
+    pub(crate) site: &'static str,
 }
 
 /// A page that was loaded.
 #[derive(Debug)]
-pub(super) struct Page {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+pub(crate) struct Page {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
 /// A form and what its fields say.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Form(pub(super) BTreeMap<String, String>);
+pub(crate) struct Form(pub(crate) BTreeMap<String, String>);
 
 impl Browser {
-    pub(super) fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         // The client is built without a provider of its own; another test may have installed one before.
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = Client::builder()
@@ -48,7 +48,7 @@ impl Browser {
     }
 
     /// A browser that is signed in with a key.
-    pub(super) async fn signed_in(server: &Server, key: &str) -> Self {
+    pub(crate) async fn signed_in(server: &Server, key: &str) -> Self {
         let mut browser = Self::new(server);
         let page = browser
             .post("/portal/sign-in", &Form::default().with("key", key))
@@ -57,12 +57,12 @@ impl Browser {
         browser
     }
 
-    pub(super) async fn get(&self, path: &str) -> Page {
+    pub(crate) async fn get(&self, path: &str) -> Page {
         self.send(Method::GET, path, None).await
     }
 
     /// Sends a form, and keeps the cookie that comes back.
-    pub(super) async fn post(&mut self, path: &str, form: &Form) -> Page {
+    pub(crate) async fn post(&mut self, path: &str, form: &Form) -> Page {
         let page = self.send(Method::POST, path, Some(form)).await;
         if let Some(set) = page.headers.get(SET_COOKIE) {
             let pair = set.to_str().expect("a cookie is ASCII").split(';').next();
@@ -72,7 +72,7 @@ impl Browser {
     }
 
     /// The offer form of the first page.
-    pub(super) async fn form(&self) -> Form {
+    pub(crate) async fn form(&self) -> Form {
         self.get("/portal").await.form()
     }
 
@@ -100,13 +100,13 @@ impl Browser {
 
 impl Page {
     /// Where it leads on to.
-    pub(super) fn location(&self) -> &str {
+    pub(crate) fn location(&self) -> &str {
         assert_eq!(self.status, StatusCode::SEE_OTHER, "{self:?}");
         self.headers[LOCATION].to_str().expect("a path is ASCII")
     }
 
     /// The fields of the offer form, as they would be sent.
-    pub(super) fn form(&self) -> Form {
+    pub(crate) fn form(&self) -> Form {
         let start = self
             .body
             .find("action=\"/portal/agreements\"")
@@ -115,7 +115,7 @@ impl Page {
     }
 
     /// The fields of the form that begins at `start`.
-    pub(super) fn fields(&self, start: usize) -> Form {
+    pub(crate) fn fields(&self, start: usize) -> Form {
         let form = &self.body[start..];
         let form = &form[..form.find("</form>").expect("a form has an end")];
         let mut fields = Form::default();
@@ -132,7 +132,7 @@ impl Page {
     }
 
     /// The attributes of the element that has this id.
-    pub(super) fn element(&self, id: &str) -> &str {
+    pub(crate) fn element(&self, id: &str) -> &str {
         let at = self
             .body
             .find(&format!("id=\"{id}\""))
@@ -146,20 +146,20 @@ impl Page {
 impl Form {
     /// The same with another text in a field.
     #[must_use]
-    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.0.insert(name.to_owned(), value.to_owned());
         self
     }
 
     /// The same without a field.
     #[must_use]
-    pub(super) fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.0.remove(name);
         self
     }
 
     /// As a body or a query.
-    pub(super) fn encoded(&self) -> String {
+    pub(crate) fn encoded(&self) -> String {
         let mut encoded = form_urlencoded::Serializer::new(String::new());
         encoded.extend_pairs(&self.0);
         encoded.finish()

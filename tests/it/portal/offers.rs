@@ -209,8 +209,15 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
         );
         let refused = consumer.get("/portal/resources").await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
+        let nothing_yet = operator.get("/portal/reliability").await;
+        assert!(
+            nothing_yet.body.contains("Nothing has been stated yet"),
+            "{nothing_yet:?}"
+        );
+        let refused = consumer.get("/portal/reliability").await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
         let nobody = Browser::new(&server);
-        for path in [PAGE, "/portal/resources"] {
+        for path in [PAGE, "/portal/resources", "/portal/reliability"] {
             let page = nobody.get(path).await;
             assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
             assert!(page.body.contains("type=\"password\""), "{path}");

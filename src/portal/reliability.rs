@@ -1,0 +1,31 @@
+//! Whether what is stated of run times has been true, for operators.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::error::Failure;
+use super::{Frame, page, session};
+use crate::http::{self, Api};
+use crate::negotiation::ReliabilityView;
+
+#[derive(Template)]
+#[template(path = "portal/reliability.html")]
+struct Predictions {
+    frame: Frame,
+    /// None before the first outcome.
+    reliability: Option<ReliabilityView>,
+}
+
+/// GET /portal/reliability.
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Result<Response, Failure> {
+    let visitor = session::visitor(&api, &headers).await?;
+    let visitor = visitor.ok_or(Failure::SignedOut(None))?;
+    http::operators_only(&visitor.caller)?;
+    let shown = Predictions {
+        frame: visitor.frame("Predictions"),
+        reliability: api.negotiation.reliability(),
+    };
+    page(StatusCode::OK, &shown)
+}

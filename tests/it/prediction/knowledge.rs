@@ -1,0 +1,128 @@
+//! What is known from executions alone.
+
+use bespeak::agreement::{Agreement, Outcome};
+use bespeak::clock::MICROS_PER_SECOND;
+use bespeak::prediction::{Knowledge, Work};
+use bespeak::store::PastExecution;
+use scheduler::{Interval, Time};
+
+use super::execution;
+use crate::store::{RESOURCE, agreement};
+
+fn past(run: i64, agreed: i64, ended: i64, outcome: Outcome) -> PastExecution {
+    PastExecution {
+        execution: execution(&agreement("a"), run, ended, outcome),
+        party: "a".into(),
+        agreed: agreed * MICROS_PER_SECOND,
+    }
+}
+
+const SOLVE: Work<'_> = Work {
+    application: "solve",
+    version: None,
+    arguments: None,
+    party: None,
+    resource: Some(RESOURCE),
+    nodes: None,
+};
+
+#[test]
+fn work_that_was_stopped_is_taken_to_need_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
+    let of = |outcome| {
+        let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
+        Knowledge::of(&past, &[], [].into()).slot(&SOLVE, 0.5)
+    };
+    assert_eq!(of(Outcome::Completed), Some(100));
+    assert_eq!(of(Outcome::Failed { exit: 1 }), Some(100));
+    assert_eq!(of(Outcome::Killed), Some(200));
+    assert_eq!(of(Outcome::Terminated), None);
+    assert_eq!(of(Outcome::Lost), None);
+}
+
+#[test]
+fn the_probability_of_a_slot_is_that_which_it_was_sized_for() {
+    let past: Vec<_> = (0..60)
+        .map(|at| past(100 + at * 7 % 60, at, 1_000 + at, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&past, &[], [].into());
+    for p in [0.5, 0.8, 0.95] {
+        let slot = known.slot(&SOLVE, p).expect("it is known");
+        let probability = known.probability(&SOLVE, slot).expect("it is known");
+        assert!((p..p + 0.05).contains(&probability), "{probability} for {p}");
+    }
+}
+
+#[test]
+fn what_is_stated_is_held_against_what_came_only_where_it_was_known_before() {
+    // All agreed before the first ended: nothing could have been stated.
+    let at_once: Vec<_> = (0..20)
+        .map(|at| past(100, 0, 1_000 + at, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&at_once, &[], [].into());
+    assert_eq!(known.reliability().outcomes(), 0);
+    let one_by_one: Vec<_> = (0..20)
+        .map(|at| past(100, 1_000 * at, 1_000 * at + 500, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&one_by_one, &[], [].into());
+    assert_eq!(known.reliability().outcomes(), 19);
+}
+
+#[test]
+fn what_a_fast_resource_did_is_work_for_a_slow_one() {
+    let fast = scheduler::Rate::from_millionths(2_000_000).expect("a rate");
+    let past: Vec<_> = (0..20)
+        .map(|at| past(100, at, 1_000 + at, Outcome::Completed))
+        .collect();
+    let known = Knowledge::of(&past, &[], [(RESOURCE.to_owned(), fast)].into());
+    let seconds = known.slot(&SOLVE, 0.5).expect("it is known");
+    // Between neighbouring observations lies the rounding of a logarithm.
+    assert!((200..=201).contains(&seconds), "{seconds} at the reference rate");
+}
+
+#[test]
+fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
+    let past: Vec<_> = (0..100)
+        .map(|at| {
+            past(
+                10 + at * 17 % 50,
+                1_000 * at,
+                1_000 * at + 500,
+                Outcome::Completed,
+            )
+        })
+        .collect();
+    let known = Knowledge::of(&past, &[], [].into());
+    let mut running = agreement("b");
+    running.job = running.job.map(|job| bespeak::agreement::Job {
+        application: "solve".into(),
+        ..job
+    });
+    running.placement = Interval::new(Time(0), Time(40));
+    running.duration = 40;
+    let at = |running: &Agreement, second: i64| known.confidence(running, second * MICROS_PER_SECOND);
+    let waiting = at(&running, 0).expect("it is known");
+    assert!((0.1..0.9).contains(&waiting), "{waiting}");
+    running.started = Some(0);
+    let begun = at(&running, 1).expect("it is known");
+    let late = at(&running, 35).expect("it is known");
+    assert!(
+        late < begun && (begun - waiting).abs() < 0.1,
+        "{late} {begun} {waiting}"
+    );
+    assert!(at(&running, 40).expect("it is known") < 1e-9);
+    let mut cut = running.clone();
+    let piece = |start, end| bespeak::agreement::Piece::planned(Interval::new(Time(start), Time(end)));
+    cut.pieces = vec![piece(0, 20), piece(60, 80)];
+    (cut.pieces[0].started, cut.pieces[0].ended) = (Some(0), Some(20 * MICROS_PER_SECOND));
+    assert_eq!(
+        at(&cut, 50),
+        at(&running, 20),
+        "between two pieces it does not run on"
+    );
+    cut.pieces[1].started = Some(60 * MICROS_PER_SECOND);
+    assert_eq!(at(&cut, 65), at(&running, 25));
+    running.ended = Some(1);
+    assert_eq!(at(&running, 36), None);
+    running.job = None;
+    assert_eq!(at(&running, 0), None);
+}
