@@ -30,7 +30,7 @@ use crate::clock::MICROS_PER_SECOND;
 use crate::planner::{Bargain, Proposed, Spoken as Put, Suggestion};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
-const LOST_MAX: u32 = 1_000;
+const UNANSWERED_MAX: u32 = 1_000;
 /// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
 const OUTLIVES: i64 = 10;
 
@@ -88,7 +88,7 @@ impl Negotiation {
     /// Makes offers of what the planner suggests, until it is told to stop; first of what was lost just before a restart.
     pub async fn propose(self, mut suggestions: broadcast::Receiver<Suggestion>, stop: CancellationToken) {
         let since = self.clock.micros() - self.negotiating.hold * MICROS_PER_SECOND;
-        match self.store.lost_and_unanswered(since, LOST_MAX).await {
+        match self.store.lost_and_unanswered(since, UNANSWERED_MAX).await {
             Ok(lost) => {
                 for agreement in lost {
                     self.try_to_propose(Suggestion::instead_of(agreement)).await;

@@ -31,7 +31,7 @@ const IMPROVE_WAITING_MAX: usize = 10_000;
 /// ever down.
 const LOST_LOOKED_AT: Micros = 30 * 86_400 * MICROS_PER_SECOND;
 /// Of how many at most: each costs a look into its folder.
-const LOST_MAX: u32 = 10_000;
+const RECALLED_MAX: u32 = 10_000;
 
 /// How long to wait before the store is asked again after a failure, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -320,7 +320,7 @@ pub(super) async fn read_plan(
     plan.reopen(store.open_negotiations(now).await?, now)?;
     plan.recall_nodes(&store.node_states().await?, now);
     let lost = store
-        .lost_agreements(clock.micros() - LOST_LOOKED_AT, LOST_MAX)
+        .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;
     plan.recall_lost(lost);
     Ok(plan)
