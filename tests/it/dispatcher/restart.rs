@@ -78,14 +78,20 @@ async fn over(service: &Service, folder: &TempDir, id: Uuid) {
     assert_eq!(folders.sweep(&service.store, i64::MAX).await.unwrap(), 2);
 }
 
+/// A service and the agreement whose work it has begun.
+async fn at_work(folder: &Arc<TempDir>) -> (Service, Agreement) {
+    let service = Service::start(folder).await;
+    let one = service.planner.place(work(folder)).await.unwrap().agreement;
+    service.started(one.id).await;
+    lines(folder, 1).await;
+    (service, one)
+}
+
 #[test]
 fn work_whose_node_is_lost_is_stopped_and_run_again_on_another() {
     block_on(async {
         let folder = folder();
-        let service = Service::start(&folder).await;
-        let one = service.planner.place(work(&folder)).await.unwrap().agreement;
-        service.started(one.id).await;
-        lines(&folder, 1).await;
+        let (service, one) = at_work(&folder).await;
         fail(&service, 0).await;
         assert_eq!(lines(&folder, 3).await, ["run", "end", "run"]);
         over(&service, &folder, one.id).await;
@@ -98,10 +104,7 @@ fn work_whose_node_is_lost_is_stopped_and_run_again_on_another() {
 fn a_service_that_is_stopped_after_the_loss_stops_the_job_when_it_is_back_and_starts_the_next_once() {
     block_on(async {
         let folder = folder();
-        let service = Service::start(&folder).await;
-        let one = service.planner.place(work(&folder)).await.unwrap().agreement;
-        service.started(one.id).await;
-        lines(&folder, 1).await;
+        let (service, one) = at_work(&folder).await;
         service.stop().await;
         // One that decides and does nothing, as if it were killed right then.
         let service = Service::start_planner(&folder, &["local"]).await;
@@ -119,10 +122,7 @@ fn a_service_that_is_stopped_after_the_loss_stops_the_job_when_it_is_back_and_st
 fn work_that_is_gone_without_a_trace_is_run_again() {
     block_on(async {
         let folder = folder();
-        let service = Service::start(&folder).await;
-        let one = service.planner.place(work(&folder)).await.unwrap().agreement;
-        service.started(one.id).await;
-        lines(&folder, 1).await;
+        let (service, one) = at_work(&folder).await;
         let records = folder.path().join("jobs").join(one.id.to_string());
         let pid = |name: &str, path: &[&str]| {
             let text = fs::read(records.join(name)).unwrap();
