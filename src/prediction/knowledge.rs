@@ -17,7 +17,7 @@ const HOUR: Seconds = 3_600;
 /// Executions of an application that a mean is taken of: the last ones, as programs and inputs change.
 const MEAN_RUNS_MAX: usize = 1_000;
 
-/// What work that was stopped at its slot's end is taken to need: it is only known to need more than it had.
+/// What work that was stopped at its slot's end is taken to need where slots are sized: it is only known to need more than it had.
 const STOPPED_FACTOR: Seconds = 2;
 
 /// Work whose length is asked for.
@@ -92,13 +92,77 @@ struct Resource {
 pub struct Knowledge {
     runs: Runs<Likeness>,
     /// Lengths by application, each with its resource, oldest first.
-    lengths: BTreeMap<String, Vec<(String, Seconds)>>,
+    lengths: BTreeMap<String, Vec<(String, Length)>>,
     /// By resource, oldest first.
     estimated: BTreeMap<String, Vec<Estimated>>,
     resources: BTreeMap<String, Resource>,
     /// Of the resources that are configured.
     rates: BTreeMap<String, Rate>,
     reliability: Reliability,
+}
+
+/// What an execution says of how long such work takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    /// It ended by itself after so many seconds.
+    Whole(Seconds),
+    /// It was stopped after so many, and would have taken longer.
+    AtLeast(Seconds),
+}
+
+impl Length {
+    /// What was seen of it.
+    const fn seconds(self) -> Seconds {
+        match self {
+            Self::Whole(seconds) | Self::AtLeast(seconds) => seconds,
+        }
+    }
+
+    /// What a slot for such work should have been.
+    const fn needed(self) -> Seconds {
+        match self {
+            Self::Whole(seconds) => seconds,
+            Self::AtLeast(seconds) => seconds.saturating_mul(STOPPED_FACTOR),
+        }
+    }
+
+    /// Against what an estimate is held. Of work that was stopped it is known by how much it exceeded its estimate, and nothing
+    /// where it did not.
+    fn real(self, estimated: Seconds) -> Seconds {
+        match self {
+            Self::Whole(seconds) => seconds,
+            Self::AtLeast(seconds) => seconds.max(estimated),
+        }
+    }
+}
+
+/// What executions say, those that were stopped apart.
+#[derive(Debug)]
+struct Parted<T> {
+    whole: Vec<T>,
+    stopped: Vec<T>,
+}
+
+impl<T> Default for Parted<T> {
+    fn default() -> Self {
+        Self {
+            whole: Vec::new(),
+            stopped: Vec::new(),
+        }
+    }
+}
+
+impl<T> Parted<T> {
+    fn add(&mut self, length: Length, what: T) {
+        match length {
+            Length::Whole(_) => self.whole.push(what),
+            Length::AtLeast(_) => self.stopped.push(what),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.stopped.is_empty()
+    }
 }
 
 /// A slot that holds its work with a stated probability.
@@ -148,7 +212,7 @@ impl Knowledge {
             rates,
             ..Self::default()
         };
-        let past: Vec<(&PastExecution, Seconds)> = past
+        let past: Vec<(&PastExecution, Length)> = past
             .iter()
             .filter_map(|past| Some((past, length(past)?)))
             .collect();
@@ -166,11 +230,11 @@ impl Knowledge {
     }
 
     /// The level at which an execution will be found, and the paper's estimate of it.
-    fn foresee(&mut self, past: &PastExecution, length: Seconds) -> (Option<f64>, Seconds) {
+    fn foresee(&mut self, past: &PastExecution, length: Length) -> (Option<f64>, Seconds) {
         let execution = &past.execution;
         let subject = work(past).subject();
         let prediction = self.runs.predict(&subject);
-        let done = self.work_of(length, Some(&execution.resource));
+        let done = self.work_of(length.needed(), Some(&execution.resource));
         let level = prediction.as_ref().map(|prediction| prediction.level(done));
         let stated = |p: f64| prediction.as_ref().map(|prediction| prediction.quantile(p));
         if prediction.is_some() {
@@ -187,9 +251,9 @@ impl Knowledge {
         (level, estimate.completion)
     }
 
-    fn add(&mut self, past: &PastExecution, length: Seconds, (level, estimated): (Option<f64>, Seconds)) {
+    fn add(&mut self, past: &PastExecution, length: Length, (level, estimated): (Option<f64>, Seconds)) {
         let execution = &past.execution;
-        let done = self.work_of(length, Some(&execution.resource));
+        let done = self.work_of(length.needed(), Some(&execution.resource));
         self.runs.learn(&work(past).subject(), done, level);
         let lengths = self.lengths.entry(execution.application.clone()).or_default();
         lengths.push((execution.resource.clone(), length));
@@ -199,7 +263,7 @@ impl Knowledge {
         let outcomes = self.estimated.entry(execution.resource.clone()).or_default();
         outcomes.push(Estimated {
             estimated,
-            real: length,
+            real: length.real(estimated),
         });
         if outcomes.len() > TRUST_RUNS {
             outcomes.remove(0);
@@ -208,20 +272,27 @@ impl Knowledge {
 
     fn estimate(&self, work: &Work, gap: Interval, given: Given, resource: Option<&Resource>) -> Estimate {
         let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
-        let here = |(resource, _): &&(String, Seconds)| work.resource == Some(resource);
-        let here: Vec<Seconds> = lengths.iter().filter(here).map(|(_, length)| *length).collect();
+        let mut here = Parted::default();
+        for (resource, length) in lengths {
+            if work.resource == Some(resource) {
+                here.add(*length, length.seconds());
+            }
+        }
+        let mut anywhere = Parted::default();
         // Of other resources only where there is nothing of this one: it is looked at for each of many executions.
-        let elsewhere = if here.is_empty() { lengths } else { &[] };
-        let anywhere: Vec<(Seconds, Rate)> = elsewhere
-            .iter()
-            .map(|(resource, length)| (*length, self.rate(Some(resource))))
-            .collect();
+        if here.is_empty() {
+            for (resource, length) in lengths {
+                anywhere.add(*length, (length.seconds(), self.rate(Some(resource))));
+            }
+        }
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
         Estimate::over(
             gap,
             &Evidence {
-                here: &here,
-                anywhere: &anywhere,
+                here: &here.whole,
+                stopped_here: &here.stopped,
+                anywhere: &anywhere.whole,
+                stopped_anywhere: &anywhere.stopped,
                 rate: self.rate(work.resource),
                 requested: given.requested,
                 default: given.default,
@@ -365,7 +436,7 @@ fn work(past: &PastExecution) -> Work<'_> {
 
 /// What an execution says of how long such work takes: the wait for its process and its run. None of one that was ended
 /// from outside.
-fn length(past: &PastExecution) -> Option<Seconds> {
+fn length(past: &PastExecution) -> Option<Length> {
     let execution = &past.execution;
     let micros = execution
         .queue_time
@@ -373,8 +444,8 @@ fn length(past: &PastExecution) -> Option<Seconds> {
         .saturating_add(execution.run_time.max(0));
     let seconds = second_after(micros).seconds().max(1);
     match execution.outcome {
-        Outcome::Completed | Outcome::Failed { .. } => Some(seconds),
-        Outcome::Killed => Some(seconds.saturating_mul(STOPPED_FACTOR)),
+        Outcome::Completed | Outcome::Failed { .. } => Some(Length::Whole(seconds)),
+        Outcome::Killed => Some(Length::AtLeast(seconds)),
         Outcome::Checkpointed | Outcome::Terminated | Outcome::Exceeded { .. } | Outcome::Lost => None,
     }
 }

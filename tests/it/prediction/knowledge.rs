@@ -2,7 +2,7 @@
 
 use bespeak::agreement::{Agreement, Outcome};
 use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::prediction::{Knowledge, Work};
+use bespeak::prediction::{Given, Knowledge, Work};
 use bespeak::store::PastExecution;
 use scheduler::{Interval, Time};
 
@@ -27,7 +27,7 @@ const SOLVE: Work<'_> = Work {
 };
 
 #[test]
-fn work_that_was_stopped_is_taken_to_need_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
+fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
     let of = |outcome| {
         let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
         Knowledge::of(&past, &[], [].into()).slot(&SOLVE, 0.5)
@@ -37,6 +37,39 @@ fn work_that_was_stopped_is_taken_to_need_twice_as_long_and_what_was_ended_from_
     assert_eq!(of(Outcome::Killed), Some(200));
     assert_eq!(of(Outcome::Terminated), None);
     assert_eq!(of(Outcome::Lost), None);
+}
+
+#[test]
+fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
+    let told = |past: &[PastExecution]| -> Vec<String> {
+        let known = Knowledge::of(past, &[], [].into());
+        let gap = Interval::new(Time(0), Time(10_000));
+        let steps = known.explain(&SOLVE, gap, Given::default(), 0.5).estimate.steps;
+        steps.iter().map(ToString::to_string).collect()
+    };
+    let mut runs: Vec<_> = [100, 200, 300]
+        .into_iter()
+        .zip(0..)
+        .map(|(run, at)| past(run, at, 5_000 + at, Outcome::Completed))
+        .collect();
+    runs.push(past(150, 3, 5_003, Outcome::Killed));
+    let steps = told(&runs);
+    assert_eq!(
+        steps[0],
+        "mean of 4 executions on this resource (1 stopped, counted as what took longer): 212.5 s"
+    );
+    // All were agreed before any had ended, for slots of 1000 seconds, which were the estimates. Of the one that was stopped it is
+    // not known that 1000 would have been wrong.
+    assert_eq!(
+        steps[2],
+        "+ 0 s: the last 4 estimates on this resource were long by 600.0 s"
+    );
+    // One that goes far beyond its estimate is known to be wrong by so much, and not by more.
+    runs.push(past(3_000, 4, 5_004, Outcome::Killed));
+    assert_eq!(
+        told(&runs)[2],
+        "+ 0 s: the last 5 estimates on this resource were long by 80.0 s"
+    );
 }
 
 #[test]

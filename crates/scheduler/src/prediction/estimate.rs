@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Smoothing, count, real, runs, whole_seconds};
+use super::{Smoothing, count, real, stopped, whole_seconds};
 use crate::rate::Rate;
 use crate::time::{Interval, Seconds};
 
@@ -14,7 +14,8 @@ pub const TRUST_RUNS: usize = 10;
 pub struct Outcome {
     /// As it was estimated.
     pub estimated: Seconds,
-    /// As it was.
+    /// As it was. Where the work was stopped before it was over, the longer of what it had and what was estimated: what is
+    /// known is how far the estimate was exceeded, and nothing of an estimate that was not.
     pub real: Seconds,
 }
 
@@ -31,8 +32,12 @@ pub fn trust(outcomes: &[Outcome]) -> Option<f64> {
 pub struct Evidence<'a> {
     /// Run and queue times of past executions of the application on the resource.
     pub here: &'a [Seconds],
+    /// Those of executions that were stopped at their slots' ends, and would have taken longer.
+    pub stopped_here: &'a [Seconds],
     /// Those of the application on all resources, each with the rate of its resource.
     pub anywhere: &'a [(Seconds, Rate)],
+    /// Those that were stopped there.
+    pub stopped_anywhere: &'a [(Seconds, Rate)],
     /// The rate of the resource.
     pub rate: Rate,
     /// The requester's own duration.
@@ -60,6 +65,8 @@ pub enum Step {
     MeanHere {
         /// Executions.
         runs: usize,
+        /// So many of them were stopped, and count as what took longer.
+        stopped: usize,
         /// Their mean.
         seconds: f64,
     },
@@ -67,6 +74,8 @@ pub enum Step {
     MeanAnywhere {
         /// Executions.
         runs: usize,
+        /// So many of them were stopped, and count as what took longer.
+        stopped: usize,
         /// Their mean on this resource.
         seconds: f64,
     },
@@ -182,16 +191,39 @@ impl Estimate {
 impl Evidence<'_> {
     /// The execution time before any correction, from the best source that there is.
     fn base(&self) -> (Step, f64) {
-        if let Some(seconds) = runs::mean(self.here) {
-            let runs = self.here.len();
-            return (Step::MeanHere { runs, seconds }, seconds);
+        let seconds = stopped::mean(
+            self.here.iter().map(|run| real(*run)),
+            self.stopped_here.iter().map(|run| real(*run)),
+        );
+        if let Some(seconds) = seconds {
+            let stopped = self.stopped_here.len();
+            let runs = self.here.len() + stopped;
+            return (
+                Step::MeanHere {
+                    runs,
+                    stopped,
+                    seconds,
+                },
+                seconds,
+            );
         }
-        if !self.anywhere.is_empty() {
-            let of = |rate: Rate| f64::from(rate.millionths());
-            let scaled = |(run, rate): &(Seconds, Rate)| real(*run) * of(*rate) / of(self.rate);
-            let runs = self.anywhere.len();
-            let seconds = self.anywhere.iter().map(scaled).sum::<f64>() / count(runs);
-            return (Step::MeanAnywhere { runs, seconds }, seconds);
+        let of = |rate: Rate| f64::from(rate.millionths());
+        let scaled = |(run, rate): &(Seconds, Rate)| real(*run) * of(*rate) / of(self.rate);
+        let seconds = stopped::mean(
+            self.anywhere.iter().map(scaled),
+            self.stopped_anywhere.iter().map(scaled),
+        );
+        if let Some(seconds) = seconds {
+            let stopped = self.stopped_anywhere.len();
+            let runs = self.anywhere.len() + stopped;
+            return (
+                Step::MeanAnywhere {
+                    runs,
+                    stopped,
+                    seconds,
+                },
+                seconds,
+            );
         }
         if let Some(requested) = self.requested {
             let seconds = real(requested);
@@ -225,13 +257,26 @@ impl Transfer {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MeanHere { runs, seconds } => {
-                write!(f, "mean of {runs} executions on this resource: {seconds:.1} s")
-            }
-            Self::MeanAnywhere { runs, seconds } => {
+            Self::MeanHere {
+                runs,
+                stopped,
+                seconds,
+            } => {
                 write!(
                     f,
-                    "mean of {runs} executions on other resources, scaled by their rates: {seconds:.1} s"
+                    "mean of {runs} executions on this resource{}: {seconds:.1} s",
+                    Stopped(*stopped)
+                )
+            }
+            Self::MeanAnywhere {
+                runs,
+                stopped,
+                seconds,
+            } => {
+                write!(
+                    f,
+                    "mean of {runs} executions on other resources, scaled by their rates{}: {seconds:.1} s",
+                    Stopped(*stopped)
                 )
             }
             Self::Requested { seconds } => write!(f, "the requester's own duration: {seconds:.1} s"),
@@ -259,6 +304,18 @@ impl fmt::Display for Step {
             Self::Prolog(transfer) => write!(f, "+ {transfer} to bring the input"),
             Self::Epilog(transfer) => write!(f, "+ {transfer} to take the output away"),
             Self::Completion { seconds } => write!(f, "completion {seconds} s after the start"),
+        }
+    }
+}
+
+/// How a mean speaks of the executions in it that were stopped.
+struct Stopped(usize);
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            stopped => write!(f, " ({stopped} stopped, counted as what took longer)"),
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod estimate;
 pub mod reliability;
 pub mod runs;
 pub mod smoothing;
+mod stopped;
 
 pub use calibration::Calibration;
 pub use distribution::Distribution;

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Calibration, Distribution, count, real, whole_seconds};
+use super::{Calibration, Distribution, real, whole_seconds};
 use crate::time::{Interval, Seconds, Time};
 
 /// Runs remembered at a level.
@@ -234,9 +234,4 @@ pub fn events(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
             }
         })
         .collect()
-}
-
-/// The mean of run times in seconds; `None` of none.
-pub fn mean(runs: &[Seconds]) -> Option<f64> {
-    (!runs.is_empty()).then(|| runs.iter().map(|run| real(*run)).sum::<f64>() / count(runs.len()))
 }

@@ -86,6 +86,37 @@ fn the_best_source_is_used_first() {
 }
 
 #[test]
+fn what_was_stopped_counts_as_what_took_longer() {
+    let told = |evidence: &Evidence| Estimate::over(GAP, evidence).steps[0].to_string();
+    let evidence = Evidence {
+        here: &[100, 200, 300],
+        stopped_here: &[150],
+        ..Evidence::default()
+    };
+    assert_eq!(
+        told(&evidence),
+        "mean of 4 executions on this resource (1 stopped, counted as what took longer): 212.5 s",
+        "100 and the mean of what is longer than 150, for the one and for the others"
+    );
+    let evidence = Evidence {
+        here: &[100],
+        stopped_here: &[150, 400],
+        ..Evidence::default()
+    };
+    assert!(
+        told(&evidence).ends_with(": 300.0 s"),
+        "the longest counts as long as it was, and for the one before it: {}",
+        told(&evidence)
+    );
+    let evidence = Evidence {
+        stopped_anywhere: &[(40, rate(1_000_000))],
+        rate: rate(2_000_000),
+        ..Evidence::default()
+    };
+    assert_eq!(Estimate::over(GAP, &evidence).completion, 20);
+}
+
+#[test]
 fn trust_corrects_only_what_was_too_short() {
     let with = |outcomes: &[Outcome]| {
         let evidence = Evidence {
