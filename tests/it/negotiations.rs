@@ -96,7 +96,7 @@ fn a_negotiation_whose_time_is_over_is_gone() {
     crate::support::run(async {
         let server = Server::local();
         let client = server.client();
-        let soon = date_time(now() + 2);
+        let soon = date_time(now() + 5);
         let short = opening().replace(&date_time(hours_ahead(24 * 7)), &soon);
         let id = client.post("/negotiations", short).await.created();
         let path = format!("/negotiations/{id}");

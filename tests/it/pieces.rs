@@ -20,7 +20,9 @@ use crate::support::stores::on_both_engines;
 /// No work here takes so long, on a machine that runs other tests.
 const SOON: Duration = Duration::from_mins(1);
 /// Steps of the work that counts: more than one piece has time for, and far fewer than both.
-const STEPS: usize = 40;
+const STEPS: usize = 60;
+/// Seconds between an offer and its window: enough for a busy machine to take it.
+const AHEAD: i64 = 5;
 
 on_both_engines!(
     work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once,
@@ -147,14 +149,11 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
     let restarting = format!("[[template]]\nfile = \"{template}\"\non_loss = \"restart\"\n");
     let (server, programs) = start_on(Some(&url), &restarting);
     let client = server.client();
-    let start = now() + 2;
-    let taken = Offer::reserve(1, 3).within(start + 3, start + 6).xml();
+    let start = now() + AHEAD;
+    let taken = Offer::reserve(1, 5).within(start + 7, start + 12).xml();
     client.post("/agreements", taken).await.created();
-    let work = counting("count", 60).within(start, start + 300);
-    let id = client
-        .post("/agreements", cut(&work, "2", "0.05"))
-        .await
-        .created();
+    let work = counting("count", 70).within(start, start + 300);
+    let id = client.post("/agreements", cut(&work, "2", "0.1")).await.created();
     until(&client, id, "Idle").await;
     let saved = steps(&programs);
     fs::write(programs.path().join("hold"), "").expect("a file can be written");
@@ -236,12 +235,12 @@ fn work_that_cannot_be_saved_is_not_cut() {
     });
 }
 
-/// Has eight seconds of work planned around three seconds that are taken: four before them, and four after.
+/// Has sixteen seconds of work planned around three seconds that are taken: eight before them, and eight after.
 async fn cut_in_two(client: &Client, application: &'static str) -> Uuid {
-    let start = now() + 2;
-    let taken = Offer::reserve(1, 3).within(start + 4, start + 7).xml();
+    let start = now() + AHEAD;
+    let taken = Offer::reserve(1, 3).within(start + 8, start + 11).xml();
     client.post("/agreements", taken).await.created();
-    let work = counting(application, 8).within(start, start + 40);
+    let work = counting(application, 16).within(start, start + 60);
     client
         .post("/agreements", cut(&work, "3", "0.25"))
         .await
@@ -310,7 +309,7 @@ fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
     format!(
         "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
          [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
-         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = 1\n{more}\n"
+         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = 3\n{more}\n"
     )
 }
 

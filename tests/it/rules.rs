@@ -167,7 +167,7 @@ async fn nothing_is_negotiated_in_what_has_ended(url: String) {
         .await
         .remove(0);
     client.post(&format!("/negotiations/{ended}/terminate"), "").await;
-    let soon = date_time(now() + 2);
+    let soon = date_time(now() + 5);
     let short = format!(
         "<wsag-neg:NegotiationContext \
          xmlns:wsag-neg=\"http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation\">\

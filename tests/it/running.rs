@@ -34,9 +34,9 @@ on_both_engines!(
 async fn a_job_goes_through_its_states_and_fulfils_its_guarantee(url: String) {
     let server = Server::start(&url);
     let client = server.client();
-    let start = now() + 3;
+    let start = now() + 6;
     let id = client
-        .post("/agreements", Offer::sleep(1, 20).within(start, start + 60).xml())
+        .post("/agreements", Offer::sleep(4, 20).within(start, start + 60).xml())
         .await
         .created();
     assert_eq!(
@@ -70,7 +70,7 @@ async fn a_job_that_overruns_its_slot_is_stopped_and_violates_its_guarantee(url:
     let client = server.client();
     let seconds = unlike_any_other(&server);
     let id = client
-        .post("/agreements", Offer::sleep(seconds, 2).xml())
+        .post("/agreements", Offer::sleep(seconds, 4).xml())
         .await
         .created();
     let over = until(&client, id, "Complete").await;
@@ -145,7 +145,7 @@ async fn a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_pr
     let client = server.client();
     let input = server.data_dir().join("files/input.txt");
     fs::write(&input, "gone when the job wants it").expect("an input file");
-    let start = now() + 2;
+    let start = now() + 5;
     let run = Some(("sha256sum", vec!["input.txt".to_owned()]));
     let offer = Offer {
         run,
@@ -171,7 +171,7 @@ async fn a_reservation_runs_nothing_and_ends_with_its_slot(url: String) {
     let server = Server::start(&url);
     let client = server.client();
     let id = client
-        .post("/agreements", Offer::reserve(2, 3).xml())
+        .post("/agreements", Offer::reserve(2, 8).xml())
         .await
         .created();
     let begun = until(&client, id, "Ready").await;
