@@ -20,6 +20,9 @@ pub struct Leeway {
     /// The sizes that it may have, from most nodes to fewest, with the durations at the reference rate: a resource divides
     /// them by its own. Empty where size and duration are contracted as they are, whatever the resource.
     pub shapes: Vec<Shape>,
+    /// Whether each of its pieces may have its own size, where its work is in pieces.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pieces_differ: bool,
     /// What its nodes must be.
     pub filters: Vec<Filter>,
     /// The millionths of its wait after which its slot moves no more.
@@ -138,6 +141,7 @@ mod tests {
                 nodes: 4,
                 duration: 60,
             }],
+            pieces_differ: true,
             filters: vec![Filter::Word {
                 attribute: "cpu_architecture".into(),
                 is: "arm".into(),

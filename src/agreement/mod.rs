@@ -26,7 +26,7 @@ pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
     ProposalReason,
 };
-pub use pieces::{Piece, whole};
+pub use pieces::{Piece, most_nodes, seconds_of, whole};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
 
@@ -45,9 +45,9 @@ pub struct Agreement {
     pub template: String,
     /// The resource that holds the placement.
     pub resource: String,
-    /// Nodes granted.
+    /// Nodes granted; of work in pieces the most that one of them has.
     pub nodes: u32,
-    /// Contract duration in seconds.
+    /// Contract duration in seconds; of work in pieces that of all of them.
     pub duration: Seconds,
     /// Earliest start T^r.
     pub ready: Time,
@@ -127,11 +127,6 @@ impl Agreement {
     /// What these cost, at the rate that was agreed; none where nothing is priced.
     pub fn overrun_price(&self) -> Option<Money> {
         Some(part(self.price?, self.used_overrun(), self.duration))
-    }
-
-    /// Node-seconds of its slot.
-    pub fn node_seconds(&self) -> u128 {
-        u128::from(self.nodes) * u128::from(self.duration.unsigned_abs())
     }
 
     /// Whether its slot has begun and is not over, and nobody has asked to end it.

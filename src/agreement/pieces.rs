@@ -1,10 +1,10 @@
-//! Agreements whose work is done in pieces: one after another on the same number of nodes, saved at the end of each and
-//! taken up again at the start of the next.
+//! Agreements whose work is done in pieces: one after another, each on a number of nodes of its own, saved at the end of each
+//! and taken up again at the start of the next.
 //!
 //! The placement of such an agreement reaches from the start of its first piece to the end of its last; what lies between
 //! two pieces is others'. Its service is Processing while a piece runs and Idle between two.
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Agreement, ServiceState, Stretch};
@@ -16,6 +16,8 @@ use crate::clock::{Micros, second_after};
 pub struct Piece {
     /// Planned start and end.
     pub placement: Interval,
+    /// How many nodes it has.
+    pub nodes: u32,
     /// When its process really started.
     pub started: Option<Micros>,
     /// When it really ended; every piece before it has ended, too.
@@ -27,6 +29,7 @@ pub struct Piece {
 struct Stored {
     start: i64,
     end: i64,
+    nodes: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     started: Option<Micros>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +40,7 @@ impl From<Stored> for Piece {
     fn from(stored: Stored) -> Self {
         Self {
             placement: Interval::new(Time(stored.start), Time(stored.end)),
+            nodes: stored.nodes,
             started: stored.started,
             ended: stored.ended,
         }
@@ -48,6 +52,7 @@ impl From<Piece> for Stored {
         Self {
             start: piece.placement.start.seconds(),
             end: piece.placement.end.seconds(),
+            nodes: piece.nodes,
             started: piece.started,
             ended: piece.ended,
         }
@@ -55,13 +60,24 @@ impl From<Piece> for Stored {
 }
 
 impl Piece {
-    /// One that is planned for this time.
-    pub fn planned(placement: Interval) -> Self {
+    /// One that is planned for this time, with so many nodes.
+    pub fn planned((placement, nodes): Stretch) -> Self {
         Self {
             placement,
+            nodes,
             started: None,
             ended: None,
         }
+    }
+
+    /// Node-seconds of its place.
+    pub fn node_seconds(&self) -> u128 {
+        u128::from(self.nodes) * u128::from(self.placement.duration().max(0).unsigned_abs())
+    }
+
+    /// When it is planned, and with how many nodes.
+    pub fn stretch(&self) -> Stretch {
+        (self.placement, self.nodes)
     }
 
     /// The time that its nodes are kept from others: its placement, cut at the second after it ended.
@@ -102,6 +118,26 @@ impl Agreement {
         self.piece().map_or(self.placement, |piece| piece.placement)
     }
 
+    /// The nodes that it has in that slot.
+    pub fn slot_nodes(&self) -> u32 {
+        self.piece().map_or(self.nodes, |piece| piece.nodes)
+    }
+
+    /// Node-seconds of its slot, or of all of its pieces.
+    pub fn node_seconds(&self) -> u128 {
+        match self.pieces.as_slice() {
+            [] => u128::from(self.nodes) * u128::from(self.duration.unsigned_abs()),
+            pieces => pieces.iter().map(Piece::node_seconds).sum(),
+        }
+    }
+
+    /// The nodes that it has on the average of its time, to the nearest: all of them where none of its pieces has others.
+    pub fn mean_nodes(&self) -> u32 {
+        let seconds = u128::from(self.duration.max(1).unsigned_abs());
+        let mean = (self.node_seconds() + seconds / 2) / seconds;
+        u32::try_from(mean).unwrap_or(self.nodes)
+    }
+
     /// When the process really started that runs in its slot.
     pub fn slot_started(&self) -> Option<Micros> {
         self.piece().map_or(self.started, |piece| piece.started)
@@ -134,12 +170,16 @@ impl Agreement {
         self.pieces_over() + 1 < self.pieces.len()
     }
 
-    /// Gives one of its pieces another place; the placement of the whole follows.
-    pub fn place_piece(&mut self, index: usize, placement: Interval) {
+    /// Gives one of its pieces another place, and maybe another number of nodes; what is said of the whole follows.
+    pub fn place_piece(&mut self, index: usize, (placement, nodes): Stretch) {
         if let Some(piece) = self.pieces.get_mut(index) {
-            piece.placement = placement;
+            (piece.placement, piece.nodes) = (placement, nodes);
         }
-        self.placement = whole(&self.pieces).unwrap_or(self.placement);
+        if let Some(whole) = whole(&self.pieces) {
+            self.placement = whole;
+            self.duration = seconds_of(&self.pieces);
+            self.nodes = most_nodes(&self.pieces);
+        }
     }
 
     /// The times in which it keeps nodes from others, with how many: what it occupies, or what each of its pieces does that
@@ -150,7 +190,7 @@ impl Agreement {
         }
         let given_up = |piece: &&Piece| self.ended.is_some() && piece.ended.is_none();
         let kept = self.pieces.iter().filter(|piece| !given_up(piece));
-        kept.map(|piece| (piece.occupied(), self.nodes)).collect()
+        kept.map(|piece| (piece.occupied(), piece.nodes)).collect()
     }
 
     /// When the nodes are free again that it had last.
@@ -186,6 +226,16 @@ pub fn whole(pieces: &[Piece]) -> Option<Interval> {
     Some(Interval::new(first.placement.start, last.placement.end))
 }
 
+/// For how long pieces last, together.
+pub fn seconds_of(pieces: &[Piece]) -> Seconds {
+    pieces.iter().map(|piece| piece.placement.duration()).sum()
+}
+
+/// The most nodes that one of them has.
+pub fn most_nodes(pieces: &[Piece]) -> u32 {
+    pieces.iter().map(|piece| piece.nodes).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,7 +244,7 @@ mod tests {
     fn piece(start: i64, end: i64, ended_s: Option<i64>) -> Piece {
         Piece {
             ended: ended_s.map(|at| at * MICROS_PER_SECOND),
-            ..Piece::planned(Interval::new(Time(start), Time(end)))
+            ..Piece::planned((Interval::new(Time(start), Time(end)), 2))
         }
     }
 

@@ -284,7 +284,11 @@ pub(super) fn print_agreement(view: &AgreementView) {
             (Some(started), None) => format!(", started {started}"),
             (None, None) => String::new(),
         };
-        let text = format!("{number} of {count}, {planned_start} to {planned_end}{standing}");
+        let nodes = match piece.nodes {
+            1 => "1 node".to_owned(),
+            nodes => format!("{nodes} nodes"),
+        };
+        let text = format!("{number} of {count}, {nodes}, {planned_start} to {planned_end}{standing}");
         lines.push(("piece", text));
     }
     if let Some(price) = &view.price {

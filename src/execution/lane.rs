@@ -270,7 +270,10 @@ impl Lane {
             let limit = Limit::Files;
             return Err(Outcome::Exceeded { limit });
         }
-        let limits = self.shared.allowance.of(application.limits, agreement.nodes);
+        let limits = self
+            .shared
+            .allowance
+            .of(application.limits, agreement.slot_nodes());
         let piece = piece_of(agreement, application);
         let save = piece.and_then(|piece| piece.save);
         if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.hands.clock.micros())) {
@@ -289,7 +292,7 @@ impl Lane {
                 .into_iter()
                 .filter_map(|name| self.hands.files.find(&agreement.party, name))
                 .collect(),
-            nodes: agreement.nodes,
+            nodes: agreement.slot_nodes(),
             slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
@@ -469,8 +472,8 @@ fn planned_slot(planned: planner::Planned) -> PlannedSlot {
     let agreement = planned.agreement;
     PlannedSlot {
         agreement: agreement.work(),
+        nodes: agreement.slot_nodes(),
         party: agreement.party,
-        nodes: agreement.nodes,
         interval: agreement.placement,
         given: planned.nodes,
         begun: agreement.service != ServiceState::NotReady,

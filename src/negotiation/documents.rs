@@ -124,6 +124,7 @@ fn piece(piece: &Piece) -> placement::Piece {
     placement::Piece {
         planned_start: date_time(piece.placement.start),
         planned_end: date_time(piece.placement.end),
+        nodes: piece.nodes,
         started: piece.started.map(instant),
         ended: piece.ended.map(instant),
     }

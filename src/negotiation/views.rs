@@ -102,6 +102,8 @@ pub struct PieceView {
     pub planned_start: String,
     /// Planned end.
     pub planned_end: String,
+    /// How many nodes it has.
+    pub nodes: u32,
     /// Real start, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
@@ -360,6 +362,7 @@ impl PieceView {
         Self {
             planned_start: second(piece.placement.start),
             planned_end: second(piece.placement.end),
+            nodes: piece.nodes,
             started: piece.started.map(instant),
             ended: piece.ended.map(instant),
         }

@@ -6,6 +6,7 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use super::budget::Payer;
+use super::cut::evenly;
 use super::decide::Decider;
 use super::plan::revenue;
 use super::pricing::Priced;
@@ -101,12 +102,7 @@ impl Wanted<'_> {
 
     /// A few of its sizes, from largest to smallest.
     pub(super) fn some_shapes(&self) -> Vec<Shape> {
-        let last = self.shapes.len().saturating_sub(1);
-        if last < SHAPES_MAX {
-            return self.shapes.to_vec();
-        }
-        let steps = SHAPES_MAX - 1;
-        (0..=steps).map(|step| self.shapes[last * step / steps]).collect()
+        evenly(self.shapes, SHAPES_MAX)
     }
 }
 
@@ -191,12 +187,6 @@ impl Decider<'_> {
             .ok_or(why)
     }
 
-    /// At most `most` resources that could ever take one of its sizes, the most hopeful first.
-    pub(super) fn hopeful(&self, wanted: &Wanted<'_>, shape: Shape, most: usize) -> Vec<usize> {
-        let wish = wanted.wish(shape, wanted.window);
-        self.plan.resources.hopeful(&wish, most)
-    }
-
     /// Where others may be asked to move, and for which sizes, the most hopeful first.
     pub(super) fn crowded(&self, wanted: &Wanted<'_>) -> Vec<(usize, Shape)> {
         let shapes = wanted.some_shapes();
@@ -266,12 +256,7 @@ impl Decider<'_> {
         }
         // From when on it can pay.
         let ready = self.affordable_from(resource, load, wanted.payer, &request, wanted.window)?;
-        let priced = |slot| Priced {
-            payer: wanted.payer,
-            request: &request,
-            slot,
-            window: wanted.window,
-        };
+        let priced = |slot| Priced::of(wanted.payer, &request, slot, wanted.window);
         let least = request.slot(wanted.window.end - request.duration);
         let paying = Request {
             ready,
@@ -301,12 +286,7 @@ impl Decider<'_> {
     ) -> Option<Admitted> {
         let rate = self.plan.resources.get(resource)?.resource.rate;
         let request = wanted.request(shape, rate);
-        let priced = Priced {
-            payer: wanted.payer,
-            request: &request,
-            slot,
-            window: wanted.window,
-        };
+        let priced = Priced::of(wanted.payer, &request, slot, wanted.window);
         let price = self.price(resource, priced);
         let paying = Request {
             revenue: revenue(price),
@@ -424,7 +404,8 @@ impl Decider<'_> {
 
 /// The size that an agreement has, as other resources have to be asked for it.
 pub(super) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
-    let granted = |shape: &&Shape| shape.nodes == agreement.nodes;
+    let in_one = agreement.pieces.is_empty();
+    let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes;
     match agreement.leeway.shapes.iter().find(granted) {
         Some(shape) => (*shape, Scaling::ReferenceRate),
         None => (

@@ -66,12 +66,7 @@ impl Decider<'_> {
             return Some(window.start);
         }
         let affordable = |start: Time| {
-            let priced = Priced {
-                payer,
-                request,
-                slot: request.slot(start),
-                window,
-            };
+            let priced = Priced::of(payer, request, request.slot(start), window);
             let price = self.price_under(load, resource, priced);
             price.is_some_and(|price| payer.budget.is_none_or(|budget| within(price, budget)))
         };
@@ -103,12 +98,7 @@ impl Decider<'_> {
             let window = request.window_at(now);
             let tree = self.plan.resources.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
-            let priced = Priced {
-                payer,
-                request,
-                slot: request.slot(start),
-                window,
-            };
+            let priced = Priced::of(payer, request, request.slot(start), window);
             self.price(*resource, priced)
         };
         let prices = requests.iter().filter_map(cheapest);

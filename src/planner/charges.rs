@@ -152,12 +152,11 @@ impl Decider<'_> {
             if nodes > of.resource.capacity || window.duration() < duration {
                 return None;
             }
-            let priced = Priced {
-                payer: Payer::of_agreement(agreement),
-                request: &request,
-                slot: request.slot(window.end - duration),
-                window,
-            };
+            let payer = Payer::of_agreement(agreement);
+            let mut priced = Priced::of(payer, &request, request.slot(window.end - duration), window);
+            if !agreement.pieces.is_empty() {
+                priced.node_seconds = agreement.node_seconds();
+            }
             // What the party has held for a while makes nothing dearer.
             let load = self.load_without(&agreement.party, index, window);
             self.price_under(load, index, priced)

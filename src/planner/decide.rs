@@ -11,7 +11,7 @@ use super::quotas::Quotas;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
-    ServiceState,
+    ServiceState, seconds_of,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
@@ -244,7 +244,7 @@ impl Decider<'_> {
         // A job of an earlier time makes way for the one that starts now.
         self.plan.has_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
-        if nodes.len() < agreement.nodes as usize {
+        if nodes.len() < agreement.slot_nodes() as usize {
             // Nodes are gone whose loss nobody has planned around yet.
             self.lose(agreement.id);
             return None;
@@ -475,10 +475,9 @@ impl Decider<'_> {
         admitted: &Admitted,
     ) -> Agreement {
         let resource = self.plan.resources.get(admitted.resource);
-        let each = admitted.pieces.iter().map(|piece| piece.placement.duration());
         let duration = match admitted.pieces.as_slice() {
             [] => admitted.slot.duration(),
-            _ => each.sum(),
+            pieces => seconds_of(pieces),
         };
         Agreement {
             id: proposal.id,
@@ -499,6 +498,8 @@ impl Decider<'_> {
                     Scaling::Contract => Vec::new(),
                     Scaling::ReferenceRate => proposal.shapes.clone(),
                 },
+                pieces_differ: !admitted.pieces.is_empty()
+                    && proposal.preemption.is_some_and(|cut| cut.independent()),
                 filters: proposal.filters.clone(),
                 fix_at_ppm: proposal.fix_at_ppm,
             },
@@ -529,7 +530,7 @@ pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution
         input_bytes: bytes(end.input_bytes),
         output_bytes: bytes(end.output_bytes),
         resource: agreement.resource.clone(),
-        nodes: agreement.nodes,
+        nodes: agreement.mean_nodes(),
         planned: agreement.placement,
         estimate: agreement.duration,
         queue_time: (started - slot).max(0),

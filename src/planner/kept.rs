@@ -42,7 +42,7 @@ impl Decider<'_> {
         }
         let kept = of.kept.get(&agreement.work())?;
         let since = kept.since.max(agreement.placement.start).seconds() * MICROS_PER_SECOND;
-        (kept.nodes.len() >= agreement.nodes as usize).then_some(since.min(self.now))
+        (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
     }
 
     /// Gives agreements that have begun the nodes that their cluster holds for them, where they were given others: their work
@@ -127,7 +127,7 @@ impl Plan {
             nodes.sort_unstable();
             let stands =
                 |node: &u32| *node < of.resource.capacity && of.nodes.state(*node) != NodeState::Down;
-            let whole = nodes.len() == agreement.nodes as usize && nodes.iter().all(stands);
+            let whole = nodes.len() == agreement.slot_nodes() as usize && nodes.iter().all(stands);
             let differ = *self.bound.get(&agreement.id)? != nodes;
             (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
         };

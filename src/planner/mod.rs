@@ -13,6 +13,7 @@ mod bargain;
 mod budget;
 mod charges;
 mod choice;
+mod cut;
 mod decide;
 mod holds;
 mod idempotency;
@@ -121,8 +122,7 @@ pub struct Refusals {
     pub relaxations: bool,
     /// Whether it is told when nodes are free.
     pub availability: bool,
-    /// Times are told in steps of so many seconds, 1 for exactly; alternatives that do not lie on such a step are left
-    /// out.
+    /// Times are told in steps of so many seconds, 1 for exactly; alternatives that lie on no such step are left out.
     pub coarsen: Seconds,
 }
 
@@ -175,7 +175,7 @@ pub struct Proposal {
     pub shapes: Vec<Shape>,
     /// What these durations are.
     pub scaling: Scaling,
-    /// How its work may be cut, where it may; it has one size then.
+    /// How its work may be cut, where it may.
     pub preemption: Option<Preemption>,
     /// What the nodes must be.
     pub filters: Vec<Filter>,

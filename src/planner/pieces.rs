@@ -1,113 +1,20 @@
-//! Work that is done in pieces: where they go, and what becomes of the agreement at the end of each.
+//! Work that is done in pieces: what becomes of the agreement at the end of each, and of a piece that has lost its place.
 //!
-//! A request that may be cut is cut where that lets it complete earlier than in one, on the plan as it stands. Its pieces are
-//! let in all or none, and from then on they are fixed where they lie: each is a request of its own in its resource's
+//! From its acceptance on the pieces are fixed where they lie: each is a request of its own in its resource's
 //! schedule, for its own slot alone. Only one that has lost its nodes before it began goes elsewhere, between its
 //! neighbours (`docs/decisions/0413`).
 
-use scheduler::moldable::Shapes;
-use scheduler::preemptive::Preemption;
 use scheduler::{Interval, Request, Seconds, Time};
 
-use super::admit::{Admitted, Wanted};
 use super::decide::Decider;
-use super::plan::{Plan, placed_request, request_of, revenue};
-use super::pricing::Priced;
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, Piece, ServiceState, whole};
+use super::plan::{Plan, placed_request, request_of};
+use super::resource::Resource;
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState, Shape, Stretch};
 
 /// The kind of resources that run one job for an agreement, and so none in pieces.
 pub(super) const CLUSTER: &str = "slurm";
-/// Resources on which pieces are looked for.
-const RESOURCES_MAX: usize = 4;
 
 impl Decider<'_> {
-    /// Lets a request in in pieces, on the resource where its last one completes first; none where it would not complete
-    /// earlier than in one, or cannot pay. Up to [`Preemption::searches_max`] searches for each of a few resources.
-    pub(super) fn admit_in_pieces(
-        &mut self,
-        wanted: &Wanted<'_>,
-        preemption: &Preemption,
-        now: Time,
-    ) -> Option<Admitted> {
-        let (shape, window) = (*wanted.shapes.first()?, wanted.window);
-        let in_one = self.best(wanted).map_or(Time::MAX, |(_, _, slot)| slot.end);
-        let mut best: Option<(usize, Vec<Interval>)> = None;
-        let mut end = in_one.min(window.end + 1);
-        for at in self.hopeful(wanted, shape, RESOURCES_MAX) {
-            let of = self.plan.resources.get(at)?;
-            // A cluster runs one job for an agreement.
-            if of.resource.kind == CLUSTER {
-                continue;
-            }
-            let shape = wanted.scaling.shape(shape, of.resource.rate);
-            let rest = Interval::new(window.start, end - 1);
-            let Ok(shapes) = Shapes::rigid(shape.nodes, shape.duration) else {
-                continue;
-            };
-            let tree = of.schedule.tree();
-            if rest.duration() < shape.duration || shape.nodes > tree.capacity() {
-                continue;
-            }
-            if let Some(found) = preemption.place(tree, &shapes, &[], rest) {
-                let slots = joined(found.iter().map(|piece| piece.interval));
-                end = slots.last().map_or(end, |slot| slot.end);
-                best = Some((at, slots));
-            }
-        }
-        let (at, slots) = best.filter(|(_, slots)| slots.len() > 1)?;
-        self.put_pieces(at, wanted, &slots, now)
-    }
-
-    /// Puts pieces where they were found to fit, all or none.
-    fn put_pieces(
-        &mut self,
-        at: usize,
-        wanted: &Wanted<'_>,
-        slots: &[Interval],
-        now: Time,
-    ) -> Option<Admitted> {
-        let rate = self.plan.resources.get(at)?.resource.rate;
-        let request = wanted.request(*wanted.shapes.first()?, rate);
-        // They cost what they would in one that completes with the last of them.
-        let priced = Priced {
-            payer: wanted.payer,
-            request: &request,
-            slot: request.slot(slots.last()?.end - request.duration),
-            window: wanted.window,
-        };
-        let price = self.price(at, priced);
-        if self.settings.pricing.is_some() {
-            let budget = wanted.payer.budget;
-            price.filter(|price| budget.is_none_or(|budget| super::budget::within(*price, budget)))?;
-        }
-        for (slot, number) in slots.iter().zip(request.id..) {
-            let piece = Request {
-                id: number,
-                ready: slot.start,
-                deadline: slot.end,
-                duration: slot.duration(),
-                revenue: revenue(price),
-                ..request
-            };
-            if !self.plan.resources.put(at, now, &piece, slot.start) {
-                for number in request.id..number {
-                    self.plan.resources.withdraw(at, number);
-                }
-                return None;
-            }
-        }
-        let pieces: Vec<Piece> = slots.iter().copied().map(Piece::planned).collect();
-        Some(Admitted {
-            resource: at,
-            nodes: request.nodes,
-            slot: whole(&pieces)?,
-            pieces,
-            moved: Vec::new(),
-            transferred: Vec::new(),
-            price,
-        })
-    }
-
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
     pub(super) fn piece_over(&mut self, mut agreement: Agreement, end: &JobEnd) {
         let (number, of) = (agreement.piece_number(), agreement.pieces.len());
@@ -122,7 +29,7 @@ impl Decider<'_> {
 
     /// Gives a piece that has not begun another place between its neighbours on its resource, where it is not on the plan
     /// any more; none where there is none.
-    fn another_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Interval> {
+    fn another_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Stretch> {
         let pieces = &agreement.pieces;
         let before = index.checked_sub(1).and_then(|before| pieces.get(before));
         let ready = before.map_or(agreement.ready, |piece| piece.occupied().end);
@@ -133,27 +40,39 @@ impl Decider<'_> {
         self.place_in(agreement, index, window, now)
     }
 
-    /// Gives a piece the first place on its resource in a window; none where there is none.
+    /// Gives a piece the first place on its resource in a window; on fewer nodes for longer only where it has none on as many,
+    /// and may have another size than the others. None where there is none.
     fn place_in(
         &mut self,
         agreement: &Agreement,
         index: usize,
         window: Interval,
         now: Time,
-    ) -> Option<Interval> {
+    ) -> Option<Stretch> {
         let at = self.plan.resources.place(&agreement.resource)?;
         let number = self.plan.number(agreement.id)? + index as u64;
-        let duration = agreement.pieces.get(index)?.placement.duration();
-        let tree = self.plan.resources.get(at)?.schedule.tree();
-        if window.duration() < duration {
-            return None;
-        }
-        let slot = Interval::of(tree.earliest_fit(agreement.nodes, duration, window)?, duration);
-        let request = request_of_piece(agreement, number, slot);
+        let piece = agreement.pieces.get(index)?;
+        let of = self.plan.resources.get(at)?;
+        let tree = of.schedule.tree();
+        let fit = |shape: Shape| {
+            let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
+            let start = tree.earliest_fit(shape.nodes, shape.duration, window);
+            Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
+        };
+        let own = Shape {
+            nodes: piece.nodes,
+            duration: piece.placement.duration(),
+        };
+        let smaller = || {
+            let smaller = smaller_sizes(agreement, own, &of.resource);
+            smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
+        };
+        let stretch = fit(own).or_else(smaller)?;
+        let request = request_of_piece(agreement, number, stretch);
         self.plan
             .resources
-            .put(at, now, &request, slot.start)
-            .then_some(slot)
+            .put(at, now, &request, stretch.0.start)
+            .then_some(stretch)
     }
 
     /// The agreement of a lost piece, which has left the plan, with another place for it: between its neighbours, or else
@@ -161,8 +80,8 @@ impl Decider<'_> {
     pub(super) fn place_lost_pieces(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
         let index = agreement.pieces_over();
         let mut placed = agreement.clone();
-        if let Some(slot) = self.another_place(agreement, index, next) {
-            placed.place_piece(index, slot);
+        if let Some(stretch) = self.another_place(agreement, index, next) {
+            placed.place_piece(index, stretch);
             return Some(placed);
         }
         let place = self.plan.resources.place(&agreement.resource);
@@ -176,20 +95,20 @@ impl Decider<'_> {
         let mut ready = next;
         for of in index..agreement.pieces.len() {
             let window = Interval::new(ready, agreement.deadline);
-            let Some(slot) = self.place_in(agreement, of, window, next) else {
+            let Some(stretch) = self.place_in(agreement, of, window, next) else {
                 for of in index..of {
                     self.plan.resources.vacate(at, next, number + of as u64);
                 }
                 for of in rest {
-                    let slot = agreement.pieces[of].placement;
-                    let request = request_of_piece(agreement, number + of as u64, slot);
-                    let back = self.plan.resources.put(at, next, &request, slot.start);
+                    let stretch = agreement.pieces[of].stretch();
+                    let request = request_of_piece(agreement, number + of as u64, stretch);
+                    let back = self.plan.resources.put(at, next, &request, stretch.0.start);
                     debug_assert!(back, "nobody has taken its place meanwhile");
                 }
                 return None;
             };
-            placed.place_piece(of, slot);
-            ready = slot.end;
+            placed.place_piece(of, stretch);
+            ready = stretch.0.end;
         }
         Some(placed)
     }
@@ -200,14 +119,14 @@ impl Decider<'_> {
             return PieceAgain::Broken;
         };
         let number = self.plan.number(agreement.id).unwrap_or_default() + index as u64;
-        let old = agreement.pieces[index].placement;
+        let old = agreement.pieces[index].stretch();
         let request = request_of_piece(&agreement, number, old);
-        if self.plan.resources.put(at, now, &request, old.start) {
+        if self.plan.resources.put(at, now, &request, old.0.start) {
             return PieceAgain::Stayed;
         }
         let why = format!("nodes of {} are out of use", agreement.resource);
-        if let Some(slot) = self.another_place(&agreement, index, now) {
-            self.piece_moved(agreement, index, slot, &why);
+        if let Some(stretch) = self.another_place(&agreement, index, now) {
+            self.piece_moved(agreement, index, stretch, &why);
             PieceAgain::Moved
         } else {
             let lost = format!("{why}, and no others are free for its piece {}", index + 1);
@@ -228,24 +147,29 @@ impl Decider<'_> {
             return false;
         }
         self.plan.resources.vacate(at, now, number + index as u64);
-        let Some(slot) = self.another_place(agreement, index, now) else {
+        let Some(stretch) = self.another_place(agreement, index, now) else {
             return false;
         };
         self.piece_moved(
             agreement.clone(),
             index,
-            slot,
+            stretch,
             "nobody could start it in its time",
         );
         true
     }
 
-    fn piece_moved(&mut self, mut agreement: Agreement, index: usize, slot: Interval, why: &str) {
-        let by: Seconds = slot.start - agreement.pieces[index].placement.start;
+    fn piece_moved(&mut self, mut agreement: Agreement, index: usize, stretch: Stretch, why: &str) {
+        let ((slot, nodes), old) = (stretch, agreement.pieces[index]);
+        let by: Seconds = slot.start - old.placement.start;
         let direction = if by < 0 { "earlier" } else { "later" };
         let (number, of) = (index + 1, agreement.pieces.len());
-        let detail = format!("piece {number} of {of} {} seconds {direction}: {why}", by.abs());
-        agreement.place_piece(index, slot);
+        let mut detail = format!("piece {number} of {of} {} seconds {direction}", by.abs());
+        if nodes != old.nodes {
+            detail += &format!(", with {nodes} nodes for {} seconds", slot.duration());
+        }
+        detail += &format!(": {why}");
+        agreement.place_piece(index, stretch);
         let event = self.event(EventKind::Moved, detail);
         self.update(agreement, vec![event]);
     }
@@ -297,18 +221,45 @@ pub(super) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
     }
     let open = agreement.pieces.iter().zip(number..);
     let open = open.filter(|(piece, _)| piece.ended.is_none());
-    open.map(|(piece, number)| request_of_piece(agreement, number, piece.placement))
+    open.map(|(piece, number)| request_of_piece(agreement, number, piece.stretch()))
         .collect()
 }
 
 /// A piece of an agreement as its resource's schedule sees it.
-pub(super) fn request_of_piece(agreement: &Agreement, number: u64, slot: Interval) -> Request {
+pub(super) fn request_of_piece(agreement: &Agreement, number: u64, (slot, nodes): Stretch) -> Request {
     Request {
+        nodes,
         ready: slot.start,
         deadline: slot.end,
         duration: slot.duration(),
         ..request_of(agreement, number)
     }
+}
+
+/// The sizes with fewer nodes that a piece may have on a resource, each for as long as its part of the work takes on it; none
+/// where all pieces have one size.
+fn smaller_sizes<'a>(
+    agreement: &'a Agreement,
+    own: Shape,
+    resource: &'a Resource,
+) -> impl Iterator<Item = Shape> + 'a {
+    let leeway = &agreement.leeway;
+    let whole = |shape: &&Shape| shape.nodes == own.nodes;
+    let whole = leeway.shapes.iter().find(whole).filter(|_| leeway.pieces_differ);
+    let smaller = leeway.shapes.iter().filter(move |shape| shape.nodes < own.nodes);
+    smaller.filter_map(move |shape| {
+        let mut required = leeway
+            .filters
+            .iter()
+            .map(|filter| filter.requirement(shape.nodes));
+        let allowed = required.all(|of| of.holds(&resource.attributes));
+        // As its own size has it: how fast the resource is shows in that.
+        let (part, of) = (u128::try_from(own.duration), u128::try_from(whole?.duration));
+        let there = u128::try_from(shape.duration).ok()?;
+        let duration = (part.ok()? * there).div_ceil(of.ok()?.max(1));
+        let duration = Seconds::try_from(duration).ok()?;
+        allowed.then_some(Shape { duration, ..*shape })
+    })
 }
 
 /// What became of a piece whose nodes are out of use.
@@ -320,18 +271,6 @@ pub(super) enum PieceAgain {
     Moved,
     /// There is none, and its agreement is over.
     Broken,
-}
-
-/// Slots in order of time, those in one that follow each other without a break: nothing is to be saved between them.
-fn joined(slots: impl Iterator<Item = Interval>) -> Vec<Interval> {
-    let mut joined: Vec<Interval> = Vec::new();
-    for slot in slots {
-        match joined.last_mut() {
-            Some(last) if last.end == slot.start => last.end = slot.end,
-            _ => joined.push(slot),
-        }
-    }
-    joined
 }
 
 #[cfg(test)]

@@ -524,7 +524,7 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
             _ => request.slot(request.ready),
         };
         of.schedule.restore(&request, slot.start).map_err(|_| {
-            let nodes = agreement.nodes;
+            let nodes = request.nodes;
             format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
         })?;
     }

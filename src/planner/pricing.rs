@@ -11,7 +11,6 @@ use scheduler::{Fraction, Interval, Request, SlotTree, Time};
 
 use super::budget::Payer;
 use super::decide::Decider;
-use super::plan::request_of;
 use crate::agreement::{Agreement, Currency, Money};
 use crate::clock::second_of;
 
@@ -47,12 +46,24 @@ pub struct Pricing {
 pub(super) struct Priced<'a> {
     /// Who pays.
     pub(super) payer: Payer<'a>,
-    /// Nodes and duration.
-    pub(super) request: &'a Request,
-    /// Where it is placed.
+    /// What it uses.
+    pub(super) node_seconds: u128,
+    /// Where it is placed, or would be in one piece that completes with its last one.
     pub(super) slot: Interval,
     /// Where it may be placed.
     pub(super) window: Interval,
+}
+
+impl<'a> Priced<'a> {
+    /// A request in a slot of its length.
+    pub(super) fn of(payer: Payer<'a>, request: &Request, slot: Interval, window: Interval) -> Self {
+        Self {
+            payer,
+            node_seconds: u128::from(request.nodes) * u128::from(slot.duration().max(0).unsigned_abs()),
+            slot,
+            window,
+        }
+    }
 }
 
 impl Pricing {
@@ -112,7 +123,7 @@ impl Pricing {
         };
         let length = of.slot.duration();
         let usage = Usage {
-            node_seconds: u128::from(of.request.nodes) * u128::from(length.max(0).unsigned_abs()),
+            node_seconds: of.node_seconds,
             completion: of.slot.end - now,
             fastest: length,
             deadline: of.window.end - now,
@@ -130,15 +141,17 @@ impl Pricing {
 impl Pricing {
     /// What a price is made of, in words: the nodes, then what each rule adds or takes off, in amounts whose sum it is.
     /// What nothing else explains is for how busy its window was when it was priced.
-    fn parts(&self, resource: &str, now: Time, of: Priced<'_>, price: Money) -> Option<String> {
+    fn parts(
+        &self,
+        resource: &str,
+        now: Time,
+        (of, size): (Priced<'_>, &str),
+        price: Money,
+    ) -> Option<String> {
         let plain = Fraction::percent(100);
         let mut rules = Self::flat(self.node_hour(resource), self.currency);
         let nodes = rules.price(resource, plain, now, of)?;
-        let mut words = format!(
-            "{nodes} for {} nodes for {} seconds",
-            of.request.nodes,
-            of.slot.duration()
-        );
+        let mut words = format!("{nodes} for {size} for {} seconds", of.slot.duration());
         let mut so_far = nodes;
         let mut add = |next: Money, what: &str| {
             let difference = next.micros - so_far.micros;
@@ -169,13 +182,23 @@ impl Decider<'_> {
     pub(super) fn price_in_words(&self, agreement: &Agreement) -> Option<String> {
         let pricing = self.settings.pricing.as_ref()?;
         let price = agreement.price?;
+        let end = agreement.placement.end;
         let priced = Priced {
             payer: Payer::of_agreement(agreement),
-            request: &request_of(agreement, 0),
-            slot: agreement.placement,
+            node_seconds: agreement.node_seconds(),
+            slot: Interval::new(end - agreement.duration, end),
             window: agreement.window(),
         };
-        let parts = pricing.parts(&agreement.resource, second_of(self.now), priced, price)?;
+        let differ = agreement
+            .pieces
+            .iter()
+            .any(|piece| piece.nodes != agreement.nodes);
+        let size = if differ {
+            format!("pieces of up to {} nodes", agreement.nodes)
+        } else {
+            format!("{} nodes", agreement.nodes)
+        };
+        let parts = pricing.parts(&agreement.resource, second_of(self.now), (priced, &size), price)?;
         Some(format!("{price}: {parts}"))
     }
 
@@ -250,16 +273,12 @@ mod tests {
     ) -> i64 {
         let window = Interval::of(Time(0), hours * 3_600);
         let request = request(2, 3_600, window);
-        let priced = Priced {
-            payer: Payer {
-                party: "physics",
-                budget: None,
-                fix_at,
-            },
-            request: &request,
-            slot: Interval::of(Time(at), 3_600),
-            window,
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at,
         };
+        let priced = Priced::of(payer, &request, Interval::of(Time(at), 3_600), window);
         let load = pricing.load(tree, window, 0);
         pricing.price("local", load, Time(0), priced).unwrap().micros
     }

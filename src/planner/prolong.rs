@@ -191,15 +191,8 @@ impl Decider<'_> {
             duration: slot.duration(),
             ..request_of(old, 0)
         };
-        let more = self.price(
-            at,
-            Priced {
-                payer: Payer::of_agreement(old),
-                request: &request,
-                slot,
-                window: slot,
-            },
-        )?;
+        let priced = Priced::of(Payer::of_agreement(old), &request, slot, slot);
+        let more = self.price(at, priced)?;
         let micros = if end <= before {
             let share = part(price, end - old.placement.start, old.duration);
             share.micros.max(price.micros.checked_sub(more.micros)?)

@@ -388,12 +388,9 @@ impl Decider<'_> {
             revenue: 0,
         };
         let of = self.plan.resources.get(place.resource)?;
-        let priced = Priced {
-            payer: Payer::of(&search.ask.proposal),
-            request: &request,
-            slot: Interval::of(start, place.duration),
-            window: place.window,
-        };
+        let slot = Interval::of(start, place.duration);
+        let payer = Payer::of(&search.ask.proposal);
+        let priced = Priced::of(payer, &request, slot, place.window);
         let replaced = search.replaced.map(|lifted| &lifted.agreement);
         let price = self.price(place.resource, priced);
         let (price, before, fee) = match (&search.own, replaced) {

@@ -537,7 +537,7 @@ impl ResourcePlan {
                 (!own.contains(node), others, *node)
             });
         }
-        free.truncate(agreement.nodes as usize);
+        free.truncate(agreement.slot_nodes() as usize);
         free.sort_unstable();
         free
     }

@@ -276,12 +276,13 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         1 => (vec![shape(nodes, duration)], Scaling::ReferenceRate),
         _ => (vec![shape(nodes, duration)], Scaling::Contract),
     };
-    let cut = shapes.len() == 1 && random.below(2) == 0;
+    let cut = random.below(2) == 0;
+    let independent = shapes.len() > 1 && random.below(2) == 0;
     let preemption = cut.then(|| {
         let mut some = || 2 + u32::try_from(random.below(4)).expect("small");
         let (pieces, parts) = (some(), some());
-        let preemption = Preemption::new(pieces, 1_000_000 / parts, false).expect("a few parts");
-        preemption.rounded(Rounding::Cuts)
+        let preemption = Preemption::new(pieces, 1_000_000 / parts, independent).expect("a few parts");
+        preemption.rounded(if independent { Rounding::Up } else { Rounding::Cuts })
     });
     Proposal {
         id: Uuid::now_v7(),

@@ -30,6 +30,7 @@ on_both_engines!(
     terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free,
     a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in_no_other_piece,
     a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved,
+    each_piece_has_its_own_number_of_nodes_where_they_may_differ,
 );
 
 async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: String) {
@@ -69,6 +70,64 @@ async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: St
     assert!(
         String::from_utf8_lossy(&said.stdout).contains("2 of 2, "),
         "{said:?}"
+    );
+    server.assert_verified();
+}
+
+/// Thirty-two node-seconds of work on one or two nodes, of which one is taken for twelve seconds.
+async fn each_piece_has_its_own_number_of_nodes_where_they_may_differ(url: String) {
+    let (server, programs) = start_on(Some(&url), 2, "");
+    let client = server.client();
+    let start = now() + AHEAD;
+    let taken = Offer::reserve(1, 12).within(start, start + 12).xml();
+    client.post("/agreements", taken).await.created();
+    let law = "<bsp:Moldability><bsp:ConstantWork>32</bsp:ConstantWork></bsp:Moldability><bsp:Preemption>";
+    let sizes =
+        "<jsdl:Range><jsdl:LowerBound>1</jsdl:LowerBound><jsdl:UpperBound>2</jsdl:UpperBound></jsdl:Range>";
+    let work = cut(&counting("count", 1).within(start, start + 60), "2", "0.25")
+        .replace("<bsp:Preemption>", law)
+        .replace("<jsdl:Exact>1</jsdl:Exact>", sizes)
+        .replace("<arp:Duration>1</arp:Duration>", "")
+        .replace("<bsp:Independent>false", "<bsp:Independent>true");
+    let id = client.post("/agreements", work).await.created();
+    let planned = show(&client, id).await;
+    let seconds = |at: &Value| at.as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    let pieces: Vec<_> = planned["pieces"]
+        .as_array()
+        .expect("it has pieces")
+        .iter()
+        .collect();
+    let sized = pieces.iter().map(|piece| {
+        let [from, to] =
+            ["plannedStart", "plannedEnd"].map(|name| seconds(&piece[name]).expect("an instant"));
+        (
+            from.as_second() - start,
+            to.as_second() - start,
+            piece["nodes"].as_u64(),
+        )
+    });
+    assert_eq!(
+        sized.collect::<Vec<_>>(),
+        [(0, 8, Some(1)), (12, 24, Some(2))],
+        "{planned}"
+    );
+    let document = client.get(&format!("/agreements/{id}")).await;
+    document.assert_valid();
+    assert!(
+        document.body.contains("<bsp:Nodes>1</bsp:Nodes></bsp:Piece>"),
+        "{document:?}"
+    );
+    server.assert_verified();
+    let over = until(&client, id, "Completed").await;
+    assert_eq!(over["outcome"], "completed", "{over}");
+    assert_every_step_once(&programs);
+    let given = fs::read_to_string(programs.path().join("nodes")).expect("it is written");
+    assert_eq!(given, "1\n2\n", "what each piece was told");
+    let said = server.run(&["show", &id.to_string()]);
+    let said = String::from_utf8_lossy(&said.stdout);
+    assert!(
+        said.contains("1 of 2, 1 node, ") && said.contains("2 of 2, 2 nodes, "),
+        "{said}"
     );
     server.assert_verified();
 }
@@ -147,7 +206,7 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
         "/templates/agreements/advance-reservation.xml"
     );
     let restarting = format!("[[template]]\nfile = \"{template}\"\non_loss = \"restart\"\n");
-    let (server, programs) = start_on(Some(&url), &restarting);
+    let (server, programs) = start_on(Some(&url), 1, &restarting);
     let client = server.client();
     let start = now() + AHEAD;
     let taken = Offer::reserve(1, 5).within(start + 7, start + 12).xml();
@@ -208,7 +267,7 @@ fn process(record: &Path, at: &str) -> Pid {
 #[test]
 fn work_that_cannot_be_saved_is_not_cut() {
     crate::support::run(async {
-        let (server, _programs) = start_on(None, "");
+        let (server, _programs) = start_on(None, 1, "");
         let client = server.client();
         let refused = client
             .post("/agreements", cut(&Offer::sleep(1, 60), "3", "0.25"))
@@ -267,12 +326,12 @@ fn cut(offer: &Offer, pieces: &str, interval: &str) -> String {
 }
 
 fn start(url: &str) -> (Server, TempDir) {
-    start_on(Some(url), "")
+    start_on(Some(url), 1, "")
 }
 
-/// A service with one node, and two programs: one that counts, saves what it has come to, and stops counting while there is
-/// a file called hold; one that hears nothing.
-fn start_on(url: Option<&str>, more: &str) -> (Server, TempDir) {
+/// A service with so many nodes, and two programs: one that counts, saves what it has come to, and stops counting while there
+/// is a file called hold; one that hears nothing.
+fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
         programs.path(),
@@ -280,6 +339,7 @@ fn start_on(url: Option<&str>, more: &str) -> (Server, TempDir) {
         &format!(
             "done=0\n[ \"$2\" = --resume ] && done=$(cat saved)\n\
              echo \"piece $BESPEAK_PIECE of $BESPEAK_PIECES from $done\"\n\
+             echo \"$BESPEAK_NODES\" >> '{0}/nodes'\n\
              trap 'stop=1' USR1\n\
              while [ \"$done\" -lt \"$1\" ]; do\n\
              done=$((done+1)); echo \"$done\" >> '{0}/steps'\n\
@@ -295,7 +355,7 @@ fn start_on(url: Option<&str>, more: &str) -> (Server, TempDir) {
         "trap '' TERM\nwhile :; do sleep 1; done\n",
     );
     let configuration = format!(
-        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n\n\
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = {nodes}\n\n\
          [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\n\
          [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\n\
          {}{}{more}",

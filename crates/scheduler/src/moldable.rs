@@ -239,6 +239,11 @@ impl Shapes {
         })
     }
 
+    /// As [`Shapes::earliest_part`], with the seconds rounded up, so that none of that part is left.
+    pub fn earliest_covering(&self, slots: &SlotTree, window: Interval, ppm: u32) -> Option<Choice> {
+        self.first_to_complete(slots, window, |seconds| covering(seconds, ppm))
+    }
+
     /// The placement that completes first where each size lasts as long as `lasts` makes of its seconds.
     fn first_to_complete(
         &self,
@@ -326,6 +331,16 @@ fn cut(seconds: f64, ppm: u32) -> Seconds {
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
 fn part(seconds: f64, ppm: u32) -> Seconds {
     nearest(seconds, ppm).max(1)
+}
+
+/// The least whole seconds that `ppm` millionths of `seconds` fit in, at least one, but for what floating point has added.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a duration is at most 2⁴⁰ seconds"
+)]
+fn covering(seconds: f64, ppm: u32) -> Seconds {
+    let share = f64::from(ppm) / f64::from(WHOLE_PPM);
+    ((share * seconds - 1e-6).ceil() as Seconds).max(1)
 }
 
 /// The whole seconds nearest to `ppm` millionths of `seconds`, halves to even.

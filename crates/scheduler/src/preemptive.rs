@@ -31,6 +31,8 @@ pub enum Rounding {
     /// The cuts are rounded to whole seconds of the work, and a piece lasts from cut to cut: together they last exactly as
     /// long as the whole, where all are on one number of nodes.
     Cuts,
+    /// Each piece lasts its share of the whole, rounded up: all of the work is done however many nodes each piece has.
+    Up,
 }
 
 /// Why a request's pieces cannot be planned.
@@ -261,6 +263,7 @@ impl Search<'_> {
         let Choice { interval, nodes } = match self.rounding {
             Rounding::Pieces => shapes.earliest_part(self.slots, window, work_ppm)?,
             Rounding::Cuts => shapes.earliest_between(self.slots, window, start_ppm..end_ppm)?,
+            Rounding::Up => shapes.earliest_covering(self.slots, window, work_ppm)?,
         };
         Some(Piece {
             interval,

@@ -50,6 +50,8 @@ pub struct Piece {
     pub planned_start: DateTime,
     /// Planned end.
     pub planned_end: DateTime,
+    /// Number of nodes.
+    pub nodes: u32,
     /// Real start.
     pub started: Option<DateTime>,
     /// Real end.
@@ -61,6 +63,7 @@ impl Piece {
         xml.start("bsp:Piece");
         xml.element("bsp:PlannedStart", &self.planned_start.to_string());
         xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
+        xml.element("bsp:Nodes", &self.nodes.to_string());
         xml.optional_element("bsp:Started", self.started.map(|at| at.to_string()).as_deref());
         xml.optional_element("bsp:Ended", self.ended.map(|at| at.to_string()).as_deref());
         xml.end();
@@ -172,6 +175,9 @@ fn read_piece(check: &mut Check, node: Node<'_>) -> Option<Piece> {
     let planned_end = sequence
         .required(check, BSP, "PlannedEnd")
         .and_then(|node| check.date_time(node));
+    let nodes = sequence
+        .required(check, BSP, "Nodes")
+        .and_then(|node| check.simple(node, count));
     let started = sequence
         .optional(BSP, "Started")
         .and_then(|node| check.date_time(node));
@@ -182,6 +188,7 @@ fn read_piece(check: &mut Check, node: Node<'_>) -> Option<Piece> {
     Some(Piece {
         planned_start: planned_start?,
         planned_end: planned_end?,
+        nodes: nodes?,
         started,
         ended,
     })

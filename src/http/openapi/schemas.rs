@@ -171,8 +171,8 @@ fn agreements() -> Value {
         "Agreement": object(&AGREEMENT),
         "Accepted": object(&accepted),
         "Piece": object(&[
-            ("plannedStart", "date-time"), ("plannedEnd", "date-time"), ("started?", "date-time"),
-            ("ended?", "date-time"),
+            ("plannedStart", "date-time"), ("plannedEnd", "date-time"), ("nodes", "count"),
+            ("started?", "date-time"), ("ended?", "date-time"),
         ]),
         "Moves": { "type": "array", "items": object(&[
             ("id", "uuid"), ("plannedStart", "date-time"), ("plannedEnd", "date-time"),

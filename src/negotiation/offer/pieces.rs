@@ -1,13 +1,12 @@
 //! How an offer lets its work be cut: `bsp:Preemption` as the planner has it, where its application can be stopped and go on.
 
-use scheduler::Seconds;
 use scheduler::moldable::WHOLE_PPM;
 use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
 use wsag::ns;
 use wsag::scheduling::Scheduling;
 
 use super::{Check, Described, Request};
-use crate::agreement::Job;
+use crate::agreement::{Job, Shape};
 use crate::catalogue::Catalogue;
 
 /// Searches of one resource's plan for the pieces of one offer; everybody waits meanwhile.
@@ -21,8 +20,8 @@ impl Check<'_> {
         job: Option<&Job>,
         request: Option<&Request>,
     ) -> Option<Preemption> {
-        let (scheduling, shape) = described.scheduling.zip(request?.shapes.first())?;
-        let found = of(scheduling, job, shape.duration, self.negotiation.catalogue());
+        let (scheduling, request) = described.scheduling.zip(request)?;
+        let found = of(scheduling, job, &request.shapes, self.negotiation.catalogue());
         found.unwrap_or_else(|message| {
             self.violation(ns::BSP, "Preemption", 0, message);
             None
@@ -30,23 +29,19 @@ impl Check<'_> {
     }
 }
 
-/// How work of `duration` seconds may be cut; `None` where it may not.
+/// How work may be cut that takes so long on each of its sizes; `None` where it may not.
 ///
 /// # Errors
 /// A sentence that says why it cannot be cut as it is asked for.
 fn of(
     scheduling: &Scheduling,
     job: Option<&Job>,
-    duration: Seconds,
+    shapes: &[Shape],
     catalogue: &Catalogue,
 ) -> Result<Option<Preemption>, String> {
     let Some(asked) = scheduling.preemption.filter(|asked| asked.pieces > 1) else {
         return Ok(None);
     };
-    if scheduling.moldability.is_some() {
-        let message = "work is cut on one number of nodes only: no bsp:Moldability is expected beside it";
-        return Err(message.to_owned());
-    }
     let Some(job) = job else {
         return Err("an application is expected: nodes alone have no work that can be cut".to_owned());
     };
@@ -70,7 +65,7 @@ fn of(
     let interval = millionths(asked.interval);
     let preemption = Preemption::new(asked.pieces, interval, asked.independent)
         .map_err(|_| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
-        .rounded(Rounding::Cuts);
+        .rounded(rounding(asked.independent, shapes));
     if preemption.searches_max(1) > SEARCHES_MAX {
         return Err(format!(
             "{} pieces at any of {} cuts can be chosen in too many ways: fewer pieces or a longer interval are expected",
@@ -78,7 +73,8 @@ fn of(
             preemption.parts() - 1
         ));
     }
-    let part = duration.saturating_mul(interval.into()) / i64::from(WHOLE_PPM);
+    let shortest = shapes.iter().map(|shape| shape.duration).min().unwrap_or(0);
+    let part = shortest.saturating_mul(interval.into()) / i64::from(WHOLE_PPM);
     let least = i64::from(checkpoint.grace) + 1;
     if part < least {
         return Err(format!(
@@ -87,6 +83,16 @@ fn of(
         ));
     }
     Ok(Some(preemption))
+}
+
+/// How the parts of work of these sizes are rounded: where each may have another size, none may be short, since what one
+/// lacks is not made up for by the next.
+fn rounding(independent: bool, shapes: &[Shape]) -> Rounding {
+    if independent && shapes.len() > 1 {
+        Rounding::Up
+    } else {
+        Rounding::Cuts
+    }
 }
 
 /// A share in millionths, rounded up but for what floating point has added.
@@ -103,7 +109,7 @@ fn millionths(share: f64) -> u32 {
 mod tests {
     use std::path::PathBuf;
 
-    use wsag::scheduling::Moldability;
+    use scheduler::Seconds;
 
     use super::*;
     use crate::catalogue::{Application, Checkpoint, CheckpointSignal};
@@ -143,7 +149,8 @@ mod tests {
             arguments: Vec::new(),
             restarts: 0,
         });
-        let found = of(scheduling, job.as_ref(), duration, &catalogue.unwrap());
+        let shapes = [(1, 2 * duration), (2, duration)].map(|(nodes, duration)| Shape { nodes, duration });
+        let found = of(scheduling, job.as_ref(), &shapes, &catalogue.unwrap());
         found.map(|preemption| preemption.map(|of| of.parts()))
     }
 
@@ -157,17 +164,12 @@ mod tests {
 
     #[test]
     fn why_it_cannot_be_cut_is_said() {
-        let moldable = Scheduling {
-            moldability: Some(Moldability::ConstantWork(60.0)),
-            ..asked(3, 0.25)
-        };
         for (scheduling, name, duration, said) in [
             (asked(3, 0.25), Some("sleep"), 60, "these do: count"),
             (asked(3, 0.25), None, 60, "an application is expected"),
             (asked(3, 0.25), Some("count"), 23, "parts of at least 6"),
             (asked(3, 0.001), Some("count"), 60, "1/100 to 1"),
             (asked(50, 0.01), Some("count"), 6_000, "too many ways"),
-            (moldable, Some("count"), 60, "no bsp:Moldability"),
         ] {
             let message = found(&scheduling, name, duration).unwrap_err();
             assert!(message.contains(said), "{message}");

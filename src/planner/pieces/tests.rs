@@ -2,14 +2,18 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use scheduler::preemptive::Rounding;
+use scheduler::preemptive::{Preemption, Rounding};
 
 use super::super::nodes::{Failures, NodeReport, NodeState, Reporter};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Plan, Proposal, Resource, Termination};
 use super::*;
-use crate::agreement::Job;
+use crate::agreement::{Job, Piece, whole};
 use crate::clock::MICROS_PER_SECOND;
+
+mod sizes;
+
+use sizes::cut_to_size;
 
 fn domain(resources: Vec<Resource>) -> Domain {
     let mut domain = Domain::new(resources);
@@ -121,7 +125,12 @@ impl Domain {
     fn earliest_cut(&self, proposal: &Proposal) -> Option<Time> {
         let preemption = proposal.preemption?;
         let (parts, pieces_max) = (preemption.parts() as usize, preemption.pieces_max());
-        let whole = proposal.shapes[0].duration;
+        let every_cut = pieces_max as usize >= parts;
+        let groups: Vec<&[Shape]> = if preemption.independent() {
+            vec![&proposal.shapes]
+        } else {
+            proposal.shapes.chunks(1).collect()
+        };
         // Halves to even, of thousandths.
         let thousandths = |part: usize| {
             if part == parts {
@@ -130,27 +139,32 @@ impl Domain {
                 number(part) * (1_000 / number(parts))
             }
         };
-        let second = |part: usize| {
+        let second = |whole: Seconds, part: usize| {
             let (seconds, rest) = (
                 whole * thousandths(part) / 1_000,
                 whole * thousandths(part) % 1_000,
             );
             seconds + i64::from(rest > 500 || rest == 500 && seconds % 2 == 1)
         };
+        let lasts = |whole: Seconds, from: usize, to: usize| {
+            if preemption.independent() && proposal.shapes.len() > 1 {
+                (whole * (thousandths(to) - thousandths(from)) + 999) / 1_000
+            } else {
+                second(whole, to) - second(whole, from)
+            }
+        };
         let window = (
             proposal.ready.unwrap().max(Time(self.now)),
             proposal.deadline.unwrap(),
         );
         let mut earliest = None;
-        for at in 0..self.settings.resources.len() {
+        let resources = 0..self.settings.resources.len();
+        for (at, sizes) in resources.flat_map(|at| groups.iter().map(move |sizes| (at, sizes))) {
             let of = self.plan.resources.get(at)?;
             let (tree, from) = (of.schedule.tree(), window.0.max(of.schedule.now()).seconds());
-            if proposal.shapes[0].nodes > tree.capacity() {
-                continue;
-            }
-            let free = |start: i64, length: i64| {
-                (start..start + length)
-                    .all(|at| tree.min_free(Interval::of(Time(at), 1)) >= proposal.shapes[0].nodes)
+            let able: Vec<&Shape> = sizes.iter().filter(|of| of.nodes <= tree.capacity()).collect();
+            let free = |nodes: u32, start: i64, length: i64| {
+                (start..start + length).all(|at| tree.min_free(Interval::of(Time(at), 1)) >= nodes)
             };
             let length = usize::try_from((window.1.seconds() - from).max(0)).unwrap();
             // By second and by part, the fewest pieces.
@@ -164,10 +178,11 @@ impl Domain {
                     if fewest[now][part] >= pieces_max {
                         continue;
                     }
-                    for to in part + 1..=parts {
-                        let lasts = second(to) - second(part);
+                    let last = if every_cut { parts.min(part + 1) } else { parts };
+                    for (to, size) in (part + 1..=last).flat_map(|to| able.iter().map(move |of| (to, of))) {
+                        let lasts = lasts(size.duration, part, to);
                         let end = now + usize::try_from(lasts).unwrap();
-                        if lasts > 0 && end <= length && free(from + number(now), lasts) {
+                        if lasts > 0 && end <= length && free(size.nodes, from + number(now), lasts) {
                             fewest[end][to] = fewest[end][to].min(fewest[now][part] + 1);
                         }
                     }
@@ -440,6 +455,8 @@ fn a_cluster_runs_it_in_one() {
 enum Step {
     Rigid(u32, Seconds, i64, Seconds),
     Cut(u32, Seconds, (u32, u32), i64, Seconds),
+    /// With sizes to choose from, each piece its own or all one.
+    Sized((u32, u32), Seconds, (u32, u32), bool, i64),
     Wait(i64),
     End(usize, bool),
     Terminate(usize),
@@ -452,6 +469,14 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1..5_u32, 1..25_i64, 0..60_i64, 0..40_i64).prop_map(|(n, d, s, w)| Step::Rigid(n, d, s, w)),
         5 => (1..5_u32, 8..25_i64, (2..5_u32, prop::sample::select(vec![200, 250, 500])), 0..30_i64, 0..90_i64)
             .prop_map(|(n, d, cut, s, w)| Step::Cut(n, d, cut, s, w)),
+        4 => (
+            (1..4_u32, 0..3_u32),
+            4..16_i64,
+            (2..5_u32, prop::sample::select(vec![200, 250, 500])),
+            any::<bool>(),
+            0..80_i64,
+        )
+            .prop_map(|((least, more), d, cut, each, w)| Step::Sized((least, (least + more).min(4)), d, cut, each, w)),
         4 => (1..12_i64).prop_map(Step::Wait),
         3 => (any::<usize>(), any::<bool>()).prop_map(|(which, all)| Step::End(which, all)),
         1 => any::<usize>().prop_map(Step::Terminate),
@@ -486,9 +511,18 @@ proptest! {
                     let start = domain.now + start;
                     let _ = domain.place(proposal(nodes, duration, (start, start + duration + slack)));
                 }
-                Step::Cut(nodes, duration, how, start, slack) => {
-                    let start = domain.now + start;
-                    let asked = cut(nodes, duration, how, (start, start + duration + slack));
+                Step::Cut(..) | Step::Sized(..) => {
+                    let (asked, how) = match step {
+                        Step::Cut(nodes, duration, how, start, slack) => {
+                            let start = domain.now + start;
+                            (cut(nodes, duration, how, (start, start + duration + slack)), how)
+                        }
+                        Step::Sized(sizes, duration, how, each, slack) => {
+                            let window = (domain.now, domain.now + duration + slack);
+                            (cut_to_size(sizes, duration, how, each, window), how)
+                        }
+                        _ => continue,
+                    };
                     domain.decide(|_| ());
                     let (in_one, in_pieces) = (domain.earliest(&asked), domain.earliest_cut(&asked));
                     let earlier = in_pieces.filter(|end| in_one.is_none_or(|one| *end < one));
@@ -498,6 +532,8 @@ proptest! {
                             prop_assert_eq!(accepted.agreement.placement.end, end);
                             prop_assert!(accepted.agreement.pieces.len() > 1);
                             prop_assert!(accepted.agreement.pieces.len() <= how.0 as usize);
+                            let alike = accepted.agreement.pieces.iter().all(|of| of.nodes == accepted.agreement.nodes);
+                            prop_assert!(alike || accepted.agreement.leeway.pieces_differ);
                             prop_assert!(accepted.moved.is_empty());
                         }
                         (Some(end), Err(refusal)) => prop_assert!(false, "{end}: {refusal}"),

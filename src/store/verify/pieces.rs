@@ -3,7 +3,7 @@
 
 use super::Findings;
 use super::Invariant::{I5, I6};
-use crate::agreement::{Agreement, ServiceState, whole};
+use crate::agreement::{Agreement, ServiceState, most_nodes, seconds_of, whole};
 use crate::store::Binding;
 
 pub(super) fn check(agreement: &Agreement, found: &mut Findings) {
@@ -21,7 +21,14 @@ pub(super) fn check(agreement: &Agreement, found: &mut Findings) {
             agreement.placement
         )
     });
-    let seconds: i64 = pieces.iter().map(|piece| piece.placement.duration()).sum();
+    let most = most_nodes(pieces);
+    found.must(most == agreement.nodes, I6, || {
+        format!(
+            "its pieces have up to {most} nodes, and {} were agreed",
+            agreement.nodes
+        )
+    });
+    let seconds = seconds_of(pieces);
     found.must(seconds == agreement.duration, I6, || {
         format!(
             "its pieces take {seconds} seconds together, and {} were agreed",
@@ -61,13 +68,13 @@ pub(super) fn check_bindings(agreement: &Agreement, bindings: &[Binding], found:
         known += own.len();
         let runs = index + 1 == begun && agreement.service == ServiceState::Processing;
         // Of one that has ended within its first second nothing is left.
-        let right = own.len() == agreement.nodes as usize || !runs && own.is_empty();
+        let right = own.len() == piece.nodes as usize || !runs && own.is_empty();
         found.must(right, I5, || {
             format!(
                 "its piece {} has {} nodes instead of {}",
                 index + 1,
                 own.len(),
-                agreement.nodes
+                piece.nodes
             )
         });
         found.must(

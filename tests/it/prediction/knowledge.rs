@@ -144,7 +144,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
     );
     assert!(at(&running, 40).expect("it is known") < 1e-9);
     let mut cut = running.clone();
-    let piece = |start, end| bespeak::agreement::Piece::planned(Interval::new(Time(start), Time(end)));
+    let piece = |start, end| bespeak::agreement::Piece::planned((Interval::new(Time(start), Time(end)), 1));
     cut.pieces = vec![piece(0, 20), piece(60, 80)];
     (cut.pieces[0].started, cut.pieces[0].ended) = (Some(0), Some(20 * MICROS_PER_SECOND));
     assert_eq!(

@@ -147,6 +147,10 @@ fn seconds(shapes: &Shapes, nodes: u32, (from, to): (u32, u32), rounding: Roundi
     match rounding {
         Rounding::Pieces => shapes.duration(nodes, to - from).expect("an allowed size"),
         Rounding::Cuts => at(to) - at(from),
+        Rounding::Up => {
+            let whole = shapes.duration(nodes, 1_000_000).expect("an allowed size");
+            ((whole * i64::from(to - from) + 999_999) / 1_000_000).max(1)
+        }
     }
 }
 
@@ -189,7 +193,7 @@ proptest! {
         pieces_max in 1..=4_u32,
         interval_ppm in prop::sample::select(vec![250_000, 300_000, 333_334, 500_000, 1_000_000]),
         independent: bool,
-        rounding in prop::sample::select(vec![Rounding::Pieces, Rounding::Cuts]),
+        rounding in prop::sample::select(vec![Rounding::Pieces, Rounding::Cuts, Rounding::Up]),
         ready in 0..4_i64,
         deadline in 4..18_i64,
     ) {
@@ -227,6 +231,14 @@ proptest! {
             prop_assert_eq!(seconds(&shapes, piece.nodes, cuts, rounding), duration);
             prop_assert!(independent || piece.nodes == pieces[0].nodes);
             done = (piece.interval.end.0, done.1 + piece.work_ppm);
+        }
+        if rounding == Rounding::Up {
+            // Shares of the work in millionths, by what fits in the seconds of each piece.
+            let done = |p: &Piece| {
+                let whole = shapes.duration(p.nodes, 1_000_000).expect("an allowed size");
+                p.interval.duration() * 1_000_000 >= whole * i64::from(p.work_ppm)
+            };
+            prop_assert!(pieces.iter().all(done), "{:?}", pieces);
         }
         if rounding == Rounding::Cuts && pieces.iter().all(|p| p.nodes == pieces[0].nodes) {
             let together: i64 = pieces.iter().map(|p| p.interval.duration()).sum();

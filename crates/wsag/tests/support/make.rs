@@ -459,6 +459,7 @@ impl Make {
             pieces: self.some(0, |make| Piece {
                 planned_start: make.time(),
                 planned_end: make.time(),
+                nodes: make.count(),
                 started: make.maybe(Make::time),
                 ended: make.maybe(Make::time),
             }),

@@ -1,0 +1,182 @@
+//! Work that is let in in pieces.
+//!
+//! A request that may be cut is cut where that lets it complete earlier than in one, on the plan as it stands. Its pieces are
+//! let in all or none, each with a number of nodes of its own where the requester has it so and there are sizes to choose
+//! from (`docs/decisions/0413`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::domain::Objective;
+use scheduler::moldable::{Law, Shapes, Sizes};
+use scheduler::preemptive::Preemption;
+use scheduler::{Interval, Request, Time};
+
+use super::admit::{Admitted, Wanted};
+use super::decide::Decider;
+use super::pieces::CLUSTER;
+use super::plan::revenue;
+use super::pricing::Priced;
+use super::resource::Resource;
+use crate::agreement::{Piece, Shape, Stretch, most_nodes, seconds_of, whole};
+
+/// Resources on which pieces are looked for.
+const RESOURCES_MAX: usize = 4;
+/// Searches of one resource's plan for the pieces of one request; everybody waits meanwhile. Of more sizes than that leaves
+/// room for, some at even distances are tried.
+const SEARCHES_MAX: u64 = 10_000;
+
+impl Decider<'_> {
+    /// Lets a request in in pieces, on the resource where its last one completes first; none where it would not complete
+    /// earlier than in one, or cannot pay. Up to [`SEARCHES_MAX`] searches for each of a few resources.
+    pub(super) fn admit_in_pieces(
+        &mut self,
+        wanted: &Wanted<'_>,
+        preemption: &Preemption,
+        now: Time,
+    ) -> Option<Admitted> {
+        let window = wanted.window;
+        let mut end = window.end + 1;
+        if let Ok((_, _, slot)) = self.best(wanted) {
+            // Who is not to complete early is in one.
+            if self.settings.objective != Objective::EarliestCompletion {
+                return None;
+            }
+            end = end.min(slot.end);
+        }
+        let mut best: Option<(usize, Vec<Piece>)> = None;
+        for at in self.resources_for_pieces(wanted) {
+            let rest = Interval::new(window.start, end - 1);
+            if let Some(pieces) = self.pieces_on(at, wanted, preemption, rest) {
+                end = pieces.last().map_or(end, |piece| piece.placement.end);
+                best = Some((at, pieces));
+            }
+        }
+        let (at, pieces) = best.filter(|(_, pieces)| pieces.len() > 1)?;
+        self.put_pieces(at, wanted, pieces, now)
+    }
+
+    /// The resources on which the pieces of a request are looked for, the most hopeful first.
+    fn resources_for_pieces(&self, wanted: &Wanted<'_>) -> Vec<usize> {
+        let mut seen = BTreeSet::new();
+        let candidates = self.crowded(wanted).into_iter().map(|(at, _)| at);
+        candidates
+            .filter(|at| seen.insert(*at))
+            .take(RESOURCES_MAX)
+            .collect()
+    }
+
+    /// The pieces in which work completes first on a resource inside a window, as its plan stands.
+    fn pieces_on(
+        &self,
+        at: usize,
+        wanted: &Wanted<'_>,
+        preemption: &Preemption,
+        window: Interval,
+    ) -> Option<Vec<Piece>> {
+        let of = self.plan.resources.get(at)?;
+        // A cluster runs one job for an agreement.
+        if of.resource.kind == CLUSTER || window.duration() <= 0 {
+            return None;
+        }
+        let shapes = shapes_on(&of.resource, wanted, preemption)?;
+        let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
+        Some(joined(found.iter().map(|piece| (piece.interval, piece.nodes))))
+    }
+
+    /// Puts pieces where they were found to fit, all or none.
+    fn put_pieces(
+        &mut self,
+        at: usize,
+        wanted: &Wanted<'_>,
+        pieces: Vec<Piece>,
+        now: Time,
+    ) -> Option<Admitted> {
+        let slot = whole(&pieces)?;
+        // They cost what they would in one that completes with the last of them.
+        let priced = Priced {
+            payer: wanted.payer,
+            node_seconds: pieces.iter().map(Piece::node_seconds).sum(),
+            slot: Interval::new(slot.end - seconds_of(&pieces), slot.end),
+            window: wanted.window,
+        };
+        let price = self.price(at, priced);
+        if self.settings.pricing.is_some() {
+            let budget = wanted.payer.budget;
+            price.filter(|price| budget.is_none_or(|budget| super::budget::within(*price, budget)))?;
+        }
+        for (piece, number) in pieces.iter().zip(wanted.number..) {
+            let (slot, nodes) = piece.stretch();
+            let request = Request {
+                id: number,
+                submitted: wanted.submitted,
+                ready: slot.start,
+                deadline: slot.end,
+                duration: slot.duration(),
+                nodes,
+                revenue: revenue(price),
+            };
+            if !self.plan.resources.put(at, now, &request, slot.start) {
+                for number in wanted.number..number {
+                    self.plan.resources.withdraw(at, number);
+                }
+                return None;
+            }
+        }
+        Some(Admitted {
+            resource: at,
+            nodes: most_nodes(&pieces),
+            slot,
+            pieces,
+            moved: Vec::new(),
+            transferred: Vec::new(),
+            price,
+        })
+    }
+}
+
+/// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
+/// have none.
+fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) -> Option<Shapes> {
+    let fits = |shape: &&Shape| {
+        let mut required = wanted
+            .filters
+            .iter()
+            .map(|filter| filter.requirement(shape.nodes));
+        shape.nodes <= resource.capacity && required.all(|of| of.holds(&resource.attributes))
+    };
+    let able: Vec<Shape> = wanted.shapes.iter().filter(fits).copied().collect();
+    let most = SEARCHES_MAX / preemption.searches_max(1).max(1);
+    let some = evenly(&able, usize::try_from(most).unwrap_or(usize::MAX));
+    let there = some
+        .iter()
+        .map(|shape| wanted.scaling.shape(*shape, resource.rate));
+    let table: BTreeMap<u32, _> = there.map(|shape| (shape.nodes, shape.duration)).collect();
+    let listed = Sizes::List(table.keys().copied().collect());
+    Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()
+}
+
+/// At most `most` of some sizes, and at least one, at even distances with the first and the last among them.
+pub(super) fn evenly(shapes: &[Shape], most: usize) -> Vec<Shape> {
+    let last = shapes.len().saturating_sub(1);
+    if last < most {
+        return shapes.to_vec();
+    }
+    let steps = most.saturating_sub(1).max(1);
+    let chosen = (0..=steps).map(|step| shapes[last * step / steps]);
+    chosen.take(most.max(1)).collect()
+}
+
+/// The pieces of stretches in order of time, in one those that follow each other without a break on as many nodes: nothing is
+/// to be saved between them.
+fn joined(stretches: impl Iterator<Item = Stretch>) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::new();
+    for (slot, nodes) in stretches {
+        match joined.last_mut() {
+            Some(last) if last.placement.end == slot.start && last.nodes == nodes => {
+                last.placement.end = slot.end;
+            }
+            _ => joined.push(Piece::planned((slot, nodes))),
+        }
+    }
+    joined
+}
