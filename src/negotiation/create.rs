@@ -46,18 +46,23 @@ impl Negotiation {
         let hash = key.as_ref().map(RequestKey::hash);
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
-            let id = Some(proposal.id);
+            let (id, document) = (Some(proposal.id), proposal.document.clone());
             let key = key.clone();
             proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
             match self.planner.place(proposal).await {
                 Ok(accepted) => return Ok(AcceptedView::of(&accepted)),
                 // What the requester would like best is what the refusal is about.
-                Err(planner::Error::Refused(why)) => {
-                    refusal.get_or_insert_with(|| RefusalView {
+                Err(planner::Error::Refused(why)) if refusal.is_none() => {
+                    let view = RefusalView {
                         id,
                         ..RefusalView::of(&why, window)
-                    });
+                    };
+                    refusal = Some(
+                        self.reading(move |this| this.offerable_as(view, &document))
+                            .await?,
+                    );
                 }
+                Err(planner::Error::Refused(_)) => {}
                 Err(planner::Error::Repeated(earlier)) => return repeated(&earlier, hash.as_deref()),
                 Err(why) => return Err(why.into()),
             }

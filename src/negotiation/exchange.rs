@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationOffer as Spoken, advertise_output};
-use wsag::{Document, Message};
+use wsag::{Document, Message, Violation, Violations};
 
 use super::flat::AnswersView;
 use super::idempotency::{kept, repeated};
+use super::json::{Check, Json};
 use super::offer_views::{Negotiated, Said};
 use super::offers::{invalid, violation};
 use super::{Error, Input, Negotiation, RequestKey, Scope};
@@ -36,6 +37,22 @@ pub(super) enum Asked {
     Advertise,
 }
 
+/// The form of a message, which its answer follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Document,
+    /// One flat request.
+    Request,
+    /// A list of them.
+    Requests,
+}
+
+/// An offer of a message, as it came.
+enum Given {
+    Document(Box<Placed>),
+    Flat(Json),
+}
+
 /// An offer, and its path in the message that it came in; none of a flat request, which was found to be right.
 struct Placed {
     offer: Spoken,
@@ -44,7 +61,7 @@ struct Placed {
 
 impl Negotiation {
     /// Answers the offers of a NegotiateInput, each on its own: one that fails comes back Rejected with the reason. A flat
-    /// request is one offer.
+    /// request is one offer, and a list of them are several.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is no such message,
@@ -61,30 +78,35 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
-        let is_flat = matches!(input, Input::Json(_));
-        let mut answers = Negotiated { said: Vec::new() };
-        match self.offers_in(&instance, input, Asked::Negotiate).await {
-            Ok(offers) => {
-                for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
-                    let step = key.as_ref().map(|key| key.step(number));
-                    let said = self.answer(&instance, offer, place, step).await?;
-                    answers.said.extend(said);
-                }
-            }
-            Err(why) => {
-                let first = key.as_ref().map(|key| key.step(0));
-                let before = self.put_before(first.as_ref(), why).await?;
-                answers.said = self.said_before(&before).await?;
-            }
+        let (form, offers) = self
+            .reading(move |_| read_message(&input, Asked::Negotiate))
+            .await??;
+        let mut all = Negotiated { said: Vec::new() };
+        let mut answers = Vec::with_capacity(offers.len());
+        for (number, given) in offers.into_iter().enumerate() {
+            let step = key.as_ref().map(|key| key.step(number));
+            let said = match self.offer_of(&instance, given, Asked::Negotiate).await {
+                Ok(Placed { offer, place }) => self.answer(&instance, offer, place, step).await?,
+                Err(why) => match self.put_before(step.as_ref(), why).await {
+                    Ok(before) => self.said_before(&before).await?,
+                    Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
+                        answers.push(AnswersView::wrong(wrong));
+                        continue;
+                    }
+                    Err(why) => return Err(why),
+                },
+            };
+            answers.push(AnswersView::of(said.iter().map(Said::view).collect()));
+            all.said.extend(said);
         }
-        let views = answers.views();
+        let json = match form {
+            Form::Document => json!({ "offers": all.views() }),
+            Form::Request => json!(answers.first()),
+            Form::Requests => json!({ "answers": answers }),
+        };
         let told = Told {
-            json: if is_flat {
-                kept(&AnswersView::of(views))
-            } else {
-                json!({ "offers": views }).to_string()
-            },
-            document: answers.document(),
+            json: json.to_string(),
+            document: all.document(),
         };
         self.keep(key, told).await
     }
@@ -105,19 +127,26 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
+        let (form, offers) = self
+            .reading(move |_| read_message(&input, Asked::Advertise))
+            .await??;
         let mut understood = Vec::new();
-        let offers = match self.offers_in(&instance, input, Asked::Advertise).await {
-            Ok(offers) => offers,
-            Err(why) => {
-                let first = key.as_ref().map(|key| key.step(0));
-                let before = self.put_before(first.as_ref(), why).await?;
-                understood.push((Err(before), String::new(), None));
-                Vec::new()
-            }
-        };
         let mut names = BTreeSet::new();
-        for (number, Placed { offer, place }) in offers.into_iter().enumerate() {
+        for (number, given) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
+            let Placed { offer, place } = match self.offer_of(&instance, given, Asked::Advertise).await {
+                Ok(placed) => placed,
+                Err(why) => {
+                    let why = if form == Form::Requests {
+                        below(number, why)
+                    } else {
+                        why
+                    };
+                    let before = self.put_before(step.as_ref(), why).await?;
+                    understood.push((Err(before), String::new(), step));
+                    continue;
+                }
+            };
             let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
                 Err(before)
             } else {
@@ -187,21 +216,63 @@ impl Negotiation {
         }
     }
 
-    /// The offers of a message.
-    async fn offers_in(
+    /// An offer as it is said, once what it answers is on the table.
+    async fn offer_of(
         &self,
         instance: &NegotiationInstance,
-        input: Input,
+        given: Given,
         asked: Asked,
-    ) -> Result<Vec<Placed>, Error> {
-        match input {
-            Input::Xml(body) => self.reading(move |_| read_offers(&body, asked)).await?,
-            Input::Json(body) => {
-                let offer = self.flat_offer(instance, body, asked).await?;
-                let place = String::new();
-                Ok(vec![Placed { offer, place }])
-            }
+    ) -> Result<Placed, Error> {
+        match given {
+            Given::Document(placed) => Ok(*placed),
+            Given::Flat(request) => Ok(Placed {
+                offer: self.flat_offer(instance, request, asked).await?,
+                place: String::new(),
+            }),
         }
+    }
+}
+
+/// The offers of a message, and its form.
+fn read_message(input: &Input, asked: Asked) -> Result<(Form, Vec<Given>), Error> {
+    let body = match input {
+        Input::Xml(body) => {
+            let offers = read_offers(body, asked)?;
+            let given = offers.into_iter().map(|placed| Given::Document(Box::new(placed)));
+            return Ok((Form::Document, given.collect()));
+        }
+        Input::Json(body) => body,
+    };
+    let requests = match Json::parse(body)? {
+        Json::List(requests) => requests,
+        request => return Ok((Form::Request, vec![Given::Flat(request)])),
+    };
+    let mut check = Check::default();
+    if requests.is_empty() || requests.len() > OFFERS_MAX {
+        check.add("", format!("a list of 1 to {OFFERS_MAX} requests is expected"));
+    }
+    for (number, request) in requests.iter().enumerate() {
+        if !matches!(request, Json::Object(_)) {
+            check.add(&format!("/{number}"), "an object is expected");
+        }
+    }
+    check.finish(Some(()))?;
+    Ok((Form::Requests, requests.into_iter().map(Given::Flat).collect()))
+}
+
+/// What is wrong with a request, where the list has it that it stands in.
+fn below(number: usize, error: Error) -> Error {
+    let pointed = |wrong: Violations| {
+        let all = wrong.0.into_iter().map(|violation| Violation {
+            path: format!("/{number}{}", violation.path),
+            ..violation
+        });
+        Violations::of(all.collect())
+    };
+    match error {
+        Error::Invalid(wrong) => Error::Invalid(pointed(wrong)),
+        Error::NotOffered(wrong) => Error::NotOffered(pointed(wrong)),
+        other => other,
     }
 }
 

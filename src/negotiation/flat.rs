@@ -12,23 +12,25 @@ use wsag::negotiations::{
     NegotiationRole,
 };
 use wsag::time::DateTime;
-use wsag::{Document, Message};
+use wsag::{Document, Message, Violations};
 
+use super::demands;
 use super::exchange::Asked;
 use super::idempotency::kept;
 use super::json::{At, Check, Json, Object};
 use super::negotiations::{Opened, Opening};
 use super::offer_views::Said;
 use super::pending::Decision;
+use super::rejection::Rejection;
 use super::request::in_request;
 use super::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance};
 use crate::planner::NegotiationEnd;
 
 /// What a request that opens a negotiation is about beside what is wanted.
-const ABOUT: [&str; 2] = ["agreement", "expires"];
+const ABOUT: [&str; 3] = ["agreement", "expires", demands::MEMBER];
 /// What a request in a negotiation says of itself beside what is wanted.
-const OF_ITSELF: [&str; 4] = ["id", "counterOfferTo", "state", "expires"];
+const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
 
 /// A negotiation, and what a request in it was answered with.
 #[derive(Debug, Clone, Serialize)]
@@ -54,6 +56,15 @@ pub struct AnswersView {
 }
 
 impl AnswersView {
+    /// The answer to a request of several that is wrong in itself.
+    pub(super) fn wrong(violations: Violations) -> Self {
+        let told = Rejection::Violations(violations.0).json();
+        Self {
+            offers: Vec::new(),
+            refusal: serde_json::from_str(&told).ok(),
+        }
+    }
+
     /// What answers to one request amount to: those that can be had, or else why none can.
     pub(super) fn of(answers: Vec<OfferView>) -> Self {
         let refusal = answers.iter().find_map(|view| view.refusal.clone());
@@ -83,6 +94,7 @@ struct OfItself {
     to: Option<String>,
     state: Option<NegotiationOfferState>,
     expires: Option<DateTime>,
+    constraints: NegotiationConstraints,
 }
 
 impl Negotiation {
@@ -100,7 +112,7 @@ impl Negotiation {
         if let Some(opened) = self.answered(key.as_ref()).await? {
             return Ok(opened);
         }
-        let (request, opening) = self
+        let (request, (opening, constraints)) = self
             .reading(move |this| this.read_opening_request(&body))
             .await??;
         let (base, replaced) = match opening.agreement {
@@ -118,7 +130,11 @@ impl Negotiation {
             .await?;
         let scope = Scope::Party(party.to_owned());
         let instance = self.instance(&scope, opened.id).await?;
-        let offer = spoken(offer, OfItself::default(), NegotiationOfferState::Solicited);
+        let of_itself = OfItself {
+            constraints,
+            ..OfItself::default()
+        };
+        let offer = spoken(offer, of_itself, NegotiationOfferState::Solicited);
         let step = key.as_ref().map(|key| key.step(1));
         let said = match self.answer(&instance, offer, String::new(), step).await {
             Ok(said) => said,
@@ -150,10 +166,10 @@ impl Negotiation {
     pub(super) async fn flat_offer(
         &self,
         instance: &NegotiationInstance,
-        body: Vec<u8>,
+        request: Json,
         asked: Asked,
     ) -> Result<Spoken, Error> {
-        let (request, of_itself) = self.reading(move |this| this.read_of_itself(&body)).await??;
+        let (request, of_itself) = self.reading(move |this| this.read_of_itself(request)).await??;
         let refused = |pointer: &str, message: &str| {
             let mut check = Check::default();
             check.add(pointer, message);
@@ -192,25 +208,29 @@ impl Negotiation {
     }
 
     /// What a request says about its negotiation, and the rest of it.
-    fn read_opening_request(&self, body: &[u8]) -> Result<(Json, Opening), Error> {
-        split(body, &ABOUT, |check, object| Opening {
-            expires: object
-                .get("expires")
-                .and_then(|at| self.future(check, &at))
-                .map(|at| Time(at.floor())),
-            agreement: object.get("agreement").and_then(|at| {
-                let id = check.text(&at)?.parse().ok();
-                if id.is_none() {
-                    check.add(&at.pointer, "the id of an agreement is expected");
-                }
-                id
-            }),
+    fn read_opening_request(&self, body: &[u8]) -> Result<(Json, (Opening, NegotiationConstraints)), Error> {
+        split(Json::parse(body)?, &ABOUT, |check, object| {
+            let opening = Opening {
+                expires: object
+                    .get("expires")
+                    .and_then(|at| self.future(check, &at))
+                    .map(|at| Time(at.floor())),
+                agreement: object.get("agreement").and_then(|at| {
+                    let id = check.text(&at)?.parse().ok();
+                    if id.is_none() {
+                        check.add(&at.pointer, "the id of an agreement is expected");
+                    }
+                    id
+                }),
+            };
+            (opening, read_demands(check, object))
         })
     }
 
     /// What a request in a negotiation says of itself, and the rest of it.
-    fn read_of_itself(&self, body: &[u8]) -> Result<(Json, OfItself), Error> {
-        split(body, &OF_ITSELF, |check, object| OfItself {
+    fn read_of_itself(&self, request: Json) -> Result<(Json, OfItself), Error> {
+        split(request, &OF_ITSELF, |check, object| OfItself {
+            constraints: read_demands(check, object),
             id: object.get("id").and_then(|at| check.token(&at)),
             to: object.get("counterOfferTo").and_then(|at| check.token(&at)),
             state: object.get("state").and_then(|at| {
@@ -269,12 +289,12 @@ impl Negotiation {
 
 /// What `read` makes of some members of a request, and the request without them.
 fn split<T: Default>(
-    body: &[u8],
+    request: Json,
     members: &[&str],
     read: impl FnOnce(&mut Check, &Object<'_>) -> T,
 ) -> Result<(Json, T), Error> {
-    let Json::Object(all) = Json::parse(body)? else {
-        return Ok((Json::parse(body)?, T::default()));
+    let Json::Object(all) = request else {
+        return Ok((request, T::default()));
     };
     let (some, request): (Vec<_>, Vec<_>) = all
         .into_iter()
@@ -288,6 +308,11 @@ fn split<T: Default>(
     let object = check.object(&root, members);
     let found = object.map(|object| read(&mut check, &object));
     Ok((Json::Object(request), check.finish(found)?))
+}
+
+fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {
+    let demands = object.get(demands::MEMBER);
+    demands.map_or_else(NegotiationConstraints::default, |at| demands::read(check, &at))
 }
 
 /// The offer that an agreement was made from.
@@ -316,6 +341,6 @@ fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOffe
         },
         context: offer.context,
         terms: offer.terms,
-        constraints: NegotiationConstraints::default(),
+        constraints: of_itself.constraints,
     }
 }

@@ -218,7 +218,10 @@ impl Negotiation {
             }
             if counters.is_empty() {
                 return Err(match quote.refusal {
-                    Some(refusal) => Rejection::Refusal(Box::new(RefusalView::of(&refusal, window))),
+                    Some(refusal) => {
+                        let refusal = this.offerable(RefusalView::of(&refusal, window), &asked);
+                        Rejection::Refusal(Box::new(refusal))
+                    }
                     None => Rejection::Violations(broken),
                 });
             }

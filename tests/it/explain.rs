@@ -163,3 +163,78 @@ fn an_offer_that_was_refused_is_explained_by_the_id_in_its_refusal() {
         server.assert_verified();
     });
 }
+
+#[test]
+fn a_refusal_names_no_change_that_the_template_does_not_take() {
+    run(async {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let text = include_str!("../../templates/agreements/advance-reservation.xml");
+        let least = text
+            .replacen(
+                "<xs:minInclusive value=\"1\"/>",
+                "<xs:minInclusive value=\"3\"/>",
+                2,
+            )
+            .replace(
+                "<xs:minInclusive value=\"1\"/><xs:maxInclusive value=\"31536000\"/>",
+                "<xs:minInclusive value=\"3600\"/><xs:maxInclusive value=\"31536000\"/>",
+            );
+        let file = folder.path().join("least.xml");
+        std::fs::write(&file, least).expect("a file can be written");
+        let start = hours_ahead(3);
+        let window = json!({"start": date_time(start), "end": date_time(start + HOUR)});
+        let asked = json!({"nodes": 4, "durationSeconds": HOUR, "window": window});
+        let mut told = Vec::new();
+        for templates in [
+            String::new(),
+            format!("[[template]]\nfile = \"{}\"\n", file.display()),
+        ] {
+            let configuration =
+                format!("[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n{templates}");
+            let server = Server::configured(None, &configuration);
+            let client = server.client();
+            let block = json!({"nodes": 3, "durationSeconds": HOUR,
+                "window": {"start": date_time(start + HOUR / 2), "end": date_time(start + 3 * HOUR / 2)}});
+            client.post_json("/agreements", &block).await.created();
+            let refused = client.post_json("/agreements", &asked).await.json();
+            let negotiated = client
+                .post_json(
+                    "/negotiations",
+                    &json!({"nodes": 4, "durationSeconds": HOUR,
+                "window": window, "maxDeviation": 0}),
+                )
+                .await
+                .json();
+            let named = |refusal: &Value| -> Vec<Value> {
+                refusal["relaxations"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_else(|| panic!("{refusal}"))
+            };
+            told.push((named(&refused["refusal"]), named(&negotiated["refusal"])));
+            // Each of them is taken.
+            for change in &told.last().expect("just told").0 {
+                let mut changed = asked.clone();
+                for (member, value) in change.as_object().expect("an object") {
+                    match member.as_str() {
+                        "ready" => changed["window"]["start"] = value.clone(),
+                        "deadline" => changed["window"]["end"] = value.clone(),
+                        other => changed[other] = value.clone(),
+                    }
+                }
+                let taken = client.post_json("/agreements", &changed).await;
+                let id = taken.created();
+                client
+                    .post_json(&format!("/agreements/{id}/terminate"), &json!({}))
+                    .await;
+            }
+        }
+        let smaller = |of: &[Value]| {
+            of.iter()
+                .any(|of| of["nodes"].is_number() || of["durationSeconds"].is_number())
+        };
+        assert!(smaller(&told[0].0) && smaller(&told[0].1), "{told:?}");
+        assert!(!smaller(&told[1].0) && !smaller(&told[1].1), "{told:?}");
+        assert!(!told[1].0.is_empty(), "{told:?}");
+    });
+}

@@ -10,7 +10,10 @@ use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(an_offer_is_countered_let_go_of_and_advertised_in_json);
+on_both_engines!(
+    an_offer_is_countered_let_go_of_and_advertised_in_json,
+    several_requests_are_answered_each_on_its_own,
+);
 
 const HOUR: i64 = 3_600;
 
@@ -87,7 +90,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
             (json!({"nodes": 40}), "/nodes"),
             (json!({"pending": true}), "/pending"),
             (json!({"agreement": made}), "/agreement"),
-            (json!([1]), ""),
+            (json!([1]), "/0"),
         ] {
             let refused = client.post_json(&format!("{path}/{verb}"), &wrong).await;
             assert_eq!(
@@ -229,4 +232,98 @@ fn an_offer_id_that_no_store_can_hold_is_refused() {
         assert_eq!(counters(&answer)[0].state, "Rejected");
         assert!(answer.text("Path").ends_with("/@wsag-neg:OfferId"), "{answer:?}");
     });
+}
+
+async fn several_requests_are_answered_each_on_its_own(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    let start = hours_ahead(5);
+    let block = Offer::reserve(3, HOUR / 2).within(start, start + HOUR / 2);
+    client.post("/agreements", block.xml()).await.created();
+    let id = open(&client).await;
+    let offers = format!("/negotiations/{id}/offers");
+    let window = json!({"start": date_time(start - HOUR / 3), "end": date_time(start + HOUR * 2 / 3)});
+    let asked = |id: &str, constraints: serde_json::Value| {
+        json!({"id": id, "nodes": 4, "durationSeconds": HOUR, "window": window, "state": "Advisory",
+            "constraints": constraints})
+    };
+    let late = |more: serde_json::Value| {
+        let mut constraint = json!({"of": "start", "min": date_time(start)});
+        constraint
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        json!([constraint])
+    };
+    let requests = json!([
+        asked("a", json!([])),
+        asked("b", late(json!({}))),
+        asked("c", late(json!({"importance": 3}))),
+        {"nodes": "four"},
+        {"id": "d", "counterOfferTo": "a", "nodes": 1},
+        asked("e", json!([{"of": "nodes", "max": 3}])),
+        asked("f", json!([{"of": "durationSeconds", "max": HOUR}, {"of": "end", "max": date_time(start)}])),
+    ]);
+    let answers = client.post_json(&offers, &requests).await.json();
+    let kinds = |number: usize| -> Vec<&str> {
+        let offers = answers["answers"][number]["offers"].as_array();
+        offers
+            .unwrap_or_else(|| panic!("{answers}"))
+            .iter()
+            .filter_map(|offer| offer["kind"].as_str())
+            .collect()
+    };
+    assert_eq!(kinds(0), ["earlier", "shorter", "later"]);
+    assert_eq!(kinds(1), ["later"], "what it demands holds in all answers");
+    assert_eq!(
+        kinds(2),
+        ["later", "earlier", "shorter"],
+        "and what it would rather have comes first"
+    );
+    assert_eq!(
+        answers["answers"][3]["refusal"]["violations"][0]["path"],
+        "/nodes"
+    );
+    assert_eq!(kinds(4), ["exact"], "it answers one of the same message");
+    assert_eq!(kinds(5), Vec::<&str>::new());
+    assert_eq!(kinds(6), ["earlier"]);
+    // Words, bounds and weights are checked, each at its place.
+    for (constraints, pointer) in [
+        (json!({}), "/constraints"),
+        (json!([{"of": "price", "max": 1}]), "/constraints/0/of"),
+        (json!([{"of": "nodes"}]), "/constraints/0"),
+        (
+            json!([{"of": "nodes", "min": date_time(start)}]),
+            "/constraints/0/min",
+        ),
+        (json!([{"of": "end", "max": 4}]), "/constraints/0/max"),
+        (
+            json!([{"of": "end", "max": date_time(start), "importance": -1}]),
+            "/constraints/0/importance",
+        ),
+    ] {
+        let wrong = json!({"nodes": 1, "constraints": constraints});
+        let refused = client.post_json(&offers, &wrong).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong}");
+        assert_eq!(refused.json()["violations"][0]["path"], pointer, "{refused:?}");
+    }
+    assert_eq!(
+        client.post_json(&offers, &json!([])).await.status,
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
+    // Of advertisements all are taken, or none.
+    let advertisements = format!("/negotiations/{id}/advertisements");
+    let wrong = json!([{"id": "known", "nodes": 1}, {"id": "x", "nodes": 0}]);
+    let refused = client.post_json(&advertisements, &wrong).await;
+    assert_eq!(refused.json()["violations"][0]["path"], "/1/nodes", "{refused:?}");
+    let right = json!([{"id": "known", "nodes": 1}, {"id": "more", "nodes": 2}]);
+    let taken = client.post_json(&advertisements, &right).await.json();
+    assert_eq!(taken["offers"].as_array().map(Vec::len), Some(2), "{taken}");
+    // A request that opens a negotiation demands in the same words.
+    let opened = asked("", late(json!({})));
+    let mut opened = opened.as_object().cloned().expect("an object");
+    opened.retain(|member, _| !["id", "state"].contains(&member.as_str()));
+    let opened = client.post_json("/negotiations", &opened.into()).await.json();
+    assert_eq!(opened["offers"][0]["kind"], "later", "{opened}");
+    server.assert_verified();
 }

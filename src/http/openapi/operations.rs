@@ -150,16 +150,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("/negotiations/{id}", "Negotiation", "A negotiation"),
     post(
         "/negotiations/{id}/offers",
-        Some("OfferInNegotiation"),
-        &[(200, "Offers")],
+        Some("OffersInNegotiation"),
+        &[(200, "Answers")],
         "Another request for capacity in a negotiation, or what is to be different about an offer in it, answered with \
-         offers",
+         offers; a list of them is answered with the answers to each",
     ),
     post(
         "/negotiations/{id}/advertisements",
-        Some("OfferInNegotiation"),
+        Some("OffersInNegotiation"),
         &[(200, "Offers")],
-        "An offer that is taken and not answered",
+        "An offer that is taken and not answered, or a list of them",
     ),
     post(
         "/negotiations/{id}/terminate",

@@ -100,11 +100,30 @@ fn requests() -> Value {
         ("counterOfferTo?", "text"),
         ("state?", "OfferState"),
         ("expires?", "date-time"),
+        ("constraints?", "[]Constraint"),
+    ];
+    let opening = [
+        ("agreement?", "uuid"),
+        ("expires?", "date-time"),
+        ("constraints?", "[]Constraint"),
     ];
     json!({
         "Offer": { "anyOf": [with(&[("pending?", "boolean"), ("callback?", "text")]), offered] },
-        "NegotiationRequest": with(&[("agreement?", "uuid"), ("expires?", "date-time")]),
+        "NegotiationRequest": with(&opening),
         "OfferInNegotiation": with(&of_itself),
+        "OffersInNegotiation": { "anyOf": [
+            reference("OfferInNegotiation"),
+            { "type": "array", "items": reference("OfferInNegotiation"), "minItems": 1, "maxItems": 32 },
+        ] },
+        "Constraint": {
+            "type": "object", "required": ["of"], "additionalProperties": false,
+            "properties": {
+                "of": words(&["nodes", "start", "end", "durationSeconds"]),
+                "min": reference("Bound"), "max": reference("Bound"),
+                "importance": simple("count"),
+            },
+        },
+        "Bound": { "anyOf": [simple("count"), simple("date-time")] },
         "Arguments": { "type": "array", "items": { "type": ["string", "number"] } },
         "Nodes": { "anyOf": [simple("count"), object(&[("min", "count"), ("max", "count")])] },
         "Window": object(&[("start?", "date-time"), ("end?", "date-time")]),
@@ -303,6 +322,7 @@ fn negotiations() -> Value {
         "Negotiations": object(&[("negotiations", "[]Negotiation"), ("next?", "uuid")]),
         "Negotiated": object(&[with_offers.as_slice(), &[("refusal?", "Anything")]].concat()),
         "Offers": object(&[("offers", "[]CounterOffer"), ("refusal?", "Anything")]),
+        "Answers": { "anyOf": [reference("Offers"), object(&[("answers", "[]Offers")])] },
         "CounterOffers": { "type": "array", "items": reference("CounterOffer") },
         "CounterOffer": object(&COUNTER_OFFER),
         "FoundOffer": object(&[&[("negotiation", "uuid")], COUNTER_OFFER.as_slice()].concat()),

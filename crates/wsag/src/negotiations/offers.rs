@@ -51,6 +51,43 @@ pub struct NegotiationItem {
     pub source: Fragment,
 }
 
+impl NegotiationItem {
+    /// An item that wants the values at a Location between two others, either of which may be left open. It has to be met
+    /// where it has no importance.
+    pub fn between(
+        name: &str,
+        location: &str,
+        (min, max): (Option<&str>, Option<&str>),
+        importance: Option<i64>,
+    ) -> Self {
+        let (requirement, word) = match importance {
+            None => (Requirement::Required, "Required"),
+            Some(_) => (Requirement::Optional, "Optional"),
+        };
+        let mut xml = Xml::fragment("wsag-neg:Item", &["wsag-neg", "wsag", "xs", "jsdl", "arp"]);
+        xml.attribute("wsag:Name", name);
+        xml.attribute("wsag-neg:Type", word);
+        let weight = importance.map(|weight| weight.to_string());
+        xml.optional_attribute("wsag-neg:Importance", weight.as_deref());
+        xml.element("wsag:Location", location);
+        xml.start("wsag:ItemConstraint");
+        for (facet, value) in [("xs:minInclusive", min), ("xs:maxInclusive", max)] {
+            if let Some(value) = value {
+                xml.start(facet);
+                xml.attribute("value", value);
+                xml.end();
+            }
+        }
+        xml.end();
+        Self {
+            name: name.to_owned(),
+            requirement,
+            importance,
+            source: Fragment::written(xml.finish()),
+        }
+    }
+}
+
 /// Whether a negotiation constraint must be met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Requirement {
