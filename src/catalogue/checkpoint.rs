@@ -38,6 +38,19 @@ pub enum CheckpointSignal {
     Usr2,
 }
 
+impl CheckpointSignal {
+    /// Its name, as the configuration and shells have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Term => "TERM",
+            Self::Int => "INT",
+            Self::Hup => "HUP",
+            Self::Usr1 => "USR1",
+            Self::Usr2 => "USR2",
+        }
+    }
+}
+
 /// `[application.checkpoint]` as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

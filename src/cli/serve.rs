@@ -262,6 +262,7 @@ fn executors(
     for cluster in config.clusters() {
         let resource = cluster.resource.clone();
         let executor = SlurmExecutor::new(cluster, data_dir).map_err(|why| unavailable(&why))?;
+        let executor = executor.among(folders.clone());
         executors.push((resource, Shared::new(executor).among(folders.clone())));
     }
     Ok(executors)

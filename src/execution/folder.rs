@@ -12,6 +12,7 @@
 //! | `stop` | the executor | the job is to be stopped |
 //! | `shared.json` | the executor, once | where the job's other folder is, on a disk that a cluster's nodes share |
 //! | `copied.json` | the executor, once | for how long its inputs were copied there |
+//! | `put-off.json` | the executor, once | the job's user has had it wait on its cluster |
 //! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
 //!
 //! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
@@ -59,8 +60,6 @@ const STOP: &str = "stop";
 const END: &str = "end.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
-const SHARED: &str = "shared.json";
-const COPIED: &str = "copied.json";
 /// What the folders of the records of later pieces are called, followed by the number.
 pub(super) const PIECE: &str = "piece-";
 /// What stands between the name and the number of a folder that was put aside.
@@ -209,26 +208,6 @@ impl Folder {
         let options = options.create(true).append(true).mode(0o600);
         let mut file = options.open(self.common.join(Stream::Err.name()))?;
         file.write_all(format!("{line}\n").as_bytes())
-    }
-
-    /// Notes, durably, that the job has another folder, on a disk that nodes of a cluster share; the first note stays.
-    pub(super) fn note_shared(&self, path: &Path) -> Result<(), ExecutionError> {
-        self.write_once(SHARED, &path).map(drop)
-    }
-
-    /// The job's other folder, there or not; none where it never had one.
-    pub(super) fn shared(&self) -> Result<Option<PathBuf>, ExecutionError> {
-        self.read(SHARED)
-    }
-
-    /// Notes, durably, for how long the job's inputs were copied; the first note stays.
-    pub(super) fn note_copied(&self, took: Micros) -> Result<(), ExecutionError> {
-        self.write_once(COPIED, &took).map(drop)
-    }
-
-    /// For how long the job's inputs were copied; none where they were not.
-    pub(super) fn copied(&self) -> Result<Option<Micros>, ExecutionError> {
-        self.read(COPIED)
     }
 
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run
@@ -591,5 +570,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+mod cluster;
 #[cfg(test)]
 mod tests;

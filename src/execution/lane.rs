@@ -18,7 +18,7 @@ use super::local::OUTPUT_LIMIT;
 use super::retention::JobFolders;
 use super::trouble::{Doing, Troubles};
 use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, SaveWork};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::planner::{self, Planner, Repaired, Reporter};
@@ -383,12 +383,16 @@ impl Lane {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
-        let ids: HashMap<Uuid, Uuid> = planned
-            .iter()
-            .map(|of| (of.agreement.work(), of.agreement.id))
-            .collect();
-        let slots: Vec<_> = planned.into_iter().map(planned_slot).collect();
-        let prepared = self.call(None, move |executor| executor.prepare(&slots)).await;
+        let agreements = planned.agreements.iter();
+        let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
+        let slots = planned.agreements.into_iter();
+        let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
+        slots.sort_by_key(|slot| (slot.interval.start, slot.agreement, slot.piece));
+        let prepare = move |executor: &dyn Executor| {
+            executor.leave_out(planned.left_out);
+            executor.prepare(&slots)
+        };
+        let prepared = self.call(None, prepare).await;
         let kept = self.shared.executor.kept_nodes();
         self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
         for (work, unused) in self.shared.executor.unused() {
@@ -467,18 +471,31 @@ fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
     left < WORTH_STARTING.min(whole / 2)
 }
 
-/// An agreement as its executor is told of it in advance.
-fn planned_slot(planned: planner::Planned) -> PlannedSlot {
-    let agreement = planned.agreement;
-    PlannedSlot {
+/// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slot, or those of its
+/// pieces that are not over.
+fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
+    let slot = |piece: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
         agreement: agreement.work(),
-        nodes: agreement.slot_nodes(),
-        party: agreement.party,
-        interval: agreement.placement,
-        given: planned.nodes,
-        begun: agreement.service != ServiceState::NotReady,
+        piece,
+        restarts: agreement.restarts(),
+        party: agreement.party.clone(),
+        nodes,
+        interval,
+        given: if begun { given.to_vec() } else { Vec::new() },
+        begun,
         has_job: agreement.job.is_some(),
+    };
+    if agreement.pieces.is_empty() {
+        let begun = agreement.service != ServiceState::NotReady;
+        return vec![slot(1, (agreement.placement, agreement.nodes), begun)];
     }
+    let runs = agreement.service == ServiceState::Processing;
+    let present = agreement.piece_number();
+    let pieces = (1..).zip(&agreement.pieces);
+    pieces
+        .filter(|(_, piece)| piece.ended.is_none())
+        .map(|(number, piece)| slot(number, piece.stretch(), runs && number == present))
+        .collect()
 }
 
 /// When the slot of an agreement ends.

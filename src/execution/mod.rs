@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::agreement::JobEnd;
 use crate::catalogue::{CheckpointSignal, JobLimits};
 use crate::clock::Micros;
-use crate::planner::{KeptNodes, NodeReport, Unused};
+use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
@@ -129,6 +129,10 @@ pub enum JobStatus {
 pub struct PlannedSlot {
     /// The agreement, whose identity the slot bears wherever it is kept.
     pub agreement: Uuid,
+    /// The piece of the agreement's work that it is for, from 1.
+    pub piece: u32,
+    /// How often work of the agreement was lost before.
+    pub restarts: u32,
     /// The party that it belongs to.
     pub party: String,
     /// Nodes.
@@ -137,7 +141,7 @@ pub struct PlannedSlot {
     pub interval: Interval,
     /// Numbers of the nodes that it was given when it began; none before.
     pub given: Vec<u32>,
-    /// Whether its slot has begun.
+    /// Whether it has begun.
     pub begun: bool,
     /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
     pub has_job: bool,
@@ -160,6 +164,12 @@ pub trait Executor: Send + Sync {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         let _ = slots;
         Ok(())
+    }
+
+    /// Takes note of when nodes are not to be used, besides what it knows itself: operators have said so, or the
+    /// configuration has. Holds until it is told anew, and is told before each [`Executor::prepare`].
+    fn leave_out(&self, nodes: Vec<BusyTime>) {
+        let _ = nodes;
     }
 
     /// The nodes that it keeps for agreements, as of when it was last told of the plan.

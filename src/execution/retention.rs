@@ -286,7 +286,7 @@ impl JobFolders {
 
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
         let path = self.jobs.join(name);
-        remove_shared(&Folder::at(&path))?;
+        remove_shared(&path)?;
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder would not be known for what it is.
         match fs::rename(&path, &doomed) {
@@ -406,11 +406,19 @@ fn total(known: &HashMap<String, Known>, party: &str) -> u64 {
     own.fold(0, |sum, of| sum.saturating_add(of.bytes))
 }
 
-/// Removes the folder that a job has on a disk of its cluster. It belongs to the job's user, who may have put anything
-/// there: no link is followed.
-fn remove_shared(folder: &Folder) -> Result<(), ExecutionError> {
-    let Some(shared) = folder.shared()? else {
-        return Ok(());
+/// Removes the folders that a job, and each piece of its work, has on a disk of its cluster. They belong to the job's user, who
+/// may have put anything there: no link is followed.
+fn remove_shared(path: &Path) -> Result<(), ExecutionError> {
+    let pieces = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(ExecutionError::system("list", path))?,
     };
-    tree::remove(&shared).map_err(ExecutionError::system("remove", shared))
+    let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
+    let pieces = pieces.flatten().filter(|entry| is_piece(&entry.file_name()));
+    for folder in pieces.map(|entry| entry.path()).chain([path.to_owned()]) {
+        if let Some(shared) = Folder::at(&folder).shared()? {
+            tree::remove(&shared).map_err(ExecutionError::system("remove", shared))?;
+        }
+    }
+    Ok(())
 }

@@ -13,7 +13,6 @@ use scheduler::{Interval, Request, Time};
 
 use super::admit::{Admitted, Wanted};
 use super::decide::Decider;
-use super::pieces::CLUSTER;
 use super::plan::revenue;
 use super::pricing::Priced;
 use super::resource::Resource;
@@ -74,8 +73,7 @@ impl Decider<'_> {
         window: Interval,
     ) -> Option<Vec<Piece>> {
         let of = self.plan.resources.get(at)?;
-        // A cluster runs one job for an agreement.
-        if of.resource.kind == CLUSTER || window.duration() <= 0 {
+        if window.duration() <= 0 {
             return None;
         }
         let shapes = shapes_on(&of.resource, wanted, preemption)?;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::decide::Decider;
 use super::nodes::NodeState;
 use super::pieces::CLUSTER;
-use super::{KeptNodes, Plan};
+use super::{KeptNodes, Plan, Planned};
 use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 use crate::store::Change;
@@ -40,7 +40,7 @@ impl Decider<'_> {
         if of.resource.kind != CLUSTER {
             return Some(self.now);
         }
-        let kept = of.kept.get(&agreement.work())?;
+        let kept = of.kept_for(agreement)?;
         let since = kept.since.max(agreement.placement.start).seconds() * MICROS_PER_SECOND;
         (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
     }
@@ -80,12 +80,33 @@ impl Decider<'_> {
 }
 
 impl Plan {
+    /// What the plan has for a resource.
+    pub(super) fn planned_on(&self, resource: &str) -> Planned {
+        let here = self
+            .agreements()
+            .filter(|agreement| agreement.resource == resource);
+        let with_nodes = |agreement: &Agreement| {
+            let nodes = self.bound.get(&agreement.id).cloned();
+            (agreement.clone(), nodes.unwrap_or_default())
+        };
+        let mut agreements: Vec<_> = here.map(with_nodes).collect();
+        agreements.sort_by_key(|(of, _)| (of.placement.start, of.id));
+        let of = self
+            .resources
+            .place(resource)
+            .and_then(|at| self.resources.get(at));
+        Planned {
+            agreements,
+            left_out: of.map_or_else(Vec::new, |of| of.nodes.left_out(of.resource.capacity)),
+        }
+    }
+
     /// Takes note of the nodes that a resource keeps for agreements.
     fn keep(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         let Some(at) = self.resources.place(resource) else {
             return;
         };
-        let kept = kept.into_iter().map(|of| (of.agreement, of));
+        let kept = kept.into_iter().map(|of| ((of.agreement, of.piece), of));
         self.resources.bindings(at, |of| of.kept = kept.collect());
     }
 
@@ -123,7 +144,7 @@ impl Plan {
             return Vec::new();
         };
         let elsewhere = |agreement: &Agreement| {
-            let mut nodes = of.kept.get(&agreement.work())?.nodes.clone();
+            let mut nodes = of.kept_for(agreement)?.nodes.clone();
             nodes.sort_unstable();
             let stands =
                 |node: &u32| *node < of.resource.capacity && of.nodes.state(*node) != NodeState::Down;

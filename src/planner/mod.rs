@@ -325,7 +325,7 @@ enum Command {
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
     Census(Reply<measured::Census>),
-    PlannedOn(String, Reply<Vec<Planned>>),
+    PlannedOn(String, Reply<Planned>),
     SetNodes {
         resource: String,
         by: Reporter,
@@ -495,7 +495,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn planned_on(&self, resource: String) -> Result<Vec<Planned>, Error> {
+    pub async fn planned_on(&self, resource: String) -> Result<Planned, Error> {
         self.ask(|reply| Command::PlannedOn(resource, reply)).await
     }
 

@@ -94,13 +94,14 @@ pub enum Unused {
     Reclaim,
 }
 
-/// An agreement with its place on a resource.
+/// What the plan has for a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// The agreement.
-    pub agreement: Agreement,
-    /// Numbers of the nodes that it was given when its slot began; none before.
-    pub nodes: Vec<u32>,
+    /// The agreements with a place there, in order of start, each with the numbers of the nodes that it was given when its slot
+    /// began; none before.
+    pub agreements: Vec<(Agreement, Vec<u32>)>,
+    /// When nodes are not to be used, by the word of operators and of the configuration: what executes there does not know.
+    pub left_out: Vec<BusyTime>,
 }
 
 /// The nodes that a resource keeps for an agreement.
@@ -108,6 +109,10 @@ pub struct Planned {
 pub struct KeptNodes {
     /// The agreement.
     pub agreement: Uuid,
+    /// The piece of its work that they are for, from 1.
+    pub piece: u32,
+    /// How often its work was lost before.
+    pub restarts: u32,
     /// Numbers of the nodes in the resource, from 0.
     pub nodes: Vec<u32>,
     /// Since when, or from when on.
@@ -249,6 +254,19 @@ impl Nodes {
     /// Whether anything is to be thought of at all.
     pub(super) fn is_plain(&self) -> bool {
         self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()
+    }
+
+    /// When which of so many nodes are not to be used that what executes on them may take for its own: operators have said so, or
+    /// it is planned.
+    pub(super) fn left_out(&self, capacity: u32) -> Vec<BusyTime> {
+        let by_operators = self.said.keys().filter(|(_, by)| *by == Reporter::Operator);
+        let by_operators = by_operators.map(|(node, _)| (*node, Interval::new(Time::MIN, Time::MAX)));
+        let planned = self.maintenance.iter().flat_map(|(interval, nodes)| {
+            let without = capacity.saturating_sub(*nodes)..capacity;
+            without.map(|node| (node, *interval))
+        });
+        let out = by_operators.chain(planned);
+        out.map(|(node, interval)| BusyTime { node, interval }).collect()
     }
 
     /// Whether a node is others' at some time of an interval.
@@ -478,6 +496,28 @@ mod tests {
         assert_eq!(
             (changed, nodes.state(0)),
             (vec![(0, NodeState::Up)], NodeState::Up)
+        );
+    }
+
+    #[test]
+    fn what_operators_say_and_what_is_planned_is_left_out_and_what_is_reported_is_not() {
+        let mut nodes = Nodes::new(vec![(at(50, 60), 1)]);
+        nodes.hear(Reporter::Executor, &report(&[NodeState::Down]), 3, Time(0), 5);
+        nodes.hear(
+            Reporter::Operator,
+            &report(&[NodeState::Up, NodeState::Drained]),
+            3,
+            Time(0),
+            5,
+        );
+        let left_out: Vec<_> = nodes
+            .left_out(3)
+            .into_iter()
+            .map(|of| (of.node, of.interval))
+            .collect();
+        assert_eq!(
+            left_out,
+            [(1, Interval::new(Time::MIN, Time::MAX)), (2, at(50, 60))]
         );
     }
 }

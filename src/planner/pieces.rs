@@ -11,7 +11,7 @@ use super::plan::{Plan, placed_request, request_of};
 use super::resource::Resource;
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState, Shape, Stretch};
 
-/// The kind of resources that run one job for an agreement, and so none in pieces.
+/// The kind of resources that others use, too.
 pub(super) const CLUSTER: &str = "slurm";
 
 impl Decider<'_> {
@@ -36,7 +36,7 @@ impl Decider<'_> {
         let deadline = pieces
             .get(index + 1)
             .map_or(agreement.deadline, |next| next.placement.start);
-        let window = Interval::new(ready.max(now), deadline);
+        let window = Interval::new(ready.max(agreement.ready).max(now), deadline);
         self.place_in(agreement, index, window, now)
     }
 
@@ -92,7 +92,7 @@ impl Decider<'_> {
         for of in &rest {
             self.plan.resources.vacate(at, next, number + *of as u64);
         }
-        let mut ready = next;
+        let mut ready = next.max(agreement.ready);
         for of in index..agreement.pieces.len() {
             let window = Interval::new(ready, agreement.deadline);
             let Some(stretch) = self.place_in(agreement, of, window, next) else {

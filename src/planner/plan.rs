@@ -12,7 +12,7 @@ use super::pieces::{numbers_of, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
-use super::{Overruns, Planned, Settings, StartError, Suggestion};
+use super::{Overruns, Settings, StartError, Suggestion};
 use crate::agreement::{
     Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
 };
@@ -434,22 +434,6 @@ impl Plan {
         };
         let placements = of.schedule.placements();
         placements.filter_map(|placement| waits(placement.id)).collect()
-    }
-
-    /// The agreements with a place on a resource, in order of start, with the nodes that they have been given.
-    pub(super) fn planned_on(&self, resource: &str) -> Vec<Planned> {
-        let with_nodes = |agreement: &Agreement| Planned {
-            agreement: agreement.clone(),
-            nodes: self.bound.get(&agreement.id).cloned().unwrap_or_default(),
-        };
-        let mut planned: Vec<_> = self
-            .live
-            .values()
-            .filter(|agreement| agreement.resource == resource)
-            .map(with_nodes)
-            .collect();
-        planned.sort_by_key(|of| (of.agreement.placement.start, of.agreement.id));
-        planned
     }
 
     /// Gives an agreement concrete nodes of its resource that are free from `now` on, those that are kept for it before

@@ -25,8 +25,8 @@ pub(super) struct ResourcePlan {
     pub(super) schedule: Schedule,
     /// Until when each node is bound, by its number.
     bound_until: BTreeMap<u32, Time>,
-    /// The nodes that are kept for agreements, by the ids under which their work is known.
-    pub(super) kept: HashMap<Uuid, KeptNodes>,
+    /// The nodes that are kept for agreements, by the ids under which their work is known and the numbers of its pieces.
+    pub(super) kept: HashMap<(Uuid, u32), KeptNodes>,
     /// How its nodes stand.
     pub(super) nodes: Nodes,
 }
@@ -528,7 +528,7 @@ impl ResourcePlan {
             .filter(is_up)
             .collect();
         if !self.kept.is_empty() || !self.nodes.is_plain() {
-            let own = self.kept.get(&agreement.work());
+            let own = self.kept_for(agreement);
             let own = own.map_or(&[][..], |of| of.nodes.as_slice());
             let kept: BTreeSet<u32> = self.kept.values().flat_map(|of| &of.nodes).copied().collect();
             let until = Interval::new(now, agreement.slot().end);
@@ -540,6 +540,12 @@ impl ResourcePlan {
         free.truncate(agreement.slot_nodes() as usize);
         free.sort_unstable();
         free
+    }
+
+    /// The nodes that are kept for the slot that an agreement has now, or has next.
+    pub(super) fn kept_for(&self, agreement: &Agreement) -> Option<&KeptNodes> {
+        let kept = self.kept.get(&(agreement.work(), agreement.piece_number()))?;
+        (kept.restarts == agreement.restarts()).then_some(kept)
     }
 
     /// Whether nobody has a node from `now` on.

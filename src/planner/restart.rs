@@ -5,10 +5,11 @@
 //! is given up but the nodes that it had. The job of the time before is stopped, where anything is left of it, before the
 //! next one starts (`docs/decisions/0404`).
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Seconds, Time};
 
 use super::admit::shape_of;
 use super::decide::{Decider, execution};
+use super::pieces::CLUSTER;
 use super::plan::request_of;
 use super::repair::by;
 use super::resources::Wish;
@@ -18,8 +19,10 @@ use crate::store::Change;
 
 /// How often work is run again at most: what is lost so often is not lost by chance.
 const RESTARTS_MAX: u32 = 10;
-/// The kind of resource on which a job can make way for the next one of its agreement.
-const KIND: &str = "local";
+/// The kind of resources that are all this machine.
+const LOCAL: &str = "local";
+/// Seconds that it may take until nothing is left on a cluster of a job that ran there.
+const CLEARED_AFTER: Seconds = 20;
 
 impl Decider<'_> {
     /// Whether the work of an agreement would be run again if it were lost now.
@@ -35,12 +38,11 @@ impl Decider<'_> {
     }
 
     fn can_restart(&self, agreement: &Agreement) -> bool {
-        let at = self.plan.resources.place(&agreement.resource);
         let job = agreement.job.as_ref();
         agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && job.is_some_and(|job| job.restarts < RESTARTS_MAX)
-            && at.is_some_and(|at| self.runs_here(at))
+            && self.plan.resources.place(&agreement.resource).is_some()
     }
 
     /// Has the work of an agreement that came to this end run again, where it is to be and there is a place for it; whether it
@@ -53,16 +55,20 @@ impl Decider<'_> {
         self.run_again(agreement, end, why_lost(end))
     }
 
-    /// Whether an agreement may go to a resource: work that was lost on this machine is run again here, where its folder is.
+    /// Whether an agreement may go to a resource: work that was lost is run again where its job of before can be stopped.
     pub(super) fn may_go_to(&self, at: usize, agreement: &Agreement) -> bool {
-        agreement.restarts() == 0 || self.runs_here(at)
+        agreement.restarts() == 0 || self.makes_way(at, agreement)
     }
 
-    fn runs_here(&self, at: usize) -> bool {
-        self.plan
-            .resources
-            .get(at)
-            .is_some_and(|of| of.resource.kind == KIND)
+    /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
+    /// machine.
+    fn makes_way(&self, at: usize, agreement: &Agreement) -> bool {
+        let is_local = |at| {
+            let of = self.plan.resources.get(at);
+            of.is_some_and(|of| of.resource.kind == LOCAL)
+        };
+        let own = self.plan.resources.place(&agreement.resource);
+        own.is_some_and(|own| own == at || is_local(own) && is_local(at))
     }
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
@@ -87,14 +93,24 @@ impl Decider<'_> {
     /// nothing has changed then.
     pub(super) fn run_again(&mut self, agreement: &Agreement, end: &JobEnd, why: &str) -> bool {
         let next = self.after_now();
+        // On this machine its job has ended, or does so within a moment.
+        let at = self.plan.resources.place(&agreement.resource);
+        let others = at.and_then(|at| self.plan.resources.get(at));
+        let others = others.is_some_and(|of| of.resource.kind == CLUSTER) && end.started.is_some();
+        let cleared = next + if others { CLEARED_AFTER } else { 0 };
+        let waits = Agreement {
+            ready: agreement.ready.max(cleared),
+            ..agreement.clone()
+        };
         let placed = if agreement.pieces.is_empty() {
-            self.place_lost(agreement, next)
+            self.place_lost(&waits, next)
         } else {
-            self.place_lost_pieces(agreement, next)
+            self.place_lost_pieces(&waits, next)
         };
         let Some(mut placed) = placed else {
             return false;
         };
+        placed.ready = agreement.ready;
         placed.has_started(end.started);
         let mut events = self.assess(&mut placed);
         let (detail, service) = match agreement.pieces_over() {
@@ -144,7 +160,7 @@ impl Decider<'_> {
             except: None,
         };
         let best = self.plan.resources.best(&wish, self.settings.objective).ok();
-        let (at, slot) = if let Some((to, best)) = best.filter(|(to, _)| self.runs_here(*to)) {
+        let (at, slot) = if let Some((to, best)) = best.filter(|(to, _)| self.makes_way(*to, agreement)) {
             let there = scheduler::Request {
                 duration: best.slot.duration(),
                 ..request

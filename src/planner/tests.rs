@@ -225,6 +225,8 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
     let id = domain.place(proposal(2, 100, 0..100)).await.unwrap().id;
     let kept = vec![KeptNodes {
         agreement: id,
+        piece: 1,
+        restarts: 0,
         nodes: vec![1, 3],
         since: Time(NOW),
     }];

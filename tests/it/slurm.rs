@@ -6,6 +6,8 @@ mod going_on;
 mod never;
 mod others;
 mod passing;
+mod pieces;
+mod restarts;
 mod seen;
 mod service;
 
@@ -145,6 +147,8 @@ fn settings(cluster: &Cluster) -> Settings {
 fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
     PlannedSlot {
         agreement: Uuid::now_v7(),
+        piece: 1,
+        restarts: 0,
         party: "physics".into(),
         nodes,
         interval: Interval::of(Clock::system().now() + delay, seconds),
@@ -404,6 +408,8 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
         site.restart();
         let slot = PlannedSlot {
             agreement: job.agreement,
+            piece: 1,
+            restarts: 0,
             party: job.party.clone(),
             nodes: 1,
             interval: Interval::of(Clock::system().now(), 600),

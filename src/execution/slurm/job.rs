@@ -4,54 +4,87 @@ use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use tracing::warn;
-use uuid::Uuid;
 
 use super::super::folder::{Folder, Stream};
-use super::super::{ExecutionError, JobSpec, JobStatus};
+use super::super::{ExecutionError, JobId, JobSpec, JobStatus};
 use super::command::{Error, not_understood, option};
+use super::id::SlotId;
 use super::view::{JobRow, JobState};
 use super::work::{Ended, Owner, Work};
 use super::{SlurmExecutor, lock};
 use crate::agreement::{JobEnd, Outcome};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 
-/// What every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the program and its
+/// What every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the signal that tells the
+/// program to save its work (none where it is empty) and how many milliseconds before that end it gets it, the program and its
 /// arguments. The claim comes before anything else, so that a second submission of the same job does nothing, whatever
 /// Slurm remembers of the first.
 pub(super) const SCRIPT: &str = r#"#!/bin/sh
-# Runs a job of Bespeak at most once, and not beyond the end of its slot, which the service may change in `until`.
-records=$1 end=$2
-shift 2
+# Runs a job of Bespeak at most once, and not beyond the end of its slot, which the service may change in `until`. Has it
+# save its work before that where it can.
+records=$1 end=$2 signal=$3 grace=$4
+shift 4
+exec 3>&2 2>/dev/null
 look() {
   [ -r "$records/until" ] && read -r end <"$records/until"
-  left=$((end - $(date +%s)))
+  left=$((end * 1000 - $(date +%s%3N)))
+}
+tell() {
+  read -r group <"$records/.group" && kill -s "$1" -- "-$group"
+}
+stop() {
+  until [ -s "$records/.group" ]; do sleep 0.1; done
+  tell TERM
+  tries=0
+  while [ "$tries" -lt 20 ] && tell 0; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  tell KILL
 }
 look
-[ "$left" -gt 0 ] || exit 118
-mkdir "$records/claim" 2>/dev/null || exit 117
+[ "$left" -gt "$grace" ] || exit 118
+mkdir "$records/claim" || exit 117
 date +%s%6N >"$records/.started" && mv "$records/.started" "$records/started"
-# It is stopped from outside: this makes a group of it, and kills that where asking does not help.
-timeout --kill-after=2 0 "$@" &
-program=$!
 (
+  trap 'stop; exit' TERM
   while look; [ "$left" -gt 0 ]; do
-    sleep "$((left < 5 ? left : 5))"
+    pause=$left
+    if [ -n "$signal" ]; then
+      pause=$((left - grace))
+      if [ "$pause" -le 0 ]; then
+        # Written down first: who has ended well after this may have saved what was not finished.
+        : >"$records/.told"
+        tell "$signal" && signal=
+        pause=100
+      fi
+    fi
+    [ "$pause" -lt 5000 ] || pause=5000
+    sleep "$((pause / 1000)).$(printf %03d "$((pause % 1000))")"
   done
   : >"$records/.over"
-  kill "$program"
-) &
+  # Who was to save its work has had its time.
+  if [ -e "$records/.told" ]; then tell KILL; else stop; fi
+) 3>&- &
 watch=$!
-wait "$program"
+# Slurm ends a job by ending all of it at once, and this has to see the program's end.
+trap 'cancelled=1' TERM
+# A group of its own is told and stopped as a whole. It is not in the background, where some signals are ignored.
+setsid sh -c 'echo $$ >"$0"; exec "$@"' "$records/.group" "$@" </dev/null 2>&3 3>&-
 status=$?
-kill "$watch" 2>/dev/null
+kill -s KILL "$watch"
+# Slurm knows how that ended.
+[ -z "$cancelled" ] || exit 143
+told=
+[ -e "$records/.told" ] && told=told
 [ -e "$records/.over" ] && status=124
-echo "$status $(date +%s%6N)" >"$records/.ended" && mv "$records/.ended" "$records/ended"
+echo "$status $(date +%s%6N) $told" >"$records/.ended" && mv "$records/.ended" "$records/ended"
 exit "$status"
 "#;
 
 /// What the script ends with where another job has the claim, and where its slot is over.
 const TURNED_AWAY: [i32; 2] = [117, 118];
-/// What `timeout` ends with where it had to stop the program, by asking or by force.
+/// What the script ends with where it had to stop the program, and what a program does that was killed otherwise.
 const STOPPED: [i32; 2] = [124, 137];
 
 /// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
@@ -68,16 +101,17 @@ const TRY_EVERY: Duration = Duration::from_secs(1);
 /// By how much submissions that come to nothing slow the next one down at most.
 const TRIES_SLOWER_MAX: u32 = 30;
 const SECONDS_PER_MINUTE: i64 = 60;
+const MICROS_PER_MILLI: Micros = 1_000;
 
 impl SlurmExecutor {
     /// Leaves the intent to run a job, durably.
     pub(super) fn intend(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        Folder::create(&self.jobs, job).map(drop)
+        Folder::create(self.folders.path(), job).map(drop)
     }
 
-    /// How the job of an agreement stands; submits it where it should be there and is not.
-    pub(super) fn status(&self, agreement: Uuid) -> Result<JobStatus, ExecutionError> {
-        let folder = Folder::of(&self.jobs, agreement);
+    /// How a job stands; submits it where it should be there and is not.
+    pub(super) fn status(&self, of: JobId) -> Result<JobStatus, ExecutionError> {
+        let folder = self.folder(of);
         if let Some(end) = folder.end()? {
             return Ok(JobStatus::Ended(end));
         }
@@ -89,7 +123,7 @@ impl SlurmExecutor {
         let recorded = work.ended();
         let conclude_as_recorded = |ended: Ended, row: Option<&JobRow>| {
             let outcome = outcome_of(ended, &job, folder.stop_asked());
-            conclude(&folder, &job, &work, outcome, ended.at, row)
+            self.conclude(&folder, &job, outcome, ended.at, row)
         };
         let listed = match (self.listed_jobs(), recorded) {
             // After its slot nothing is gained by a wrong word, and a controller may be down for days.
@@ -98,7 +132,8 @@ impl SlurmExecutor {
             }
             (listed, _) => listed?,
         };
-        let name = self.name_of(agreement);
+        let id = SlotId::from(&job);
+        let name = self.name_of(id);
         // Anybody may give a job this name.
         let user = self.owner_of(&job.party)?.user;
         let ours: Vec<&JobRow> = listed
@@ -111,8 +146,11 @@ impl SlurmExecutor {
         };
         let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
+            if alive.iter().any(|row| row.put_off) {
+                folder.note_put_off()?;
+            }
             let overtime = now > job.slot_end + OVERTIME;
-            if (overtime || folder.stop_asked()) && self.may_try(agreement, TRY_EVERY) {
+            if (overtime || folder.stop_asked()) && self.may_try(id, TRY_EVERY) {
                 self.cancel(&alive)?;
             }
             let running = alive.iter().find(|row| row.state == JobState::Running);
@@ -126,9 +164,9 @@ impl SlurmExecutor {
             return conclude_as_recorded(ended, row);
         }
         for row in &ours {
-            if let Some(outcome) = self.outcome_by_slurm(row, &job, folder.stop_asked())? {
+            if let Some(outcome) = self.outcome_by_slurm(row, &job, &folder)? {
                 let ended = row.end.map_or(now, |end| end.seconds() * MICROS_PER_SECOND);
-                return conclude(&folder, &job, &work, outcome, ended.min(now), Some(row));
+                return self.conclude(&folder, &job, outcome, ended.min(now), Some(row));
             }
         }
         let tried = u32::try_from(ours.len()).unwrap_or(u32::MAX);
@@ -147,7 +185,7 @@ impl SlurmExecutor {
         if work.is_claimed()? {
             // Slurm has forgotten it. It may run on, and must not be run again; its script writes down its end.
             return if now > job.slot_end + ORPHAN_WAIT {
-                conclude(folder, job, work, Outcome::Lost, now, None)
+                self.conclude(folder, job, Outcome::Lost, now, None)
             } else {
                 Ok(JobStatus::Running {
                     started: work.started(),
@@ -155,12 +193,13 @@ impl SlurmExecutor {
             };
         }
         if folder.stop_asked() {
-            return conclude(folder, job, work, Outcome::Terminated, now, None);
+            return self.conclude(folder, job, Outcome::Terminated, now, None);
         }
-        if now >= job.slot_end {
-            return conclude(folder, job, work, Outcome::Lost, now, None);
+        // It would do nothing but save its work.
+        if now >= told_at(job) {
+            return self.conclude(folder, job, Outcome::Lost, now, None);
         }
-        if self.may_try(job.agreement, TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
+        if self.may_try(job.into(), TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
             folder.note_shared(work.path())?;
             let began = Instant::now();
             if work.create(job, &folder.work())? {
@@ -173,7 +212,7 @@ impl SlurmExecutor {
 
     fn submit(&self, job: &JobSpec, work: &Work) -> Result<(), ExecutionError> {
         let account = self.settings.account_of(&job.party);
-        let name = self.name_of(job.agreement);
+        let name = self.name_of(job.into());
         let end = second_of(job.slot_end).seconds();
         let left = end - Clock::system().now().seconds();
         let limit = self.longest_job()?.unwrap_or(i64::MAX);
@@ -206,22 +245,30 @@ impl SlurmExecutor {
             arguments.push(format!("--gid={group}").into());
         }
         arguments.push(option("--chdir", &work.work()));
-        arguments.push(option("--output", &work.path().join(Stream::Out.name())));
-        arguments.push(option("--error", &work.path().join(Stream::Err.name())));
+        arguments.push(option("--output", &work.output(Stream::Out)));
+        arguments.push(option("--error", &work.output(Stream::Err)));
+        let save = job.piece.and_then(|piece| piece.save);
+        let grace = save.map_or(0, |save| save.grace / MICROS_PER_MILLI);
         arguments.extend([
             self.script.clone().into(),
             work.path().into(),
             end.to_string().into(),
+            save.map_or("", |save| save.signal.word()).into(),
+            grace.to_string().into(),
             job.program.clone().into(),
         ]);
         arguments.extend(job.arguments.iter().map(Into::into));
-        let environment = [
+        let mut environment = vec![
             ("HOME", work.work().to_string_lossy().into_owned()),
             ("LANG", "C.UTF-8".to_owned()),
             ("BESPEAK_AGREEMENT", job.agreement.to_string()),
             ("BESPEAK_NODES", job.nodes.to_string()),
             ("BESPEAK_SLOT_END", end.to_string()),
         ];
+        if let Some(piece) = job.piece {
+            environment.push(("BESPEAK_PIECE", piece.number.to_string()));
+            environment.push(("BESPEAK_PIECES", piece.of.to_string()));
+        }
         self.let_overlap(&name)?;
         let submitted = self.slurm.call_with("sbatch", arguments, environment);
         self.forget_list();
@@ -247,8 +294,8 @@ impl SlurmExecutor {
 
     /// Has a job stop at another instant than it was told: its script is told, which stops it to the second, the service's
     /// own record, and Slurm, whose limit counts from the job's start in whole minutes.
-    pub(super) fn stop_at(&self, agreement: Uuid, end: Micros) -> Result<(), ExecutionError> {
-        let folder = Folder::of(&self.jobs, agreement);
+    pub(super) fn stop_at(&self, of: JobId, end: Micros) -> Result<(), ExecutionError> {
+        let folder = self.folder(of);
         let Some(job) = folder.spec()? else {
             return Ok(());
         };
@@ -259,7 +306,8 @@ impl SlurmExecutor {
         if folder.until()?.is_none() {
             return Ok(());
         }
-        let name = self.name_of(agreement);
+        let id = SlotId::from(&job);
+        let name = self.name_of(id);
         let user = self.owner_of(&job.party)?.user;
         let listed = self.listed_jobs()?;
         let ours = |row: &&JobRow| row.name == name && row.user == user && row.state == JobState::Running;
@@ -267,7 +315,7 @@ impl SlurmExecutor {
             let (Some(start), Some(limit)) = (row.start, row.end) else {
                 continue;
             };
-            if limit >= second_of(end) || !self.may_try(agreement, TRY_EVERY) {
+            if limit >= second_of(end) || !self.may_try(id, TRY_EVERY) {
                 continue;
             }
             let seconds = second_of(end) - start;
@@ -280,14 +328,15 @@ impl SlurmExecutor {
     }
 
     /// Asks a job to stop, durably.
-    pub(super) fn ask_to_stop(&self, agreement: Uuid) -> Result<(), ExecutionError> {
-        let folder = Folder::of(&self.jobs, agreement);
-        if folder.spec()?.is_none() || folder.end()?.is_some() || folder.stop_asked() {
+    pub(super) fn ask_to_stop(&self, of: JobId) -> Result<(), ExecutionError> {
+        let folder = self.folder(of);
+        let Some(job) = folder.spec()? else { return Ok(()) };
+        if folder.end()?.is_some() || folder.stop_asked() {
             return Ok(());
         }
         folder.ask_to_stop(None)?;
-        lock(&self.tried).remove(&agreement);
-        self.status(agreement).map(drop)
+        lock(&self.tried).remove(&SlotId::from(&job));
+        self.status(of).map(drop)
     }
 
     /// How a job ended that left no record of its own; `None` for one that came to nothing.
@@ -295,8 +344,9 @@ impl SlurmExecutor {
         &self,
         row: &JobRow,
         job: &JobSpec,
-        stop_asked: bool,
+        folder: &Folder,
     ) -> Result<Option<Outcome>, ExecutionError> {
+        let stop_asked = folder.stop_asked();
         let cut = row.end.is_some_and(|end| end >= second_of(job.slot_end));
         let claimed = self.work_of(job)?.is_claimed()?;
         let had_nodes = claimed || !row.nodes.is_empty();
@@ -304,12 +354,23 @@ impl SlurmExecutor {
             // Its user has given the name to something else: what our script starts it claims first.
             JobState::Completed | JobState::TimedOut if !claimed && row.lasted() < RAN => None,
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
+            // Slurm does not know whether it was told to save its work before it ended.
+            JobState::Completed if row.end.is_some_and(|end| end >= second_of(told_at(job))) => {
+                Some(saved(job, stop_asked))
+            }
             JobState::Completed => Some(Outcome::Completed),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
             // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it, unless
-            // its user had given them to something else.
-            JobState::Cancelled if cut && !had_nodes && !self.was_ousted(row)? => Some(Outcome::Lost),
+            // its user had put it off, or given them to something else.
+            JobState::Cancelled if cut && !had_nodes => {
+                let by_its_user = folder.was_put_off() || self.was_ousted(row)?;
+                Some(if by_its_user {
+                    Outcome::Terminated
+                } else {
+                    Outcome::Lost
+                })
+            }
             JobState::Cancelled if cut => Some(Outcome::Killed),
             // By its user, or by an administrator: nothing that the nodes failed in.
             JobState::Cancelled => Some(Outcome::Terminated),
@@ -336,9 +397,62 @@ impl SlurmExecutor {
         Ok(self.listed_jobs()?.iter().any(ousts))
     }
 
-    fn work_of(&self, job: &JobSpec) -> Result<Work, ExecutionError> {
-        let owner = self.owner_of(&job.party)?;
-        Ok(Work::of(&self.settings.work_dir, job.agreement, owner))
+    pub(super) fn work_of(&self, job: &JobSpec) -> Result<Work, ExecutionError> {
+        let (id, owner) = (SlotId::from(job), self.owner_of(&job.party)?);
+        let work_dir = &self.settings.work_dir;
+        let first = if id.piece > 1 {
+            let noted = self.folder(job.agreement.into()).shared()?;
+            Some(noted.unwrap_or_else(|| work_dir.join(SlotId::from(job.agreement).to_string())))
+        } else {
+            None
+        };
+        Ok(Work::of(work_dir, id, first, owner))
+    }
+
+    /// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be had hold up nobody.
+    fn conclude(
+        &self,
+        folder: &Folder,
+        job: &JobSpec,
+        outcome: Outcome,
+        ended: Micros,
+        row: Option<&JobRow>,
+    ) -> Result<JobStatus, ExecutionError> {
+        let (began, work) = (Instant::now(), self.work_of(job)?);
+        let (mut output_bytes, mut truncated) = (0, false);
+        // What all pieces have written is fetched anew with each.
+        let common = self.folder(job.agreement.into());
+        for stream in [Stream::Out, Stream::Err] {
+            let mut kept = common.create_output(stream)?;
+            match work.copy_output(stream, &mut kept, job.output_limit) {
+                Ok((bytes, more)) => (output_bytes, truncated) = (output_bytes + bytes, truncated || more),
+                Err(error) => {
+                    warn!(agreement = %job.agreement, output = stream.name(), %error, "not fetched");
+                    truncated = true;
+                }
+            }
+        }
+        if let Err(error) = work.fetch_files(job, &folder.work()) {
+            warn!(agreement = %job.agreement, %error, "files not fetched");
+        }
+        let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let outcome = match folder.why_stopped()? {
+            Some(excess) if outcome == Outcome::Terminated => Outcome::Exceeded { limit: excess.limit },
+            _ => outcome,
+        };
+        let end = JobEnd {
+            outcome,
+            // One that never had its nodes has not begun.
+            started: started_of(&work, row.filter(|row| !row.nodes.is_empty()), ended),
+            ended,
+            input_bytes: job.inputs.iter().map(bytes).sum(),
+            output_bytes,
+            truncated,
+            transfer_in: folder.copied()?.unwrap_or(0),
+            transfer_out: micros(began.elapsed()),
+        };
+        folder.write_end(&end)?;
+        Ok(JobStatus::Ended(end))
     }
 
     /// Whom the jobs of a party belong to, by numbers.
@@ -389,6 +503,7 @@ fn started_of(work: &Work, row: Option<&JobRow>, now: Micros) -> Option<Micros> 
 /// How a program ended, from what its job recorded.
 fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
     match ended.status {
+        0 if ended.told => saved(job, stop_asked),
         0 => Outcome::Completed,
         status if STOPPED.contains(&status) && ended.at >= job.slot_end => Outcome::Killed,
         _ if stop_asked => Outcome::Terminated,
@@ -396,48 +511,19 @@ fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
     }
 }
 
-/// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be had hold up nobody.
-fn conclude(
-    folder: &Folder,
-    job: &JobSpec,
-    work: &Work,
-    outcome: Outcome,
-    ended: Micros,
-    row: Option<&JobRow>,
-) -> Result<JobStatus, ExecutionError> {
-    let began = Instant::now();
-    let (mut output_bytes, mut truncated) = (0, false);
-    for stream in [Stream::Out, Stream::Err] {
-        let mut kept = folder.create_output(stream)?;
-        match work.copy_output(stream, &mut kept, job.output_limit) {
-            Ok((bytes, more)) => (output_bytes, truncated) = (output_bytes + bytes, truncated || more),
-            Err(error) => {
-                warn!(agreement = %job.agreement, output = stream.name(), %error, "not fetched");
-                truncated = true;
-            }
-        }
+/// When it is told to save its work, or else to end.
+fn told_at(job: &JobSpec) -> Micros {
+    let save = job.piece.and_then(|piece| piece.save);
+    job.slot_end - save.map_or(0, |save| save.grace)
+}
+
+/// How a job ended that ended well after it was told to save its work, where it was.
+fn saved(job: &JobSpec, stop_asked: bool) -> Outcome {
+    match job.piece.and_then(|piece| piece.save) {
+        Some(_) if stop_asked => Outcome::Terminated,
+        Some(_) => Outcome::Checkpointed,
+        None => Outcome::Completed,
     }
-    if let Err(error) = work.fetch_files(job, &folder.work()) {
-        warn!(agreement = %job.agreement, %error, "files not fetched");
-    }
-    let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
-    let outcome = match folder.why_stopped()? {
-        Some(excess) if outcome == Outcome::Terminated => Outcome::Exceeded { limit: excess.limit },
-        _ => outcome,
-    };
-    let end = JobEnd {
-        outcome,
-        // One that never had its nodes has not begun.
-        started: started_of(work, row.filter(|row| !row.nodes.is_empty()), ended),
-        ended,
-        input_bytes: job.inputs.iter().map(bytes).sum(),
-        output_bytes,
-        truncated,
-        transfer_in: folder.copied()?.unwrap_or(0),
-        transfer_out: micros(began.elapsed()),
-    };
-    folder.write_end(&end)?;
-    Ok(JobStatus::Ended(end))
 }
 
 fn micros(took: Duration) -> Micros {

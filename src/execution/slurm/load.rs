@@ -4,8 +4,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
+use super::id::SlotId;
 use super::reserve::Present;
 use super::{SlurmExecutor, lock};
 use crate::planner::NodeState;
@@ -18,7 +17,7 @@ const WHOLE: u64 = 1_000_000;
 
 impl SlurmExecutor {
     /// Takes note of what the cluster is like.
-    pub(super) fn note_condition(&self, present: &Present, is_ours: impl Fn(Uuid) -> bool) {
+    pub(super) fn note_condition(&self, present: &Present, is_ours: impl Fn(SlotId) -> bool) {
         let handed = self.handed_jobs();
         let jobs = present.jobs.iter().filter(|job| !job.state.is_final());
         let ours = jobs.filter(|job| self.is_in_ours(job, &handed, &is_ours));

@@ -4,20 +4,23 @@
 //! counted back from its start, so that no batch job ever does ([`reserve`]). A job is submitted into its reservation when
 //! the slot begins ([`job`]); a slot without a job hands its reservation to the user of its party.
 //!
-//! Slurm may be down, slow or forgetful at any time. What it holds of ours is therefore known by the agreement's id, which
-//! reservations and jobs bear as their name, and is compared with the plan again and again. That nothing runs twice does
+//! Slurm may be down, slow or forgetful at any time. What it holds of ours is therefore known by the agreement's id and the
+//! number of the piece of its work ([`id`]), which reservations and jobs bear as their name, and is compared with the plan
+//! again and again. That nothing runs twice does
 //! not rest on what Slurm remembers: a job first claims its folder on the disk that all nodes share ([`work`]), and
 //! whoever comes second goes away.
 
 mod command;
 mod handed;
 mod hostlist;
+mod id;
 mod job;
 mod load;
 mod names;
 mod reservation;
 mod reserve;
 mod view;
+mod way;
 mod work;
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,11 +37,14 @@ pub use command::Error;
 use command::Slurm;
 use handed::Handed;
 pub use hostlist::expand as expand_nodes;
+use id::SlotId;
 use view::JobRow;
 
+use super::folder::Folder;
+use super::retention::JobFolders;
 use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot};
 use crate::clock::Micros;
-use crate::planner::{KeptNodes, NodeReport, Unused};
+use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
@@ -93,7 +99,8 @@ impl Settings {
 }
 
 /// The name of an agreement's reservation on a resource, and of its job there. It has the resource in it because several may
-/// be of one cluster, and an agreement may move between them.
+/// be of one cluster, and an agreement may move between them. With work in pieces it is the first one's; those of later
+/// pieces, and of work that is run again, have numbers behind it.
 pub fn name_of(resource: &str, agreement: Uuid) -> String {
     format!("{PREFIX}{resource}-{agreement}")
 }
@@ -106,15 +113,17 @@ pub struct SlurmExecutor {
     /// The place of each node in the settings.
     numbers: HashMap<String, usize>,
     /// Where the jobs' durable records are.
-    jobs: PathBuf,
-    /// A file for each reservation that this service has made, by the agreement's id: others in the same cluster may use
-    /// the same names.
+    folders: JobFolders,
+    /// A file for each reservation that this service has made, by its id: others in the same cluster may use the same
+    /// names.
     marks: PathBuf,
     /// The script that every job begins with.
     script: PathBuf,
     listed: Mutex<Option<Listed>>,
     /// What was held for the plan when that was last looked at.
     kept: Mutex<Vec<KeptNodes>>,
+    /// When nodes are not to be used, as the plan has it.
+    left_out: Mutex<Vec<BusyTime>>,
     handed: Mutex<HashMap<Uuid, Handed>>,
     /// Whether Slurm could not be asked since it last told what runs: who used what meanwhile is not known.
     blind: AtomicBool,
@@ -122,8 +131,8 @@ pub struct SlurmExecutor {
     condition: Mutex<Option<(Instant, Condition)>>,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, work::Owner>>,
-    /// When something was last tried for an agreement that is not worth trying in every round.
-    tried: Mutex<HashMap<Uuid, Instant>>,
+    /// When something was last tried for a job that is not worth trying in every round.
+    tried: Mutex<HashMap<SlotId, Instant>>,
 }
 
 /// The jobs that Slurm knows of, or why it did not say, and when it was asked.
@@ -152,18 +161,25 @@ impl SlurmExecutor {
                 patience: settings.patience,
             },
             numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
-            jobs: data_dir.join("jobs"),
+            folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
             marks,
             script,
             settings,
             listed: Mutex::default(),
             kept: Mutex::default(),
+            left_out: Mutex::default(),
             handed: Mutex::default(),
             blind: AtomicBool::new(false),
             condition: Mutex::default(),
             owners: Mutex::default(),
             tried: Mutex::default(),
         })
+    }
+
+    /// The same with the records of its jobs among these folders, for whose quotas somebody cares.
+    #[must_use]
+    pub fn among(self, folders: JobFolders) -> Self {
+        Self { folders, ..self }
     }
 
     /// The jobs that Slurm knows of, as of just now. Whoever asks while another one does gets the same answer, also when
@@ -192,14 +208,14 @@ impl SlurmExecutor {
         *lock(&self.listed) = None;
     }
 
-    /// Whether it is time for another try at something for an agreement; that it is now tried is noted.
-    fn may_try(&self, agreement: Uuid, pause: Duration) -> bool {
+    /// Whether it is time for another try at something for a job; that it is now tried is noted.
+    fn may_try(&self, id: SlotId, pause: Duration) -> bool {
         let mut tried = lock(&self.tried);
         tried.retain(|_, at| at.elapsed() < pause);
-        if tried.contains_key(&agreement) {
+        if tried.contains_key(&id) {
             return false;
         }
-        tried.insert(agreement, Instant::now());
+        tried.insert(id, Instant::now());
         true
     }
 
@@ -221,25 +237,34 @@ impl SlurmExecutor {
         }
     }
 
-    /// The name of an agreement's reservation and job on this resource.
-    fn name_of(&self, agreement: Uuid) -> String {
-        name_of(&self.settings.resource, agreement)
+    /// The name of a reservation, and of its job, on this resource.
+    fn name_of(&self, id: SlotId) -> String {
+        format!("{PREFIX}{}-{id}", self.settings.resource)
     }
 
-    /// The agreement that a reservation or job of this name serves, if it is one of this resource.
-    fn agreement_of(&self, name: &str) -> Option<Uuid> {
+    /// Which reservation or job of ours has this name, if one of this resource has.
+    fn id_of(&self, name: &str) -> Option<SlotId> {
         let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
         rest.strip_prefix('-')?.parse().ok()
     }
 
-    fn mark(&self, agreement: Uuid) -> PathBuf {
-        self.marks.join(agreement.to_string())
+    fn mark(&self, id: SlotId) -> PathBuf {
+        self.marks.join(id.to_string())
+    }
+
+    /// The service's own folder of a job.
+    fn folder(&self, job: JobId) -> Folder {
+        Folder::of_job(self.folders.path(), job)
     }
 }
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         self.follow_plan(slots)
+    }
+
+    fn leave_out(&self, nodes: Vec<BusyTime>) {
+        *lock(&self.left_out) = nodes;
     }
 
     fn kept_nodes(&self) -> Vec<KeptNodes> {
@@ -252,20 +277,23 @@ impl Executor for SlurmExecutor {
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         self.intend(job)?;
-        self.poll(job.id()).map(drop)
+        self.status(job.id()).map(drop)
     }
 
-    // Nothing is placed on a cluster in pieces, so an agreement has one job there.
     fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
-        self.status(job.agreement)
+        self.status(job)
     }
 
     fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
-        self.stop_at(job.agreement, end)
+        self.stop_at(job, end)
     }
 
     fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
-        self.ask_to_stop(job.agreement)
+        self.ask_to_stop(job)
+    }
+
+    fn make_way(&self, job: JobId, restarts: u32) -> Result<bool, ExecutionError> {
+        self.clear_the_way(job, restarts)
     }
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {

@@ -15,12 +15,13 @@ use uuid::Uuid;
 use super::super::{ExecutionError, PlannedSlot};
 use super::SlurmExecutor;
 use super::command::Error;
+use super::id::SlotId;
 use super::view::{JobRow, ReservationRow};
 
 /// A reservation as the plan wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
-    pub(super) agreement: Uuid,
+    pub(super) id: SlotId,
     pub(super) interval: Interval,
     pub(super) nodes: Vec<String>,
     pub(super) user: String,
@@ -29,19 +30,19 @@ pub(super) struct Target {
 }
 
 impl SlurmExecutor {
-    /// The reservations of this service's making whose agreements the plan does not have any more. Those that are not of its
+    /// The reservations of this service's making whose slots the plan does not have any more. Those that are not of its
     /// making end by themselves.
     pub(super) fn leaving<'a>(
         &self,
         slots: &[PlannedSlot],
-        held: &BTreeMap<Uuid, &'a ReservationRow>,
-    ) -> Result<BTreeMap<Uuid, &'a ReservationRow>, ExecutionError> {
-        let planned: HashSet<Uuid> = slots.iter().map(|slot| slot.agreement).collect();
+        held: &BTreeMap<SlotId, &'a ReservationRow>,
+    ) -> Result<BTreeMap<SlotId, &'a ReservationRow>, ExecutionError> {
+        let planned: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
         let mut leaving = BTreeMap::new();
-        for agreement in self.marked()?.difference(&planned) {
-            match held.get(agreement) {
-                Some(row) => drop(leaving.insert(*agreement, *row)),
-                None => self.remove_mark(*agreement)?,
+        for id in self.marked()?.difference(&planned) {
+            match held.get(id) {
+                Some(row) => drop(leaving.insert(*id, *row)),
+                None => self.remove_mark(*id)?,
             }
         }
         Ok(leaving)
@@ -51,7 +52,7 @@ impl SlurmExecutor {
     /// back at once. Answers whether it is still there, and what was refused.
     pub(super) fn pass_on(
         &self,
-        agreement: Uuid,
+        id: SlotId,
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<(bool, Option<String>), ExecutionError> {
@@ -61,7 +62,7 @@ impl SlurmExecutor {
         });
         match passed {
             Ok(()) => Ok((true, None)),
-            Err(Error::Refused { .. }) => Ok((false, self.give_back(agreement, row, jobs)?)),
+            Err(Error::Refused { .. }) => Ok((false, self.give_back(id, row, jobs)?)),
             Err(other) => Err(other.into()),
         }
     }
@@ -69,16 +70,16 @@ impl SlurmExecutor {
     /// Deletes a reservation, and cancels what runs in it. Answers why it could not be given back.
     pub(super) fn give_back(
         &self,
-        agreement: Uuid,
+        id: SlotId,
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<Option<String>, ExecutionError> {
         match self.empty(row, jobs).and_then(|()| self.delete(&row.name)) {
-            Ok(()) => info!(%agreement, "reservation given back"),
+            Ok(()) => info!(agreement = %id, "reservation given back"),
             Err(Error::Refused { said, .. }) => return Ok(Some(format!("{}: {said}", row.name))),
             Err(other) => return Err(other.into()),
         }
-        self.remove_mark(agreement)?;
+        self.remove_mark(id)?;
         Ok(None)
     }
 
@@ -88,32 +89,32 @@ impl SlurmExecutor {
         self.cancel(&inside)
     }
 
-    pub(super) fn make_mark(&self, agreement: Uuid) -> Result<(), ExecutionError> {
-        let mark = self.mark(agreement);
+    pub(super) fn make_mark(&self, id: SlotId) -> Result<(), ExecutionError> {
+        let mark = self.mark(id);
         if mark.exists() {
             return Ok(());
         }
         fs::write(&mark, "").map_err(ExecutionError::system("write", mark))
     }
 
-    fn remove_mark(&self, agreement: Uuid) -> Result<(), ExecutionError> {
-        let mark = self.mark(agreement);
+    fn remove_mark(&self, id: SlotId) -> Result<(), ExecutionError> {
+        let mark = self.mark(id);
         fs::remove_file(&mark).map_err(ExecutionError::system("remove", mark))
     }
 
-    /// The agreements that this service has made reservations for.
-    pub(super) fn marked(&self) -> Result<HashSet<Uuid>, ExecutionError> {
+    /// The slots that this service has made reservations for.
+    pub(super) fn marked(&self) -> Result<HashSet<SlotId>, ExecutionError> {
         let failed = |error| ExecutionError::system("list", &self.marks)(error);
         let mut marked = HashSet::new();
         for entry in fs::read_dir(&self.marks).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            marked.extend(name.to_str().and_then(|name| name.parse::<Uuid>().ok()));
+            marked.extend(name.to_str().and_then(|name| name.parse::<SlotId>().ok()));
         }
         Ok(marked)
     }
 
     pub(super) fn create(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
-        self.make_mark(target.agreement)?;
+        self.make_mark(target.id)?;
         let start = if target.interval.start <= now {
             "now".to_owned()
         } else {
@@ -124,7 +125,7 @@ impl SlurmExecutor {
             [
                 "create".to_owned(),
                 "reservation".to_owned(),
-                format!("ReservationName={}", self.name_of(target.agreement)),
+                format!("ReservationName={}", self.name_of(target.id)),
                 format!("StartTime={start}"),
                 format!("EndTime={}", instant(target.interval.end)),
                 format!("Nodes={}", target.nodes.join(",")),
@@ -132,7 +133,7 @@ impl SlurmExecutor {
             ],
         )?;
         if target.handed {
-            self.let_overlap(&self.name_of(target.agreement))?;
+            self.let_overlap(&self.name_of(target.id))?;
         }
         Ok(())
     }
@@ -182,7 +183,7 @@ impl SlurmExecutor {
     /// Frees the name of a reservation that waits, so that it can be made anew elsewhere. Its nodes are kept by a nameless one
     /// meanwhile, which is no agreement's: it is given back as such are, once nothing of the plan wants its nodes.
     pub(super) fn make_nameless(&self, row: &ReservationRow) -> Result<(), ExecutionError> {
-        let nameless = Uuid::now_v7();
+        let nameless = SlotId::from(Uuid::now_v7());
         let name = self.name_of(nameless);
         self.make_mark(nameless)?;
         self.slurm.call(

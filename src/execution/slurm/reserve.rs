@@ -6,11 +6,10 @@ use std::time::Instant;
 
 use scheduler::{Interval, Time};
 use tracing::info;
-use uuid::Uuid;
 
-use super::super::folder::Folder;
 use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
+use super::id::SlotId;
 use super::names::{Calendar, Wanted, assign};
 use super::reservation::Target;
 use super::view::{JobKey, JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
@@ -46,10 +45,10 @@ impl SlurmExecutor {
             .present()
             .inspect_err(|_| self.blind.store(true, Ordering::Relaxed))?;
         let now = present.now;
-        let held = self.by_agreement(&present.reservations);
+        let held = self.by_slot(&present.reservations);
         self.note_kept(slots, &held);
         let is_held = |slot: &PlannedSlot| {
-            let row = held.get(&slot.agreement);
+            let row = held.get(&slot.into());
             row.is_some_and(|row| row.interval.start <= now && row.nodes.len() >= slot.nodes as usize)
         };
         self.note_use(slots, is_held, &present.jobs, Instant::now());
@@ -58,16 +57,16 @@ impl SlurmExecutor {
             Err(Error::Refused { said, .. }) => failures.push(said),
             cancelled => cancelled?,
         }
-        for slot in slots.iter().filter(|slot| held.contains_key(&slot.agreement)) {
+        for id in slots.iter().map(SlotId::from).filter(|id| held.contains_key(id)) {
             // One that the records were lost of, with the data folder or by going on from another machine.
-            self.make_mark(slot.agreement)?;
+            self.make_mark(id)?;
         }
         let from = self.reserved_from()?.map(|lead| now + lead);
         let due: Vec<&PlannedSlot> = slots
             .iter()
             .filter(|slot| slot.interval.end > now)
             .filter(|slot| {
-                held.contains_key(&slot.agreement) || from.is_none_or(|from| slot.interval.start <= from)
+                held.contains_key(&SlotId::from(*slot)) || from.is_none_or(|from| slot.interval.start <= from)
             })
             .collect();
         let leaving = self.leaving(slots, &held)?;
@@ -77,29 +76,29 @@ impl SlurmExecutor {
             format!("{}: {nodes}", self.name_of(*id))
         }));
         let is_met = |target: &&Target| {
-            let row = held.get(&target.agreement);
+            let row = held.get(&target.id);
             row.is_some_and(|row| target.is_met_by(row, now))
         };
         let mut passed_on = BTreeMap::new();
-        for (agreement, row) in leaving {
+        for (id, row) in leaving {
             let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
             let (stays, said) = if is_wanted {
-                self.pass_on(agreement, row, &present.jobs)?
+                self.pass_on(id, row, &present.jobs)?
             } else {
-                (false, self.give_back(agreement, row, &present.jobs)?)
+                (false, self.give_back(id, row, &present.jobs)?)
             };
             failures.extend(said);
-            passed_on.extend(stays.then_some((agreement, row)));
+            passed_on.extend(stays.then_some((id, row)));
         }
         failures.extend(self.apply(&targets, &held, now)?);
         let differ = self.differences(slots, &targets)?;
-        for (agreement, row) in passed_on {
+        for (id, row) in passed_on {
             // Its nodes are nobody's until all that want them have them.
             if !differ.iter().any(|target| target.wants(row)) {
-                failures.extend(self.give_back(agreement, row, &present.jobs)?);
+                failures.extend(self.give_back(id, row, &present.jobs)?);
             }
         }
-        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.agreement));
+        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
         failures.extend(differ.iter().map(say));
         match failures.into_iter().next() {
             None => Ok(()),
@@ -115,10 +114,10 @@ impl SlurmExecutor {
     fn targets(
         &self,
         due: &[&PlannedSlot],
-        held: &BTreeMap<Uuid, &ReservationRow>,
-        leaving: &BTreeMap<Uuid, &ReservationRow>,
+        held: &BTreeMap<SlotId, &ReservationRow>,
+        leaving: &BTreeMap<SlotId, &ReservationRow>,
         present: &Present,
-    ) -> (Vec<Target>, Vec<Uuid>) {
+    ) -> (Vec<Target>, Vec<SlotId>) {
         let mut calendars: Vec<Calendar> = present
             .states
             .iter()
@@ -128,10 +127,9 @@ impl SlurmExecutor {
             })
             .collect();
         // What is about to go is in nobody's way.
-        let is_ours = |agreement| {
-            leaving.contains_key(&agreement) || due.iter().any(|slot| slot.agreement == agreement)
-        };
-        for busy in self.foreign(present, is_ours) {
+        let is_ours = |id| leaving.contains_key(&id) || due.iter().any(|slot| SlotId::from(*slot) == id);
+        let left_out = lock(&self.left_out).clone();
+        for busy in self.foreign(present, is_ours).into_iter().chain(left_out) {
             if let Some(calendar) = calendars.get_mut(busy.node as usize) {
                 calendar.busy.push(busy.interval);
             }
@@ -150,18 +148,17 @@ impl SlurmExecutor {
         let wanted: Vec<Wanted> = due
             .iter()
             .map(|slot| {
+                let row = held.get(&SlotId::from(*slot));
                 // What the plan has given it, before Slurm knows of it.
                 let given = || slot.given.iter().map(|node| *node as usize).collect();
-                let current: Vec<usize> = held.get(&slot.agreement).map_or_else(given, |row| {
+                let current: Vec<usize> = row.map_or_else(given, |row| {
                     let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
                     numbers.copied().collect()
                 });
                 Wanted {
                     nodes: slot.nodes as usize,
                     interval: Interval::new(slot.interval.start.max(present.now), slot.interval.end),
-                    pinned: slot.begun
-                        && held.contains_key(&slot.agreement)
-                        && current.len() == slot.nodes as usize,
+                    pinned: slot.begun && row.is_some() && current.len() == slot.nodes as usize,
                     current,
                 }
             })
@@ -169,11 +166,11 @@ impl SlurmExecutor {
         let (mut targets, mut unnamed) = (Vec::new(), Vec::new());
         for (slot, named) in due.iter().zip(assign(calendars, &wanted)) {
             let Some(named) = named else {
-                unnamed.push(slot.agreement);
+                unnamed.push(SlotId::from(*slot));
                 continue;
             };
             targets.push(Target {
-                agreement: slot.agreement,
+                id: SlotId::from(*slot),
                 interval: slot.interval,
                 nodes: named
                     .iter()
@@ -190,37 +187,31 @@ impl SlurmExecutor {
     fn apply(
         &self,
         targets: &[Target],
-        held: &BTreeMap<Uuid, &ReservationRow>,
+        held: &BTreeMap<SlotId, &ReservationRow>,
         now: Time,
     ) -> Result<Vec<String>, ExecutionError> {
-        let mut held: HashMap<Uuid, ReservationRow> = held
-            .iter()
-            .map(|(agreement, row)| (*agreement, (*row).clone()))
-            .collect();
+        let mut held: HashMap<SlotId, ReservationRow> =
+            held.iter().map(|(id, row)| (*id, (*row).clone())).collect();
         let mut left: Vec<&Target> = targets
             .iter()
-            .filter(|target| {
-                !held
-                    .get(&target.agreement)
-                    .is_some_and(|row| target.is_met_by(row, now))
-            })
+            .filter(|target| !held.get(&target.id).is_some_and(|row| target.is_met_by(row, now)))
             .collect();
         let mut broken_up = false;
         loop {
             let before = left.len();
             let (mut refused, mut failures) = (Vec::new(), Vec::new());
             for target in left {
-                let done = match held.get(&target.agreement) {
+                let done = match held.get(&target.id) {
                     Some(row) => self.update(target, row, now),
                     None => self.create(target, now),
                 };
                 match done {
                     Ok(()) => info!(
-                        agreement = %target.agreement, nodes = target.nodes.join(","), slot = %target.interval,
+                        agreement = %target.id, nodes = target.nodes.join(","), slot = %target.interval,
                         "reserved"
                     ),
                     Err(ExecutionError::Slurm(Error::Refused { said, .. })) => {
-                        failures.push(format!("{}: {said}", self.name_of(target.agreement)));
+                        failures.push(format!("{}: {said}", self.name_of(target.id)));
                         refused.push(target);
                     }
                     Err(other) => return Err(other),
@@ -240,10 +231,10 @@ impl SlurmExecutor {
             }
             broken_up = true;
             for target in &left {
-                let row = held.get(&target.agreement);
+                let row = held.get(&target.id);
                 let waiting = row.filter(|row| row.interval.start > now);
                 if waiting.is_some_and(|row| self.make_nameless(row).is_ok()) {
-                    held.remove(&target.agreement);
+                    held.remove(&target.id);
                 }
             }
         }
@@ -262,31 +253,33 @@ impl SlurmExecutor {
             return Ok(Vec::new());
         }
         let rows = self.slurm.reservations()?;
-        let (held, now) = (self.by_agreement(&rows), Clock::system().now());
+        let (held, now) = (self.by_slot(&rows), Clock::system().now());
         self.note_kept(slots, &held);
         let differs = |target: &&Target| {
-            let row = held.get(&target.agreement);
+            let row = held.get(&target.id);
             // One that is over vanishes.
             target.interval.end > now && !row.is_some_and(|row| target.is_met_by(row, now))
         };
         Ok(targets.iter().filter(differs).collect())
     }
 
-    /// The reservations of this resource, by the agreements that they are named after.
-    fn by_agreement<'a>(&self, rows: &'a [ReservationRow]) -> BTreeMap<Uuid, &'a ReservationRow> {
+    /// The reservations of this resource, by the slots that they are named after.
+    fn by_slot<'a>(&self, rows: &'a [ReservationRow]) -> BTreeMap<SlotId, &'a ReservationRow> {
         let named = rows.iter();
         named
-            .filter_map(|row| Some((self.agreement_of(&row.name)?, row)))
+            .filter_map(|row| Some((self.id_of(&row.name)?, row)))
             .collect()
     }
 
     /// Takes note of what is held for the slots of the plan.
-    fn note_kept(&self, slots: &[PlannedSlot], held: &BTreeMap<Uuid, &ReservationRow>) {
+    fn note_kept(&self, slots: &[PlannedSlot], held: &BTreeMap<SlotId, &ReservationRow>) {
         let kept = |slot: &PlannedSlot| {
-            let row = held.get(&slot.agreement)?;
+            let row = held.get(&slot.into())?;
             let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
             Some(KeptNodes {
                 agreement: slot.agreement,
+                piece: slot.piece,
+                restarts: slot.restarts,
                 nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
                 since: row.interval.start,
             })
@@ -315,32 +308,32 @@ impl SlurmExecutor {
     pub(super) fn report_nodes(&self) -> Result<NodeReport, ExecutionError> {
         let present = self.present()?;
         let marked = self.marked()?;
-        self.note_condition(&present, |agreement| marked.contains(&agreement));
+        self.note_condition(&present, |id| marked.contains(&id));
         Ok(NodeReport {
-            busy: self.foreign(&present, |agreement| marked.contains(&agreement)),
+            busy: self.foreign(&present, |id| marked.contains(&id)),
             states: present.states,
             reasons: present.reasons,
         })
     }
 
-    /// Whether a job is one of agreements, or runs or ran in their reservations.
+    /// Whether a job is one of ours, or runs or ran in our reservations.
     pub(super) fn is_in_ours(
         &self,
         job: &JobRow,
         handed: &HashSet<JobKey>,
-        is_ours: impl Fn(Uuid) -> bool,
+        is_ours: impl Fn(SlotId) -> bool,
     ) -> bool {
         let reservation = job.reservation.as_deref();
-        let agreement = reservation.and_then(|name| self.agreement_of(name));
+        let id = reservation.and_then(|name| self.id_of(name));
         let was_handed = || job.key().is_some_and(|key| handed.contains(&key));
-        agreement.is_some_and(is_ours) || was_handed() || self.is_own(job)
+        id.is_some_and(is_ours) || was_handed() || self.is_own(job)
     }
 
     /// Whether this service has submitted a job: anybody may give a job the name of one.
     fn is_own(&self, job: &JobRow) -> bool {
         let submitted = || {
-            let agreement = self.agreement_of(&job.name)?;
-            let spec = Folder::of(&self.jobs, agreement).spec().ok()??;
+            let id = self.id_of(&job.name)?;
+            let spec = self.folder(id.job()).spec().ok()??;
             self.owner_of(&spec.party).ok()
         };
         submitted().is_some_and(|owner| owner.user == job.user)
@@ -375,8 +368,8 @@ impl SlurmExecutor {
     }
 
     /// When nodes are others': their reservations, and the jobs that run outside of ours.
-    fn foreign(&self, present: &Present, is_ours: impl Fn(Uuid) -> bool) -> Vec<BusyTime> {
-        let ours = |name: &str| self.agreement_of(name).is_some_and(&is_ours);
+    fn foreign(&self, present: &Present, is_ours: impl Fn(SlotId) -> bool) -> Vec<BusyTime> {
+        let ours = |name: &str| self.id_of(name).is_some_and(&is_ours);
         let handed = self.handed_jobs();
         // Our own jobs end with their slots by themselves, and what is completing is as good as gone.
         let is_foreign = |job: &&JobRow| {

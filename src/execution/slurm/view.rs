@@ -12,6 +12,14 @@ use super::hostlist::expand;
 
 /// Characters of the reason for a node's state that are passed on.
 const REASON_MAX: usize = 200;
+/// Why a job waits whose user has it so: held (an administrator's hold has another word), not before some instant, or only
+/// after another job. It was not submitted like that.
+const PUT_OFF: [&str; 4] = [
+    "JobHeldUser",
+    "BeginTime",
+    "Dependency",
+    "DependencyNeverSatisfied",
+];
 
 /// One job that Slurm knows of, also one that ended a while ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +36,8 @@ pub(super) struct JobRow {
     pub(super) end: Option<Time>,
     /// Whose it is.
     pub(super) user: u32,
+    /// Whether it has no nodes because its own user has put it off.
+    pub(super) put_off: bool,
     /// The name that it was given.
     pub(super) name: String,
 }
@@ -152,7 +162,7 @@ impl Slurm {
     /// Every job that the controller has not forgotten.
     pub(super) fn jobs(&self) -> Result<Vec<JobRow>, Error> {
         let mark = mark();
-        let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%j");
+        let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
         let listed = self.call("squeue", ["-a", "-h", "-t", "all", "-o", &format])?;
         each_record("squeue", &listed, &mark, job_of)
     }
@@ -246,7 +256,7 @@ fn fields<const N: usize>(line: &str) -> Option<[&str; N]> {
 }
 
 fn job_of(line: &str) -> Option<JobRow> {
-    let [id, state, reservation, nodes, start, end, user, name] = fields(line)?;
+    let [id, state, reservation, nodes, start, end, user, reason, name] = fields(line)?;
     Some(JobRow {
         id: id.to_owned(),
         state: JobState::of(state),
@@ -256,6 +266,7 @@ fn job_of(line: &str) -> Option<JobRow> {
         start: instant(start)?,
         end: instant(end)?,
         user: user.parse().ok()?,
+        put_off: PUT_OFF.contains(&reason),
         name: name.to_owned(),
     })
 }
@@ -348,7 +359,7 @@ mod tests {
 
     #[test]
     fn jobs_are_read_with_whatever_is_in_their_names() {
-        let job = job_of("3|RUNNING|b3|n[1,3]|1795262362|1795262482|65534|a|b c").unwrap();
+        let job = job_of("3|RUNNING|b3|n[1,3]|1795262362|1795262482|65534|None|a|b c").unwrap();
         assert_eq!(
             (job.id.as_str(), job.user, job.name.as_str()),
             ("3", 65_534, "a|b c")
@@ -359,18 +370,20 @@ mod tests {
             (Some(Time(1_795_262_362)), Some(Time(1_795_262_482)))
         );
         assert_eq!(job.reservation.as_deref(), Some("b3"));
-        let waiting = job_of("12_[1-5]|PENDING|(null)||N/A|N/A|0|sweep").unwrap();
+        let waiting = job_of("12_[1-5]|PENDING|(null)||N/A|N/A|0|Resources|sweep").unwrap();
         assert_eq!(
             (waiting.state, waiting.end, waiting.reservation),
             (JobState::Waiting, None, None)
         );
-        assert!(waiting.nodes.is_empty());
+        assert!(waiting.nodes.is_empty() && !waiting.put_off);
+        let held = |reason: &str| job_of(&format!("3|PENDING|b3||N/A|N/A|7|{reason}|a")).unwrap();
+        assert!(held("JobHeldUser").put_off && !held("JobHeldAdmin").put_off);
         for wrong in [
             "",
-            "3|RUNNING|b3|n1|5|6|0",
-            "3|RUNNING|b3|n[|5|6|0|a",
-            "3|RUNNING|b3|n1|tomorrow|6|0|a",
-            "3|RUNNING|b3|n1|5|6|nobody|a",
+            "3|RUNNING|b3|n1|5|6|0|None",
+            "3|RUNNING|b3|n[|5|6|0|None|a",
+            "3|RUNNING|b3|n1|tomorrow|6|0|None|a",
+            "3|RUNNING|b3|n1|5|6|nobody|None|a",
         ] {
             assert_eq!(job_of(wrong), None, "{wrong}");
         }

@@ -8,7 +8,12 @@
 //! | `claim/` | the job, once | it has begun, and none begins after it |
 //! | `until` | the service | when its slot ends, in seconds, where that has changed since it was submitted |
 //! | `started` | the job | when its program began, in microseconds |
-//! | `ended` | the job, once | exit status of its program, and when that was |
+//! | `ended` | the job, once | exit status of its program, when that was, and whether it was told to save its work before |
+//! | `.group`, `.told`, `.over` | the job | its program's group of processes; that it was told to save its work; that its slot was over |
+//!
+//! With work in pieces, and work that is run again, each job has such a folder ([`SlotId`]). Those of later pieces have no
+//! working folder and no outputs: these are the first piece's. They lie beside its folder and not inside, where its user could
+//! make a claim for a piece that has not been submitted.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,8 +26,11 @@ use uuid::Uuid;
 
 use super::super::folder::Stream;
 use super::super::{ExecutionError, JobSpec};
+use super::id::SlotId;
 use crate::clock::Micros;
 
+/// The word in the record of its end for a job that was told to save its work.
+const TOLD: &str = "told";
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
 /// Files of a working folder that are fetched at most, and bytes in all: as many as are listed for anybody, and few enough
@@ -40,7 +48,10 @@ pub(super) struct Owner {
 /// A job's shared folder.
 #[derive(Debug, Clone)]
 pub(super) struct Work {
+    /// Where its records are.
     path: PathBuf,
+    /// Where the working folder and the outputs are.
+    common: PathBuf,
     owner: Owner,
 }
 
@@ -49,13 +60,17 @@ pub(super) struct Work {
 pub(super) struct Ended {
     pub(super) status: i32,
     pub(super) at: Micros,
+    /// Whether it had been told to save its work.
+    pub(super) told: bool,
 }
 
 impl Work {
-    /// The folder of an agreement's job, there or not.
-    pub(super) fn of(work_dir: &Path, agreement: Uuid, owner: Owner) -> Self {
+    /// The folder of a job, there or not; of a later piece of work, beside that of the first one.
+    pub(super) fn of(work_dir: &Path, id: SlotId, first: Option<PathBuf>, owner: Owner) -> Self {
+        let path = work_dir.join(id.to_string());
         Self {
-            path: work_dir.join(agreement.to_string()),
+            common: first.unwrap_or_else(|| path.clone()),
+            path,
             owner,
         }
     }
@@ -66,11 +81,17 @@ impl Work {
 
     /// The job's working folder.
     pub(super) fn work(&self) -> PathBuf {
-        self.path.join("work")
+        self.common.join("work")
+    }
+
+    /// Where one of its outputs goes.
+    pub(super) fn output(&self, stream: Stream) -> PathBuf {
+        self.common.join(stream.name())
     }
 
     /// Makes the folder with copies of the job's inputs, which the service keeps in its own folder of the job, unless it is
-    /// there; answers whether it was made. It is put together where its user cannot reach it.
+    /// there; answers whether it was made. It is put together where its user cannot reach it. A later piece of work finds the
+    /// inputs where the first one has them.
     pub(super) fn create(&self, job: &JobSpec, kept: &Path) -> Result<bool, ExecutionError> {
         let failed = |error| ExecutionError::system("create", &self.path)(error);
         if self.path.exists() {
@@ -83,19 +104,21 @@ impl Work {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let (work, mut made) = (new.join("work"), Vec::new());
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&work)
-            .map_err(failed)?;
-        for input in &job.inputs {
-            let name = input.file_name().unwrap_or_default();
-            let (from, copy) = (kept.join(name), work.join(name));
-            fs::copy(&from, &copy).map_err(ExecutionError::system("copy", from))?;
-            made.push(copy);
+        let mut folder = DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(&new).map_err(failed)?;
+        let mut made = Vec::new();
+        if self.path == self.common {
+            let work = new.join("work");
+            folder.create(&work).map_err(failed)?;
+            for input in &job.inputs {
+                let name = input.file_name().unwrap_or_default();
+                let (from, copy) = (kept.join(name), work.join(name));
+                fs::copy(&from, &copy).map_err(ExecutionError::system("copy", from))?;
+                made.push(copy);
+            }
+            made.push(work);
         }
-        made.extend([work, new.clone()]);
+        made.push(new.clone());
         for path in made {
             chown(&path, Some(self.owner.user), Some(self.owner.group)).map_err(failed)?;
         }
@@ -142,15 +165,16 @@ impl Work {
     /// The job's user may write anything there: what cannot be read is no record, and then Slurm says how it ended.
     pub(super) fn ended(&self) -> Option<Ended> {
         let text = self.record("ended").ok()??;
-        let (status, at) = text.split_once(' ')?;
+        let mut words = text.split(' ');
         Some(Ended {
-            status: status.parse().ok()?,
-            at: at.parse().ok()?,
+            status: words.next()?.parse().ok()?,
+            at: words.next()?.parse().ok()?,
+            told: words.next() == Some(TOLD),
         })
     }
 
     fn record(&self, name: &str) -> io::Result<Option<String>> {
-        let Some(file) = self.open(name)? else {
+        let Some(file) = self.open(self.path.join(name))? else {
             return Ok(None);
         };
         let mut text = String::new();
@@ -160,7 +184,7 @@ impl Work {
 
     /// Copies an output to a file, as much as is kept of it; answers how much that was, and whether there was more.
     pub(super) fn copy_output(&self, stream: Stream, to: &mut File, limit: u64) -> io::Result<(u64, bool)> {
-        let Some(file) = self.open(stream.name())? else {
+        let Some(file) = self.open(self.output(stream))? else {
             return Ok((0, false));
         };
         let more = file.metadata()?.len() > limit;
@@ -183,7 +207,7 @@ impl Work {
             if is_input(&name) || !entry.file_type()?.is_file() {
                 continue;
             }
-            let Some(mut file) = self.open(Path::new("work").join(&name))? else {
+            let Some(mut file) = self.open(self.work().join(&name))? else {
                 continue;
             };
             let bytes = file.metadata()?.len();
@@ -202,12 +226,12 @@ impl Work {
     }
 
     /// Opens a file that the job has written; `None` where there is none.
-    fn open(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
+    fn open(&self, path: impl AsRef<Path>) -> io::Result<Option<File>> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let opened = OpenOptions::new()
             .read(true)
             .custom_flags(flags.cast_signed())
-            .open(self.path.join(name));
+            .open(path);
         let file = match opened {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened?,

@@ -11,6 +11,7 @@ use super::*;
 use crate::agreement::{Job, Piece, whole};
 use crate::clock::MICROS_PER_SECOND;
 
+mod cluster;
 mod sizes;
 
 use sizes::cut_to_size;
@@ -440,14 +441,6 @@ fn a_lost_piece_without_a_place_in_its_window_ends_its_agreement_and_frees_all_t
     assert!(!domain.known.contains_key(&id));
     domain.place(proposal(4, 25, (30, 55))).unwrap();
     domain.check_rebuilt();
-}
-
-#[test]
-fn a_cluster_runs_it_in_one() {
-    let mut domain = domain(vec![Resource::new("cluster", "slurm", 4)]);
-    domain.place(proposal(4, 20, (10, 30))).unwrap();
-    let agreement = domain.place(cut(4, 30, (3, 100), (0, 80))).unwrap().agreement;
-    assert_eq!((agreement.placement.start, agreement.pieces.len()), (Time(30), 0));
 }
 
 /// What can happen.

@@ -15,6 +15,8 @@ impl Domain {
     async fn keep(&self, kept: &[(Uuid, &[u32], i64)]) {
         let kept = kept.iter().map(|(agreement, nodes, since)| KeptNodes {
             agreement: *agreement,
+            piece: 1,
+            restarts: 0,
             nodes: nodes.to_vec(),
             since: Time(NOW + since),
         });

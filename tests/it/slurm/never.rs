@@ -31,6 +31,29 @@ fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
 }
 
 #[test]
+fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an_administrator_holds_is_lost()
+{
+    let site = Site::start();
+    for (hold, outcome) in [("uhold", Outcome::Terminated), ("hold", Outcome::Lost)] {
+        let job = site.job("sleep 600", 12);
+        let held = site.cluster.reservation(&name_of("cluster", job.agreement));
+        let node = format!("nodename={}", held.unwrap()["Nodes"]);
+        site.cluster
+            .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
+        site.executor.start(&job).unwrap();
+        let listed = site.cluster.jobs();
+        let id = listed
+            .iter()
+            .find(|[_, name, _]| *name == name_of("cluster", job.agreement));
+        site.cluster.run("scontrol", &[hold, &id.unwrap()[0]]);
+        // It waits for its own user, and for nothing else.
+        site.cluster.run("scontrol", &["update", &node, "state=resume"]);
+        let end = site.end_of(job.agreement);
+        assert_eq!((end.outcome, end.started), (outcome, None), "{hold}: {end:?}");
+    }
+}
+
+#[test]
 fn a_job_that_is_cancelled_while_it_waits_is_ended_by_its_party_and_not_lost() {
     let site = Site::start();
     let job = site.job("sleep 600", 600);

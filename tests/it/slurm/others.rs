@@ -53,7 +53,7 @@ fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_los
     );
     site.executor.start(&job).unwrap();
     let end = site.end_of(job.agreement);
-    assert_eq!((end.outcome, end.started), (Outcome::Killed, None), "{end:?}");
+    assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
 }
 
 #[test]

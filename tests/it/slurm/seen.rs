@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::service::{SOON, script, serve};
-use crate::support::offers::{date_time, now};
+use super::service::{SOON, reserved, script, serve};
+use crate::support::offers::{Offer, date_time, now};
 use crate::support::server::Server;
 use crate::support::slurm::Cluster;
 use crate::support::{eventually, run};
@@ -102,6 +102,27 @@ fn nodes_are_as_bad_as_slurm_or_an_operator_says_and_a_controller_that_is_down_i
             (troubles().await == Value::Array(Vec::new())).then_some(())
         })
         .await;
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_slot_is_moved_from_a_node_that_an_operator_takes_out_of_use() {
+    run(async {
+        let cluster = Cluster::start();
+        let server = serve(&cluster);
+        let start = now() + 600;
+        let offer = Offer::reserve(1, 60).within(start, start + 60).xml();
+        let id = server.client().post("/agreements", offer).await.created();
+        for said in ["drained", "down"] {
+            let held = reserved(&cluster, id, 1).await;
+            let node = held.first().map(String::as_str).unwrap_or_default();
+            say(&server, &[node, "--set", said, "--reason", "a fan"]);
+            eventually("another node", SOON, async || {
+                (reserved(&cluster, id, 1).await != held).then_some(())
+            })
+            .await;
+        }
         server.assert_verified();
     });
 }

@@ -8,6 +8,8 @@ use super::*;
 fn slot() -> PlannedSlot {
     PlannedSlot {
         agreement: Uuid::now_v7(),
+        piece: 1,
+        restarts: 0,
         party: "physics".into(),
         nodes: 1,
         interval: Interval::new(Time(0), Time(600)),
@@ -27,6 +29,7 @@ fn job(id: &str, user: u32, start: i64, reservation: Option<String>) -> JobRow {
         start: Some(Time(start)),
         end: None,
         user,
+        put_off: false,
         name: "own".into(),
     }
 }
@@ -35,7 +38,7 @@ fn job(id: &str, user: u32, start: i64, reservation: Option<String>) -> JobRow {
 fn a_job_that_was_given_the_number_of_one_in_a_reservation_is_somebody_elses() {
     let (_data, executor) = executor();
     let (slot, at) = (slot(), Instant::now());
-    let inside = job("57", 1_000, 100, Some(executor.name_of(slot.agreement)));
+    let inside = job("57", 1_000, 100, Some(executor.name_of((&slot).into())));
     executor.note_use(std::slice::from_ref(&slot), |_| true, &[inside], at);
     let own = job("57", 1_000, 100, None);
     let others = [job("57", 1_001, 100, None), job("57", 1_000, 160, None)];
@@ -79,7 +82,7 @@ fn only_time_in_which_it_was_held_and_looked_at_counts_as_unused() {
 fn a_job_that_waits_for_its_nodes_is_a_use() {
     let (_data, executor) = executor();
     let (slot, begin) = (slot(), Instant::now());
-    let mut waiting = job("3", 1_000, 0, Some(executor.name_of(slot.agreement)));
+    let mut waiting = job("3", 1_000, 0, Some(executor.name_of((&slot).into())));
     (waiting.state, waiting.start, waiting.nodes) = (JobState::Waiting, None, Vec::new());
     for seconds in [0, 15, 30, 45, 60, 75, 90] {
         let at = begin + Duration::from_secs(seconds);

@@ -1,0 +1,39 @@
+//! Room for the next job of work that was lost: whatever is left of the one before has to be over first, also where Slurm
+//! has lost sight of it.
+
+use super::super::{ExecutionError, JobId, JobStatus};
+use super::SlurmExecutor;
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+
+/// How long after the end of its slot nothing of a job runs whose script sees that: it looks every five seconds, and kills two
+/// seconds later what does not end when it is asked.
+const OUT_OF_SIGHT: Micros = 15 * MICROS_PER_SECOND;
+
+impl SlurmExecutor {
+    /// Stops the job of this identity that there was before work of its agreement had been lost so often, and puts its records
+    /// aside when nothing of it runs; answers whether that is so.
+    ///
+    /// A node that Slurm cannot reach may run on. There the job's own script is what stops it: it is told that its slot is over
+    /// where it looks for that, and has some time to see it.
+    pub(super) fn clear_the_way(&self, of: JobId, restarts: u32) -> Result<bool, ExecutionError> {
+        let folder = self.folder(of);
+        let Some(before) = folder.spec()?.filter(|spec| spec.restarts < restarts) else {
+            return Ok(true);
+        };
+        let work = self.work_of(&before)?;
+        let now = Clock::system().micros();
+        let is_over = work.ended().is_some() || !work.is_claimed()? || now > before.slot_end + OUT_OF_SIGHT;
+        if folder.end()?.is_some() && is_over {
+            self.folders.put_aside(of, before.restarts)?;
+            return Ok(true);
+        }
+        if before.slot_end > now {
+            self.stop_at(of, now)?;
+        }
+        self.ask_to_stop(of)?;
+        // It is cancelled, or has its end recorded, in the course of this.
+        let status = self.status(of)?;
+        debug_assert_ne!(status, JobStatus::NotStarted, "it has an intent");
+        Ok(false)
+    }
+}

@@ -1,0 +1,331 @@
+//! Work that is done in pieces on a cluster: told to save itself by its own job, and gone on with in another.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use bespeak::agreement::Outcome;
+use bespeak::catalogue::CheckpointSignal;
+use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
+use bespeak::execution::retention::JobFolders;
+use bespeak::execution::slurm::name_of;
+use bespeak::execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
+use scheduler::Interval;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::service::{SOON, serve_with, until};
+use super::{PATIENCE, Site};
+use crate::support::client::Client;
+use crate::support::eventually;
+use crate::support::offers::{Offer, now};
+use crate::support::poll_until;
+use crate::support::run;
+use crate::support::server::Server;
+use crate::support::slurm::{Cluster, NODES};
+
+/// Steps of the work that counts.
+const STEPS: usize = 40;
+/// Seconds of each of its two pieces.
+const PIECE: i64 = 16;
+
+/// A piece that may last so many seconds from now on, and is told to save its work three seconds before its end.
+fn piece(site: &Site, of: Option<&JobSpec>, script: &str, signal: CheckpointSignal, seconds: i64) -> JobSpec {
+    let job = site.job(script, seconds);
+    let number = of.map_or(1, |of| of.id().piece + 1);
+    let save = SaveWork {
+        signal,
+        grace: 3 * MICROS_PER_SECOND,
+    };
+    let job = JobSpec {
+        agreement: of.map_or(job.agreement, |of| of.agreement),
+        output_limit: 1_000,
+        piece: Some(PieceSpec {
+            number,
+            of: 3,
+            save: (number < 3).then_some(save),
+        }),
+        ..job
+    };
+    prepare(site, &job);
+    job
+}
+
+/// Has the reservation of a job made, and of no other.
+fn prepare(site: &Site, job: &JobSpec) {
+    let slot = PlannedSlot {
+        agreement: job.agreement,
+        piece: job.id().piece,
+        restarts: job.restarts,
+        party: job.party.clone(),
+        nodes: job.nodes,
+        interval: Interval::new(
+            Clock::system().now(),
+            scheduler::Time(job.slot_end / MICROS_PER_SECOND),
+        ),
+        given: Vec::new(),
+        begun: true,
+        has_job: true,
+    };
+    let prepared = || site.executor.prepare(std::slice::from_ref(&slot)).is_ok();
+    assert!(poll_until(PATIENCE, prepared));
+}
+
+/// The outcome and the end of a job.
+fn end_of(site: &Site, job: &JobSpec) -> (Outcome, Micros) {
+    let mut end = None;
+    poll_until(PATIENCE, || {
+        end = match site.executor.poll(job.id()) {
+            Ok(bespeak::execution::JobStatus::Ended(of)) => Some(of),
+            _ => None,
+        };
+        end.is_some()
+    });
+    let end = end.unwrap_or_else(|| panic!("not over; Slurm has {:?}", site.cluster.jobs()));
+    (end.outcome, end.ended)
+}
+
+#[test]
+fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_folder() {
+    let mut site = Site::start();
+    let saves = "trap 'echo saved $BESPEAK_PIECE of $BESPEAK_PIECES; echo $BESPEAK_PIECE >state; exit 0' INT\n\
+                 cat state; while :; do sleep 0.1; done";
+    let first = piece(&site, None, saves, CheckpointSignal::Int, 30);
+    site.executor.start(&first).unwrap();
+    // Nobody looks when it is told: neither service nor controller is there. The controller has written the job down.
+    let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
+    assert!(poll_until(PATIENCE, running));
+    let own = name_of("cluster", first.agreement);
+    let written = || {
+        let state = fs::read(site.cluster.folder().join("state/job_state")).unwrap_or_default();
+        state.windows(own.len()).any(|bytes| bytes == own.as_bytes())
+    };
+    assert!(poll_until(PATIENCE, written));
+    site.cluster.kill_controller();
+    let told_at = first.slot_end - 3 * MICROS_PER_SECOND;
+    let state = site.shared_folder(first.agreement).join("work/state");
+    assert!(poll_until(PATIENCE, || state.exists()), "it is told");
+    assert!(Clock::system().micros() >= told_at, "no earlier than that");
+    site.cluster.start_controller();
+    site.restart();
+    let (outcome, ended) = end_of(&site, &first);
+    assert_eq!(outcome, Outcome::Checkpointed);
+    assert!((told_at..first.slot_end).contains(&ended), "{ended} of {first:?}");
+
+    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, 10);
+    site.executor.start(&second).unwrap();
+    assert_eq!(end_of(&site, &second).0, Outcome::Checkpointed);
+    let last = piece(
+        &site,
+        Some(&second),
+        "cat state; echo done",
+        CheckpointSignal::Int,
+        600,
+    );
+    site.executor.start(&last).unwrap();
+    site.executor.start(&last).unwrap();
+    assert_eq!(end_of(&site, &last).0, Outcome::Completed);
+    assert_eq!(
+        site.output(first.agreement, "stdout"),
+        "saved 1 of 3\n1\nsaved 2 of 3\n2\ndone\n",
+        "of all pieces, in the order in which they ran"
+    );
+    let mut names: Vec<String> = site.cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [own.clone(), format!("{own}.2"), format!("{own}.3")],
+        "one job each"
+    );
+    // Removed with the service's own.
+    let shared = site.cluster.folder().join("work");
+    let left = || fs::read_dir(&shared).unwrap().count();
+    assert_eq!(left(), 3);
+    JobFolders::new(site.data.path(), None)
+        .unwrap()
+        .remove(first.agreement)
+        .unwrap();
+    assert_eq!(left(), 0);
+}
+
+#[test]
+fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
+    let site = Site::start();
+    let deaf = piece(
+        &site,
+        None,
+        "trap '' TERM; while :; do sleep 0.1; done",
+        CheckpointSignal::Term,
+        8,
+    );
+    site.executor.start(&deaf).unwrap();
+    let (outcome, ended) = end_of(&site, &deaf);
+    assert_eq!(outcome, Outcome::Killed);
+    assert!(ended >= deaf.slot_end, "it had all of its time");
+    let fails = "trap 'exit 7' HUP; while :; do sleep 0.1; done";
+    let fails = piece(&site, None, fails, CheckpointSignal::Hup, 10);
+    site.executor.start(&fails).unwrap();
+    assert_eq!(end_of(&site, &fails).0, Outcome::Failed { exit: 7 });
+    let quick = piece(&site, None, "exit 0", CheckpointSignal::Usr1, 600);
+    site.executor.start(&quick).unwrap();
+    assert_eq!(
+        end_of(&site, &quick).0,
+        Outcome::Completed,
+        "it had done all of its work"
+    );
+    let stopped = "trap 'exit 0' USR2; while :; do sleep 0.1; done";
+    let stopped = piece(&site, None, stopped, CheckpointSignal::Usr2, 600);
+    site.executor.start(&stopped).unwrap();
+    site.until_started(stopped.agreement);
+    site.executor.stop(stopped.id()).unwrap();
+    assert_eq!(end_of(&site, &stopped).0, Outcome::Terminated);
+}
+
+#[test]
+fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once() {
+    run(async {
+        let cluster = Cluster::start();
+        let mut server = counting_service(&cluster);
+        let id = cut_in_two(&server.client(), 8).await;
+        let planned = show(&server.client(), id).await;
+        assert_eq!(planned["pieces"].as_array().map(Vec::len), Some(2), "{planned}");
+        eventually("the first steps", SOON, async || {
+            (steps(&cluster).len() > 2).then_some(())
+        })
+        .await;
+        server.kill9();
+        // It is told while there is no service.
+        let saved = cluster.folder().join(format!("work/{id}/work/saved"));
+        eventually("it to save its work", SOON, async || saved.exists().then_some(())).await;
+        server.restart();
+        between(&server.client(), id).await;
+        server.kill9();
+        server.assert_verified();
+        let name = name_of("cluster", id);
+        assert!(cluster.reservation(&format!("{name}.2")).is_some());
+        server.restart();
+        let over = until(&server.client(), &cluster, id, "Complete").await;
+        assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        assert_every_step_once(&cluster);
+        let mut names: Vec<String> = cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
+        names.sort();
+        assert_eq!(names, [name.clone(), format!("{name}.2")], "one job each");
+        let client = server.client();
+        let output = client.get(&format!("/agreements/{id}/files/stdout")).await.body;
+        let lines: Vec<&str> = output.lines().collect();
+        assert!(lines.len() == 2 && lines[0] == "piece 1 of 2 from 0", "{output}");
+        assert!(lines[1].starts_with("piece 2 of 2 from "), "{output}");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn nodes_are_given_back_between_two_pieces_and_a_node_that_fails_before_the_second_is_not_among_its() {
+    run(async {
+        let mut cluster = Cluster::start();
+        let server = counting_service(&cluster);
+        let client = server.client();
+        let id = cut_in_two(&client, 40).await;
+        between(&client, id).await;
+        let name = name_of("cluster", id);
+        eventually("the first piece's nodes to be free", SOON, async || {
+            cluster.reservation(&name).is_none().then_some(())
+        })
+        .await;
+        let second = format!("{name}.2");
+        let node = cluster.reservation(&second).expect("it is held ahead")["Nodes"].clone();
+        let node = NODES.into_iter().find(|of| *of == node).expect("a node");
+        cluster.cut_power(node);
+        let nodename = format!("nodename={node}");
+        cluster.run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
+        eventually("another node", SOON, async || {
+            let held = cluster.reservation(&second)?;
+            (held["Nodes"] != node).then_some(())
+        })
+        .await;
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        assert_every_step_once(&cluster);
+        server.assert_verified();
+    });
+}
+
+/// A service on a cluster with an application that counts: in its first piece as far as to the half of its steps.
+fn counting_service(cluster: &Cluster) -> Server {
+    let folder = cluster.folder().join("programs");
+    fs::create_dir(&folder).expect("a folder can be made");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("it can be opened");
+    let count = program(
+        &folder,
+        &format!(
+            "done=0; [ \"$2\" = --resume ] && done=$(cat saved)\n\
+             echo \"piece $BESPEAK_PIECE of $BESPEAK_PIECES from $done\"\n\
+             trap 'stop=1' USR1\n\
+             while [ \"$done\" -lt \"$1\" ]; do\n\
+             if [ -n \"$stop\" ]; then echo \"$done\" >saved; exit 0; fi\n\
+             if [ \"$BESPEAK_PIECE\" != 1 ] || [ \"$done\" -lt $(($1 / 2)) ]; then\n\
+             done=$((done + 1)); echo \"$done\" >>'{}/steps'\n\
+             fi\n\
+             sleep 0.05\ndone\n",
+            folder.display()
+        ),
+    );
+    serve_with(
+        cluster,
+        &format!(
+            "[[application]]\nname = \"count\"\nprogram = \"{count}\"\n\
+             [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
+             [application.checkpoint]\nsignal = \"USR1\"\ngrace_seconds = 3\nresume = [\"--resume\"]\n"
+        ),
+    )
+}
+
+/// A script for the users of the cluster.
+fn program(folder: &Path, script: &str) -> String {
+    let path = folder.join("count");
+    fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a script can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be made executable");
+    path.display().to_string()
+}
+
+/// Has work on one node planned around a time in which all are taken.
+async fn cut_in_two(client: &Client, taken: i64) -> Uuid {
+    let start = now() + 3;
+    let (from, to) = (start + PIECE, start + PIECE + taken);
+    let others = Offer::reserve(4, taken).within(from, to).xml();
+    client.post("/agreements", others).await.created();
+    let work = Offer {
+        run: Some(("count", vec![STEPS.to_string()])),
+        ..Offer::reserve(1, 2 * PIECE)
+    };
+    let scheduling = "<wsag:ServiceDescriptionTerm wsag:Name=\"SCHEDULING\" wsag:ServiceName=\"COMPUTE\">\
+         <bsp:Scheduling xmlns:bsp=\"urn:bespeak:terms:1\"><bsp:Preemption><bsp:Pieces>2</bsp:Pieces>\
+         <bsp:Interval>0.25</bsp:Interval><bsp:Independent>false</bsp:Independent></bsp:Preemption>\
+         </bsp:Scheduling></wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm";
+    let work = work.within(start, start + 120).xml();
+    let work = work.replacen("<wsag:GuaranteeTerm", scheduling, 1);
+    client.post("/agreements", work).await.created()
+}
+
+async fn show(client: &Client, id: Uuid) -> Value {
+    client.get_json(&format!("/agreements/{id}")).await
+}
+
+/// Waits until the first piece is over.
+async fn between(client: &Client, id: Uuid) {
+    eventually("the first piece to be over", SOON, async || {
+        (show(client, id).await["serviceState"] == "Idle").then_some(())
+    })
+    .await;
+}
+
+/// What has been counted so far.
+fn steps(cluster: &Cluster) -> Vec<String> {
+    let steps = fs::read_to_string(cluster.folder().join("programs/steps")).unwrap_or_default();
+    steps.lines().map(str::to_owned).collect()
+}
+
+fn assert_every_step_once(cluster: &Cluster) {
+    let expected: Vec<String> = (1..=STEPS).map(|step| step.to_string()).collect();
+    assert_eq!(steps(cluster), expected);
+}
