@@ -15,7 +15,7 @@ use super::config::Config;
 use super::{Failure, StoreOptions};
 use crate::clock::Clock;
 use crate::negotiation::ReliabilityView;
-use crate::prediction::{EXECUTIONS_MAX, learn};
+use crate::prediction::learn;
 use crate::store::Store;
 
 const EXAMPLES: &str = "\
@@ -74,9 +74,9 @@ async fn of_store(options: &Options) -> Result<Table, Failure> {
     let knowledge = learn(&store, settings.rates(), Clock::system().now()).await?;
     let kept = knowledge.reliability();
     if kept.outcomes() == 0 {
-        return Err(Failure::Refused(format!(
-            "none of the last {EXECUTIONS_MAX} executions had one of its application before it, so nothing was stated"
-        )));
+        return Err(Failure::Refused(
+            "none of the executions had one of its application before it, so nothing was stated".to_owned(),
+        ));
     }
     Ok(table(kept))
 }

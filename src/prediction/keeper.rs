@@ -11,10 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Knowledge;
 use crate::clock::{Clock, Micros};
-use crate::store::{self, Store};
+use crate::store::{self, Learned, Store};
 
-/// The last executions that are learned from.
-pub const EXECUTIONS_MAX: u32 = 20_000;
+/// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
+pub const LEARNED: Learned = Learned {
+    newest: 20_000,
+    each: 200,
+};
 
 /// How often the keeper looks for executions that have ended.
 const LOOK: Duration = Duration::from_secs(2);
@@ -48,7 +51,7 @@ pub async fn learn(
     now: Time,
 ) -> Result<Knowledge, store::Error> {
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
-    let past = store.past_executions(EXECUTIONS_MAX).await?;
+    let past = store.past_executions(LEARNED).await?;
     let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
     let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, rates));
     learned

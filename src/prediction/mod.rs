@@ -9,7 +9,7 @@ mod machine;
 mod pruning;
 mod samples;
 
-pub use keeper::{EXECUTIONS_MAX, Predictions, keep, learn};
+pub use keeper::{LEARNED, Predictions, keep, learn};
 pub use knowledge::{Explanation, Given, Knowledge, Slot, Work};
 pub use machine::sample;
 pub use pruning::{HistoryPolicy, prune};

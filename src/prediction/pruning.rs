@@ -5,7 +5,7 @@ use std::time::Duration;
 use scheduler::Seconds;
 use tokio_util::sync::CancellationToken;
 
-use super::EXECUTIONS_MAX;
+use super::LEARNED;
 use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::store::{self, Kept, SamplesKept, Store};
 
@@ -31,7 +31,7 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
         let kept = Kept {
             since: clock.micros() - policy.kept * MICROS_PER_SECOND,
             each: policy.each,
-            learned: EXECUTIONS_MAX,
+            learned: LEARNED,
         };
         match all(&store, &kept, &stop).await {
             Ok(0) => {}

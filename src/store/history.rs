@@ -22,6 +22,18 @@ pub struct SamplesKept {
     pub hours: Seconds,
 }
 
+/// Which executions are learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Learned {
+    /// The last so many of all, at least 1.
+    pub newest: u32,
+    /// And the last so many of each application on each resource, at least 1, so that what runs seldom is not forgotten for what runs often.
+    pub each: u32,
+}
+
+/// Executions that are learned from at most, whatever the number of applications and resources: some tens of megabytes.
+const LEARNED_MAX: u32 = 100_000;
+
 /// A finished piece of work, and who had asked for it when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastExecution {
@@ -71,13 +83,12 @@ pub struct ResourceHour {
 }
 
 impl Store {
-    /// The last `limit` executions, by their ends.
+    /// The executions that are learned from, by their ends; of more than 100,000 the last ones. Takes time in proportion to what is read.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn past_executions(&self, limit: u32) -> Result<Vec<PastExecution>, Error> {
-        let mut found =
-            on!(self, database => database.read(statements::PAST_EXECUTIONS, &[limit.into()], past).await)?;
+    pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>, Error> {
+        let mut found = on!(self, database => read_past(database, learned).await)?;
         found.reverse();
         Ok(found)
     }
@@ -132,6 +143,30 @@ impl Store {
     pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<(), Error> {
         on!(self, database => fold(database, now, kept).await)
     }
+}
+
+async fn read_past<D: Dialect>(
+    database: &Database<D>,
+    learned: Learned,
+) -> Result<Vec<PastExecution>, Error> {
+    let values = [
+        first_of_newest(database, learned).await?.unwrap_or(0).into(),
+        learned.each.saturating_sub(1).into(),
+        LEARNED_MAX.into(),
+    ];
+    database.read(statements::PAST_EXECUTIONS, &values, past).await
+}
+
+/// The end of the first of the newest executions that are learned from; none where there are fewer.
+pub(super) async fn first_of_newest<D: Dialect>(
+    database: &Database<D>,
+    learned: Learned,
+) -> Result<Option<Micros>, Error> {
+    let newer = [learned.newest.saturating_sub(1).into()];
+    let ended = database.read(statements::NTH_LAST_EXECUTION, &newer, |row| {
+        row.integer("ended_us")
+    });
+    Ok(ended.await?.pop())
 }
 
 async fn fold<D: Dialect>(database: &Database<D>, now: Time, kept: SamplesKept) -> Result<(), Error> {

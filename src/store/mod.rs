@@ -41,7 +41,7 @@ pub use bindings::Binding;
 pub use call_backs::{CallBack, Undecided};
 pub use commit::Change;
 pub use error::Error;
-pub use history::{Condition, PastExecution, ResourceHour, Sample, SamplesKept};
+pub use history::{Condition, Learned, PastExecution, ResourceHour, Sample, SamplesKept};
 pub use idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use keys::{KeyRow, SessionRow};
 pub use lease::Lease;

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use scheduler::{Seconds, Time};
 
 use super::engine::{Dialect, Value, execute};
-use super::history::past;
+use super::history::{first_of_newest, past};
 use super::rows::Columns;
-use super::{Database, Error, PastExecution, Store, on, statements};
+use super::{Database, Error, Learned, PastExecution, Store, on, statements};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 const HOUR: Seconds = 3_600;
@@ -23,8 +23,8 @@ pub struct Kept {
     pub since: Micros,
     /// The last so many of each application on each resource.
     pub each: u32,
-    /// The last so many of all, which are learned from.
-    pub learned: u32,
+    /// Those that are learned from.
+    pub learned: Learned,
 }
 
 /// Sums of executions that had ended within an hour.
@@ -86,17 +86,13 @@ impl Store {
 }
 
 async fn prune<D: Dialect>(database: &Database<D>, kept: &Kept, limit: u32) -> Result<usize, Error> {
-    let last = [kept.learned.max(1).saturating_sub(1).into()];
-    let first_learned = database.read(statements::NTH_LAST_EXECUTION, &last, |row| {
-        row.integer("ended_us")
-    });
-    let Some(first_learned) = first_learned.await?.pop() else {
+    let Some(first_learned) = first_of_newest(database, kept.learned).await? else {
         return Ok(0);
     };
     // What may go now may go at any later time, so that nobody has to wait while it is looked for.
     let values = [
         kept.since.min(first_learned).into(),
-        kept.each.into(),
+        kept.each.max(kept.learned.each).into(),
         limit.into(),
     ];
     let found = database

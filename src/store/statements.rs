@@ -195,15 +195,29 @@ statements! {
         transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
 
     // History, for prediction.
-    PAST_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
+    // The newest of all, and of each application on each resource: since $1, or since the one that has $2 newer ones there. Which
+    // applications and resources there are is found by one step in the index each, so that nothing but what is read is looked at.
+    PAST_EXECUTIONS = "WITH RECURSIVE applications (application) AS (SELECT MIN(application) FROM executions \
+        UNION ALL SELECT (SELECT MIN(e.application) FROM executions e WHERE e.application > a.application) \
+        FROM applications a WHERE a.application IS NOT NULL), \
+        places (application, resource) AS (SELECT a.application, (SELECT MIN(e.resource) FROM executions e \
+        WHERE e.application = a.application) FROM applications a WHERE a.application IS NOT NULL \
+        UNION ALL SELECT p.application, (SELECT MIN(e.resource) FROM executions e WHERE e.application = p.application \
+        AND e.resource > p.resource) FROM places p WHERE p.resource IS NOT NULL), \
+        firsts (application, resource, ended_us) AS (SELECT p.application, p.resource, COALESCE((SELECT e.ended_us \
+        FROM executions e WHERE e.application = p.application AND e.resource = p.resource ORDER BY e.ended_us DESC \
+        LIMIT 1 OFFSET $2), 0) FROM places p WHERE p.resource IS NOT NULL) \
+        SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
         e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
-        FROM executions e JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $1";
+        FROM firsts f JOIN executions e ON e.application = f.application AND e.resource = f.resource \
+        AND e.ended_us >= CASE WHEN f.ended_us < $1 THEN f.ended_us ELSE $1 END \
+        JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $3";
     NTH_LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1 OFFSET $1";
     PRUNABLE_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
         e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
-        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY application, resource ORDER BY ended_us DESC, agreement) \
+        FROM (SELECT *, RANK() OVER (PARTITION BY application, resource ORDER BY ended_us DESC) \
         AS place FROM executions) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
         AND a.state IN ('Rejected', 'Complete', 'Terminated') ORDER BY e.ended_us LIMIT $3";
     DELETE_EXECUTION = "DELETE FROM executions WHERE agreement = $1 AND ended_us = $2";

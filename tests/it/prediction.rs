@@ -7,7 +7,7 @@ use std::time::Duration;
 use bespeak::agreement::{Agreement, AgreementState, Execution, Outcome};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::Knowledge;
-use bespeak::store::{Change, Condition, Error, Kept, PastExecution, Sample, SamplesKept, Store};
+use bespeak::store::{Change, Condition, Error, Kept, Learned, PastExecution, Sample, SamplesKept, Store};
 use scheduler::{Interval, Time};
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ on_both_engines!(
     executions_are_read_by_their_ends_with_whose_they_were,
     old_samples_become_hours_and_say_the_same,
     a_sample_of_no_resource_is_refused,
+    what_runs_seldom_is_not_forgotten_for_what_runs_often,
     old_executions_become_sums_and_no_estimate_changes,
     a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is,
 );
@@ -32,6 +33,11 @@ on_both_engines!(
 const SOON: Duration = Duration::from_mins(1);
 
 const HOUR: i64 = 3_600;
+
+/// The last so many of all, and nothing else that matters here.
+fn last(newest: u32) -> Learned {
+    Learned { newest, each: 1 }
+}
 
 /// An execution of an agreement that ended so many seconds after the epoch.
 fn execution(of: &Agreement, run: i64, ended: i64, outcome: Outcome) -> Execution {
@@ -74,14 +80,56 @@ async fn executions_are_read_by_their_ends_with_whose_they_were(url: String) {
         });
     }
     expected.sort_by_key(|past| past.execution.ended);
-    assert_eq!(store.past_executions(9).await.expect("they are there"), expected);
     assert_eq!(
-        store.past_executions(2).await.expect("they are there"),
+        store.past_executions(last(9)).await.expect("they are there"),
+        expected
+    );
+    assert_eq!(
+        store.past_executions(last(2)).await.expect("they are there"),
         expected[1..],
         "the last ones"
     );
     let last = store.last_execution().await.expect("an answer");
     assert_eq!(last, Some(300 * MICROS_PER_SECOND));
+}
+
+async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
+    let (store, lease) = decide(&url).await;
+    let of = Agreement {
+        state: AgreementState::Complete,
+        ..agreement("a")
+    };
+    let one = |application: &str, resource: &str, ended: i64| Execution {
+        application: application.into(),
+        resource: resource.into(),
+        ..execution(&of, 50, ended, Outcome::Completed)
+    };
+    let mut past: Vec<_> = (100..105)
+        .map(|ended| one("a-seldom", RESOURCE, ended))
+        .chain((105..109).map(|ended| one("solve", "elsewhere", ended)))
+        .chain((109..112).map(|ended| one("z-seldom", "elsewhere", ended)))
+        .chain((200..230).map(|ended| one("solve", RESOURCE, ended)))
+        .collect();
+    let record = |one: &Execution| Change::RecordExecution(Box::new(one.clone()));
+    let mut batch = vec![create(&of)];
+    batch.extend(past.iter().map(record));
+    store.commit(lease.epoch, &batch).await.expect("it can be stored");
+    let learned = Learned { newest: 10, each: 3 };
+    let read = async || -> Vec<Execution> {
+        let past = store.past_executions(learned).await.expect("they are there");
+        past.into_iter().map(|past| past.execution).collect()
+    };
+    // The last ten of all, and the last three of each of the others.
+    past.retain(|one| ![100, 101, 105].contains(&(one.ended / MICROS_PER_SECOND)));
+    past.retain(|one| !(200..220).contains(&(one.ended / MICROS_PER_SECOND)));
+    assert_eq!(read().await, past);
+    let kept = Kept {
+        since: i64::MAX,
+        each: 1,
+        learned,
+    };
+    assert_eq!(store.prune_executions(&kept, 100).await.expect("it can"), 23);
+    assert_eq!(read().await, past, "what is learned from is kept");
 }
 
 fn sample(at: i64, free_cpu: i64, bandwidth_in: Option<i64>) -> Sample {
@@ -196,14 +244,17 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     batch.extend(before.iter().map(record));
     store.commit(lease.epoch, &batch).await.expect("it can be stored");
     let knowledge = async || {
-        let past = store.past_executions(LEARNED).await.expect("they are there");
+        let past = store
+            .past_executions(last(LEARNED))
+            .await
+            .expect("they are there");
         Knowledge::of(&past, &[], [].into())
     };
     let known = knowledge().await;
     let none_is_old = Kept {
         since: 0,
         each: 1,
-        learned: LEARNED,
+        learned: last(LEARNED),
     };
     assert_eq!(
         store.prune_executions(&none_is_old, 1_000).await.expect("it can"),
@@ -213,7 +264,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     let kept = Kept {
         since: i64::MAX,
         each: 30,
-        learned: LEARNED,
+        learned: last(LEARNED),
     };
     let mut pruned = 0;
     loop {
@@ -223,7 +274,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         }
     }
     assert_eq!(knowledge().await, known);
-    let left = store.past_executions(1_000).await.expect("they are there");
+    let left = store.past_executions(last(1_000)).await.expect("they are there");
     assert_eq!(left.len() + pruned, 200);
     let lives = left.iter().filter(|past| past.execution.agreement == live.id);
     assert_eq!(lives.count(), of_live, "they go on");
