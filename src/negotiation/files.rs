@@ -154,9 +154,9 @@ impl Negotiation {
         if removed { Ok(()) } else { Err(Error::NotFound) }
     }
 
-    /// An agreement of the party whose job names a file and has not begun.
+    /// An agreement of the party whose job names a file and has not started.
     async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>, Error> {
-        let waiting = self.store.waiting_agreements(party).await?;
+        let waiting = self.store.agreements_to_start(party).await?;
         let names_it = |agreement: &&Agreement| {
             agreement.job.as_ref().is_some_and(|job| {
                 let application = self.catalogue.find(&job.application, job.version.as_deref());

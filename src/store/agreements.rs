@@ -86,12 +86,13 @@ impl Store {
         on!(self, database => database.read(statements::AGREEMENTS_OLDEST, &values, read).await)
     }
 
-    /// A party's agreements whose work has yet to begin, those that are still to be decided among them, ordered by id.
+    /// A party's agreements whose job has yet to start, those that are still to be decided among them, ordered by id. Who is given
+    /// its slot has not started yet: its job's folder may still be made.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn waiting_agreements(&self, party: &str) -> Result<Vec<Agreement>, Error> {
-        on!(self, database => database.read(statements::WAITING_AGREEMENTS, &[party.into()], read).await)
+    pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>, Error> {
+        on!(self, database => database.read(statements::AGREEMENTS_TO_START, &[party.into()], read).await)
     }
 
     /// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
