@@ -9,6 +9,7 @@ mod money;
 mod notes;
 mod offers;
 mod pieces;
+mod run;
 mod state;
 mod values;
 
@@ -27,6 +28,7 @@ pub use offers::{
     ProposalReason,
 };
 pub use pieces::{Piece, most_nodes, seconds_of, whole};
+pub use run::JobRun;
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
 

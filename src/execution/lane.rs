@@ -21,7 +21,7 @@ use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, Plan
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::planner::{self, Planner, Repaired, Reporter};
+use crate::planner::{self, Planner, Repaired, Reporter, Unable};
 use crate::store::Condition;
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
@@ -122,6 +122,20 @@ pub(super) struct Lane {
     pub(super) hands: Arc<Hands>,
 }
 
+/// Why a job is not started.
+enum Unstarted {
+    /// Its time is over, one way or another.
+    Over(Outcome),
+    /// It never can be.
+    Unable(Unable),
+}
+
+impl From<Outcome> for Unstarted {
+    fn from(outcome: Outcome) -> Self {
+        Self::Over(outcome)
+    }
+}
+
 /// Says on its end that a call has returned.
 struct Asked {
     shared: Shared,
@@ -196,14 +210,12 @@ impl Lane {
         }
         match status {
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
-                Ok(job) => {
-                    info!(agreement = %id, program = %job.program.display(), "starting");
-                    self.call(Some(work), move |executor| executor.start(&job)).await
-                }
-                Err(outcome) => {
+                Ok(job) => self.start(&agreement, job).await,
+                Err(Unstarted::Over(outcome)) => {
                     let end = self.never_ran(&agreement, outcome);
-                    self.report_ended(id, end).await
+                    self.report_ended(&agreement, end).await
                 }
+                Err(Unstarted::Unable(why)) => self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
                 if agreement.state == AgreementState::ObservedAndTerminating {
@@ -211,23 +223,23 @@ impl Lane {
                 }
                 match started {
                     Some(at) if agreement.slot_started().is_none() => {
-                        known(self.hands.planner.report_started(id, at).await)
+                        known(self.hands.planner.report_started((&agreement).into(), at).await).map(drop)
                     }
                     _ => Ok(()),
                 }
             }
-            JobStatus::Ended(end) => self.report_ended(id, end).await,
+            JobStatus::Ended(end) => self.report_ended(&agreement, end).await,
         }
     }
 
     /// Has what is left of a job stopped whose agreement is over because its nodes were lost.
     async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
-        let (id, work, own) = (agreement.id, agreement.work(), job_of(agreement));
+        let (work, own) = (agreement.work(), job_of(agreement));
         match status {
             JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(own)).await,
-            JobStatus::Ended(end) => self.report_ended(id, end).await,
+            JobStatus::Ended(end) => self.report_ended(agreement, end).await,
             JobStatus::NotStarted => {
-                self.report_ended(id, self.never_ran(agreement, Outcome::Lost))
+                self.report_ended(agreement, self.never_ran(agreement, Outcome::Lost))
                     .await
             }
         }
@@ -247,14 +259,29 @@ impl Lane {
         }
     }
 
+    /// Starts a job, where what it is to go on from is there.
+    async fn start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
+        let start = move |executor: &dyn Executor| {
+            if !executor.can_go_on(job.id())? {
+                return Ok(false);
+            }
+            info!(agreement = %job.agreement, program = %job.program.display(), "starting");
+            executor.start(&job).map(|()| true)
+        };
+        if self.call(Some(agreement.work()), start).await? {
+            return Ok(());
+        }
+        self.report_unable(agreement, Unable::NothingSaved).await
+    }
+
     /// The job of an agreement that nobody has started; where it is not to be started, what has become of it.
-    fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Outcome> {
+    fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Unstarted> {
         if agreement.state == AgreementState::ObservedAndTerminating {
-            return Err(Outcome::Terminated);
+            return Err(Outcome::Terminated.into());
         }
         // A start that was reported and has left no trace was on a disk that is gone: it is not repeated.
         if agreement.slot_started().is_some() || agreement.slot().end <= self.hands.clock.now() {
-            return Err(Outcome::Lost);
+            return Err(Outcome::Lost.into());
         }
         let job = agreement.job.as_ref().ok_or(Outcome::Lost)?;
         let Some(application) = self
@@ -263,12 +290,12 @@ impl Lane {
             .find(&job.application, job.version.as_deref())
         else {
             error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
-            return Err(Outcome::Lost);
+            return Err(Unstarted::Unable(Unable::NoApplication));
         };
         let folders = self.shared.folders.as_ref();
         if folders.is_some_and(|folders| folders.excess(&agreement.party).is_some()) {
             let limit = Limit::Files;
-            return Err(Outcome::Exceeded { limit });
+            return Err(Outcome::Exceeded { limit }.into());
         }
         let limits = self
             .shared
@@ -277,7 +304,7 @@ impl Lane {
         let piece = piece_of(agreement, application);
         let save = piece.and_then(|piece| piece.save);
         if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.hands.clock.micros())) {
-            return Err(Outcome::Lost);
+            return Err(Outcome::Lost.into());
         }
         let resumes = piece.filter(|piece| piece.number > 1);
         let resume = application.checkpoint.as_ref().filter(|_| resumes.is_some());
@@ -301,9 +328,17 @@ impl Lane {
         })
     }
 
-    async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Failure> {
-        known(self.hands.planner.report_ended(id, end).await)?;
-        info!(agreement = %id, outcome = end.outcome.word(), "ended");
+    async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {
+        if known(self.hands.planner.report_ended(agreement.into(), end).await)? {
+            info!(agreement = %agreement.id, outcome = end.outcome.word(), "ended");
+        }
+        Ok(())
+    }
+
+    async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {
+        if known(self.hands.planner.report_unable(agreement.into(), why).await)? {
+            warn!(agreement = %agreement.id, why = why.words(), "cannot go on");
+        }
         Ok(())
     }
 
@@ -503,11 +538,12 @@ fn slot_end(agreement: &Agreement) -> Micros {
     agreement.slot().end.seconds().saturating_mul(MICROS_PER_SECOND)
 }
 
-/// A report that the planner has no use for was made before: its answer was lost, not its effect.
-fn known(reported: Result<(), planner::Error>) -> Result<(), Failure> {
+/// A report that the planner has no use for was made before, and its answer was lost, not its effect; or it came too late.
+/// Whether it had one.
+fn known(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
     match reported {
-        Err(planner::Error::NotFound) => Ok(()),
-        reported => Ok(reported?),
+        Err(planner::Error::NotFound) => Ok(false),
+        reported => Ok(reported.map(|()| true)?),
     }
 }
 

@@ -134,6 +134,14 @@ impl LocalExecutor {
 }
 
 impl Executor for LocalExecutor {
+    fn can_go_on(&self, job: JobId) -> Result<bool, ExecutionError> {
+        let Some(before) = job.piece.checked_sub(1).filter(|piece| *piece > 0) else {
+            return Ok(true);
+        };
+        let before = self.folder(JobId { piece: before, ..job });
+        Ok(before.end()?.is_some() && before.work().is_dir())
+    }
+
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         Folder::create(self.folders.path(), job)?;
         self.poll(job.id()).map(|_| ())

@@ -183,6 +183,16 @@ pub trait Executor: Send + Sync {
         Vec::new()
     }
 
+    /// Whether what a job is to go on from is there: for a later piece of work, what the piece before it has saved. Asked before
+    /// a job is started for the first time.
+    ///
+    /// # Errors
+    /// When that cannot be known at the moment.
+    fn can_go_on(&self, job: JobId) -> Result<bool, ExecutionError> {
+        let _ = job;
+        Ok(true)
+    }
+
     /// Starts a job, unless it was started before: then nothing happens, whatever became of it.
     ///
     /// # Errors

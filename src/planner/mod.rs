@@ -35,6 +35,7 @@ mod refuse;
 mod refused;
 mod repair;
 mod replace;
+mod reports;
 mod resource;
 mod resources;
 mod restart;
@@ -68,11 +69,13 @@ pub use pricing::Pricing;
 pub use propose::{Proposals, Proposed, Suggestion};
 pub use quotas::{Negotiating, Quotas};
 pub use quote::{About, Ask, Candidate, Quote, Weights};
+pub use reports::Unable;
 pub use resource::{Resource, Scaling};
 pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
-    Agreement, Currency, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance, NegotiationOffer, Shape,
+    Agreement, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Money, NegotiationInstance,
+    NegotiationOffer, Shape,
 };
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Idempotent, Lease, Store};
@@ -346,13 +349,18 @@ enum Command {
         reply: Reply<()>,
     },
     Started {
-        id: Uuid,
+        run: JobRun,
         at: Micros,
         reply: Reply<()>,
     },
     Ended {
-        id: Uuid,
+        run: JobRun,
         end: JobEnd,
+        reply: Reply<()>,
+    },
+    Unable {
+        run: JobRun,
+        why: Unable,
         reply: Reply<()>,
     },
     Stopped(Uuid, Reply<()>),
@@ -539,31 +547,6 @@ impl Planner {
             reply,
         })
         .await
-    }
-
-    /// Records when an agreement's process really started.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_started(&self, id: Uuid, at: Micros) -> Result<(), Error> {
-        self.ask(|reply| Command::Started { id, at, reply }).await
-    }
-
-    /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
-    /// keeps the execution, in one transaction.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where nothing of that id runs, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_ended(&self, id: Uuid, end: JobEnd) -> Result<(), Error> {
-        self.ask(|reply| Command::Ended { id, end, reply }).await
-    }
-
-    /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn report_stopped(&self, id: Uuid) -> Result<(), Error> {
-        self.ask(|reply| Command::Stopped(id, reply)).await
     }
 
     /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.

@@ -11,7 +11,7 @@ pub(super) mod domain;
 use tempfile::TempDir;
 
 use super::*;
-use crate::agreement::{AgreementState, EventKind, GuaranteeState, Outcome, ServiceState, Values};
+use crate::agreement::{AgreementState, EventKind, GuaranteeState, JobRun, Outcome, ServiceState, Values};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::ResourceRow;
 
@@ -255,7 +255,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
     domain.turn(6);
     domain
         .planner
-        .report_ended(id, ended(Outcome::Completed, 0, 5))
+        .report_ended(JobRun::first(id), ended(Outcome::Completed, 0, 5))
         .await
         .unwrap();
     let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
@@ -294,7 +294,7 @@ async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
     domain.turn(101);
     domain
         .planner
-        .report_ended(id, ended(Outcome::Killed, 0, 101))
+        .report_ended(JobRun::first(id), ended(Outcome::Killed, 0, 101))
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -310,12 +310,12 @@ async fn an_end_is_recorded_once() {
     domain.turn(6);
     domain
         .planner
-        .report_ended(id, ended(Outcome::Completed, 0, 5))
+        .report_ended(JobRun::first(id), ended(Outcome::Completed, 0, 5))
         .await
         .unwrap();
     let again = domain
         .planner
-        .report_ended(id, ended(Outcome::Failed { exit: 1 }, 0, 6))
+        .report_ended(JobRun::first(id), ended(Outcome::Failed { exit: 1 }, 0, 6))
         .await;
     assert_eq!(again, Err(Error::NotFound));
     assert_eq!(domain.store.executions(id).await.unwrap().len(), 1);
@@ -356,7 +356,7 @@ async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
     domain.turn(3);
     domain
         .planner
-        .report_ended(id, ended(Outcome::Terminated, 0, 2))
+        .report_ended(JobRun::first(id), ended(Outcome::Terminated, 0, 2))
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -373,7 +373,7 @@ async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
     domain.turn(3);
     domain
         .planner
-        .report_ended(id, ended(Outcome::Completed, 0, 2))
+        .report_ended(JobRun::first(id), ended(Outcome::Completed, 0, 2))
         .await
         .unwrap();
     assert_eq!(
@@ -510,7 +510,7 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
     domain.turn(10);
     domain
         .planner
-        .report_ended(first.id, ended(Outcome::Completed, 0, 9))
+        .report_ended(JobRun::first(first.id), ended(Outcome::Completed, 0, 9))
         .await
         .unwrap();
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();

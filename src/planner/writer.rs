@@ -391,7 +391,8 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             decider.plan.has_stopped(id);
             answer(reply, Ok(()))
         }
-        Command::Started { id, at, reply } => answer(reply, decider.started(id, at)),
+        Command::Started { run, at, reply } => answer(reply, decider.report_started(run, at)),
+        Command::Unable { run, why, reply } => answer(reply, decider.report_unable(run, why)),
         Command::Propose(proposed, reply) => answer(reply, decider.propose(*proposed)),
         Command::Initiate(initiation, reply) => {
             let about = &initiation.negotiation;
@@ -413,7 +414,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         }
         Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
         Command::EndNegotiation(end, reply) => answer(reply, decider.end_negotiation(*end)),
-        Command::Ended { id, end, reply } => answer(reply, decider.ended(id, &end)),
+        Command::Ended { run, end, reply } => answer(reply, decider.report_ended(run, &end)),
     }
 }
 

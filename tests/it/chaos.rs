@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bespeak::agreement::{
-    Agreement, Event, EventKind, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Shape, Values,
+    Agreement, Event, EventKind, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Outcome, Shape, Values,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
@@ -382,12 +382,14 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
                     (false, _) if random.below(2) == 0 => Outcome::Lost,
                     (false, _) => Outcome::Completed,
                 };
-                let ended = planner.report_ended(one.id, job_end(&one, outcome, clock)).await;
+                let ended = planner
+                    .report_ended(JobRun::from(&one), job_end(&one, outcome, clock))
+                    .await;
                 assert!(ended.is_ok(), "it ran: {ended:?}");
             }
         }
         for one in planner.begin_due().await.expect("it answers") {
-            let started = planner.report_started(one.id, clock.micros()).await;
+            let started = planner.report_started(JobRun::from(&one), clock.micros()).await;
             assert!(started.is_ok(), "it runs: {started:?}");
         }
         if next.is_none() {

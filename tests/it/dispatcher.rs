@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Outcome, ServiceState, Shape};
+use bespeak::agreement::{Agreement, AgreementState, Job, JobRun, Limit, Outcome, ServiceState, Shape};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
@@ -353,10 +353,14 @@ fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() 
         let service = Service::start_planner(&folder, &["local"]).await;
         let agreement = service.place("echo x >> runs", 0, 3_600).await;
         assert_eq!(service.planner.begin_due().await.unwrap().len(), 1);
+        let to_start = service.store.agreements_to_start(&agreement.party).await.unwrap();
+        assert_eq!(to_start.len(), 1, "its folder is not made: its inputs are kept");
         service.stop().await;
 
         let service = Service::start(&folder).await;
         assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Completed));
+        let to_start = service.store.agreements_to_start(&agreement.party).await.unwrap();
+        assert_eq!(to_start, []);
         assert_eq!(
             fs::read_to_string(service.file(&agreement, "runs")).unwrap(),
             "x\n"
@@ -381,7 +385,7 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
             .unwrap();
         service
             .planner
-            .report_started(traceless.id, Clock::system().micros())
+            .report_started(JobRun::first(traceless.id), Clock::system().micros())
             .await
             .unwrap();
         service
@@ -401,16 +405,6 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
             assert_eq!((over.state, over.outcome), (state, Some(outcome)));
             assert!(!service.file(&agreement, "ran").exists());
         }
-        service.stop().await;
-    });
-}
-
-#[test]
-fn a_job_of_an_application_that_is_no_longer_offered_is_lost() {
-    block_on(async {
-        let service = Service::start_with(&folder(), Catalogue::default()).await;
-        let agreement = service.place("touch ran", 0, 3_600).await;
-        assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Lost));
         service.stop().await;
     });
 }

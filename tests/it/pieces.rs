@@ -31,6 +31,7 @@ on_both_engines!(
     a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in_no_other_piece,
     a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved,
     each_piece_has_its_own_number_of_nodes_where_they_may_differ,
+    where_the_folder_is_gone_between_two_pieces_the_work_is_lost_and_not_begun_anew,
 );
 
 async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: String) {
@@ -252,6 +253,28 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
         "all in one folder"
     );
     assert!(records.with_file_name("piece-2.0").join("spec.json").exists());
+    server.assert_verified();
+}
+
+async fn where_the_folder_is_gone_between_two_pieces_the_work_is_lost_and_not_begun_anew(url: String) {
+    let (server, programs) = start(&url);
+    let client = server.client();
+    let id = cut_in_two(&client, "count").await;
+    until(&client, id, "Idle").await;
+    let saved = steps(&programs);
+    let folder = server.data_dir().join("jobs").join(id.to_string());
+    fs::remove_dir_all(folder).expect("it is there");
+    let over = until(&client, id, "Completed").await;
+    assert_eq!(
+        (&over["state"], &over["outcome"]),
+        (&"Complete".into(), &"lost".into()),
+        "{over}"
+    );
+    assert_eq!(over["guarantees"][0]["state"], "Violated", "{over}");
+    assert_eq!(steps(&programs), saved, "nothing is done again");
+    let events = client.get(&format!("/agreements/{id}/events")).await.body;
+    let why = "its work cannot go on: what the piece before it had saved is gone";
+    assert!(events.contains(why), "{events}");
     server.assert_verified();
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use bespeak::agreement::{
-    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Outcome, ServiceState,
-    Shape, Values, Worth,
+    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Money, Outcome,
+    ServiceState, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::planner::{Error, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
@@ -329,7 +329,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
                 "it begins inside its slot"
             );
             if random.below(4) > 0 {
-                patient(|| planner.report_started(one.id, clock.micros()))
+                patient(|| planner.report_started(JobRun::from(&one), clock.micros()))
                     .await
                     .expect("it runs");
             }
@@ -351,7 +351,8 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
     ];
     let outcome = *random.choose(&outcomes).expect("not empty");
     end(planner, one, outcome, clock.micros()).await;
-    let again = patient(|| planner.report_ended(one.id, job_end(one, outcome, clock.micros()))).await;
+    let again =
+        patient(|| planner.report_ended(JobRun::from(one), job_end(one, outcome, clock.micros()))).await;
     assert!(matches!(again, Err(Error::NotFound)), "it has ended: {again:?}");
 }
 
@@ -359,7 +360,7 @@ async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
     let mut asked = 0;
     let ended = patient(|| {
         asked += 1;
-        planner.report_ended(one.id, job_end(one, outcome, at))
+        planner.report_ended(JobRun::from(one), job_end(one, outcome, at))
     })
     .await;
     // Asked again, it may have been told before.

@@ -140,3 +140,23 @@ fn work_that_is_gone_without_a_trace_is_run_again() {
         service.stop().await;
     });
 }
+
+#[test]
+fn a_job_of_an_application_that_is_no_longer_offered_is_lost_and_not_tried_again() {
+    block_on(async {
+        let service = Service::start_with(&folder(), Catalogue::default()).await;
+        let proposal = Service::proposal(1, "touch ran", 0, 300);
+        let proposal = Proposal {
+            template: RESTARTING.into(),
+            deadline: proposal.deadline.map(|deadline| deadline + 3_600),
+            ..proposal
+        };
+        let agreement = service.planner.place(proposal).await.unwrap().agreement;
+        let over = service.over(agreement.id).await;
+        assert_eq!((over.outcome, over.restarts()), (Some(Outcome::Lost), 0));
+        let events = service.store.events(agreement.id).await.unwrap();
+        let why = "its work cannot go on: its application is no longer offered";
+        assert!(events.iter().any(|event| event.detail == why), "{events:?}");
+        service.stop().await;
+    });
+}
