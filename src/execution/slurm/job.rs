@@ -10,23 +10,24 @@ use super::super::{ExecutionError, JobId, JobSpec, JobStatus};
 use super::command::{Error, not_understood, option};
 use super::id::SlotId;
 use super::view::{JobRow, JobState};
-use super::work::{Ended, Owner, Work};
+use super::work::{Ended, Owner, Work, signal_and_grace};
 use super::{SlurmExecutor, lock};
 use crate::agreement::{JobEnd, Outcome};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 
 /// What every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the signal that tells the
-/// program to save its work (none where it is empty) and how many milliseconds before that end it gets it, the program and its
+/// program to save its work (`-` for none) and how many milliseconds before that end it gets it, the program and its
 /// arguments. The claim comes before anything else, so that a second submission of the same job does nothing, whatever
 /// Slurm remembers of the first.
 pub(super) const SCRIPT: &str = r#"#!/bin/sh
-# Runs a job of Bespeak at most once, and not beyond the end of its slot, which the service may change in `until`. Has it
-# save its work before that where it can.
+# Runs a job of Bespeak at most once, and not beyond the end of its slot. Has it save its work before that, where it is to.
+# The service may change both in `until` and `save`.
 records=$1 end=$2 signal=$3 grace=$4
 shift 4
 exec 3>&2 2>/dev/null
 look() {
   [ -r "$records/until" ] && read -r end <"$records/until"
+  [ -r "$records/save" ] && read -r signal grace <"$records/save"
   left=$((end * 1000 - $(date +%s%3N)))
 }
 tell() {
@@ -47,19 +48,20 @@ look
 mkdir "$records/claim" || exit 117
 date +%s%6N >"$records/.started" && mv "$records/.started" "$records/started"
 (
+  told=
   trap 'stop; exit' TERM
   while look; [ "$left" -gt 0 ]; do
     pause=$left
-    if [ -n "$signal" ]; then
+    if [ -z "$told" ] && [ "$signal" != - ]; then
       pause=$((left - grace))
       if [ "$pause" -le 0 ]; then
         # Written down first: who has ended well after this may have saved what was not finished.
         : >"$records/.told"
-        tell "$signal" && signal=
+        tell "$signal" && told=1
         pause=100
       fi
     fi
-    [ "$pause" -lt 5000 ] || pause=5000
+    [ "$pause" -lt 2000 ] || pause=2000
     sleep "$((pause / 1000)).$(printf %03d "$((pause % 1000))")"
   done
   : >"$records/.over"
@@ -101,7 +103,6 @@ const TRY_EVERY: Duration = Duration::from_secs(1);
 /// By how much submissions that come to nothing slow the next one down at most.
 const TRIES_SLOWER_MAX: u32 = 30;
 const SECONDS_PER_MINUTE: i64 = 60;
-const MICROS_PER_MILLI: Micros = 1_000;
 
 impl SlurmExecutor {
     /// Leaves the intent to run a job, durably.
@@ -247,13 +248,12 @@ impl SlurmExecutor {
         arguments.push(option("--chdir", &work.work()));
         arguments.push(option("--output", &work.output(Stream::Out)));
         arguments.push(option("--error", &work.output(Stream::Err)));
-        let save = job.piece.and_then(|piece| piece.save);
-        let grace = save.map_or(0, |save| save.grace / MICROS_PER_MILLI);
+        let (signal, grace) = signal_and_grace(job.piece.and_then(|piece| piece.save));
         arguments.extend([
             self.script.clone().into(),
             work.path().into(),
             end.to_string().into(),
-            save.map_or("", |save| save.signal.word()).into(),
+            signal.into(),
             grace.to_string().into(),
             job.program.clone().into(),
         ]);

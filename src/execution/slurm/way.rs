@@ -5,7 +5,7 @@ use super::super::{ExecutionError, JobId, JobStatus};
 use super::SlurmExecutor;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 
-/// How long after the end of its slot nothing of a job runs whose script sees that: it looks every five seconds, and kills two
+/// How long after the end of its slot nothing of a job runs whose script sees that: it looks every two seconds, and kills two
 /// seconds later what does not end when it is asked.
 const OUT_OF_SIGHT: Micros = 15 * MICROS_PER_SECOND;
 

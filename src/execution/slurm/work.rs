@@ -6,7 +6,8 @@
 //! | `work/` | the service | the working folder, with copies of the input files |
 //! | `stdout`, `stderr` | the job | its outputs |
 //! | `claim/` | the job, once | it has begun, and none begins after it |
-//! | `until` | the service | when its slot ends, in seconds, where that has changed since it was submitted |
+//! | `until` | the service | when its slot ends, in seconds |
+//! | `save` | the service | the signal by which it is told to save its work, or `-`, and how many milliseconds before that |
 //! | `started` | the job | when its program began, in microseconds |
 //! | `ended` | the job, once | exit status of its program, when that was, and whether it was told to save its work before |
 //! | `.group`, `.told`, `.over` | the job | its program's group of processes; that it was told to save its work; that its slot was over |
@@ -25,14 +26,17 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use super::super::folder::Stream;
-use super::super::{ExecutionError, JobSpec};
+use super::super::{ExecutionError, JobSpec, SaveWork};
 use super::id::SlotId;
-use crate::clock::Micros;
+use crate::clock::{Micros, second_of};
 
 /// The word in the record of its end for a job that was told to save its work.
 const TOLD: &str = "told";
+const UNTIL: &str = "until";
+const SAVE: &str = "save";
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
+const MICROS_PER_MILLI: Micros = 1_000;
 /// Files of a working folder that are fetched at most, and bytes in all: as many as are listed for anybody, and few enough
 /// that one job fills no disk.
 const FILES_MAX: usize = 1_000;
@@ -53,6 +57,13 @@ pub(super) struct Work {
     /// Where the working folder and the outputs are.
     common: PathBuf,
     owner: Owner,
+}
+
+/// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
+pub(super) fn signal_and_grace(save: Option<SaveWork>) -> (&'static str, i64) {
+    save.map_or(("-", 0), |save| {
+        (save.signal.word(), save.grace / MICROS_PER_MILLI)
+    })
 }
 
 /// How a job's program ended, as the job itself recorded it.
@@ -106,7 +117,15 @@ impl Work {
         }
         let mut folder = DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&new).map_err(failed)?;
+        // From the beginning on: a disk of a network may keep it for a while that something was not there.
+        let until = second_of(job.slot_end).to_string();
+        let (signal, grace) = signal_and_grace(job.piece.and_then(|piece| piece.save));
         let mut made = Vec::new();
+        for (name, line) in [(UNTIL, until), (SAVE, format!("{signal} {grace}"))] {
+            let record = new.join(name);
+            fs::write(&record, format!("{line}\n")).map_err(failed)?;
+            made.push(record);
+        }
         if self.path == self.common {
             let work = new.join("work");
             folder.create(&work).map_err(failed)?;
@@ -137,11 +156,16 @@ impl Work {
     }
 
     /// Tells its job that its slot ends at another instant; nothing where there is no folder yet.
+    pub(super) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
+        self.put(UNTIL, &end.to_string())
+    }
+
+    /// Puts a line in place of what a record says, where there is a folder.
     ///
     /// What the job's user may have put there is replaced, and not followed.
-    pub(super) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
-        let path = self.path.join("until");
-        let draft = self.path.join(format!(".until.{}", Uuid::now_v7()));
+    fn put(&self, name: &str, line: &str) -> Result<(), ExecutionError> {
+        let path = self.path.join(name);
+        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
         let write = || -> io::Result<()> {
             let mut options = OpenOptions::new();
             let opened = options.create_new(true).write(true).mode(0o644).open(&draft);
@@ -149,7 +173,7 @@ impl Work {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
                 file => file?,
             };
-            writeln!(file, "{}", end.seconds())?;
+            writeln!(file, "{line}")?;
             fs::rename(&draft, &path)
         };
         write().map_err(ExecutionError::system("write", path))

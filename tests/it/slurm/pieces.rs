@@ -30,7 +30,13 @@ const STEPS: usize = 40;
 const PIECE: i64 = 16;
 
 /// A piece that may last so many seconds from now on, and is told to save its work three seconds before its end.
-fn piece(site: &Site, of: Option<&JobSpec>, script: &str, signal: CheckpointSignal, seconds: i64) -> JobSpec {
+pub(super) fn piece(
+    site: &Site,
+    of: Option<&JobSpec>,
+    script: &str,
+    signal: CheckpointSignal,
+    seconds: i64,
+) -> JobSpec {
     let job = site.job(script, seconds);
     let number = of.map_or(1, |of| of.id().piece + 1);
     let save = SaveWork {
@@ -52,7 +58,7 @@ fn piece(site: &Site, of: Option<&JobSpec>, script: &str, signal: CheckpointSign
 }
 
 /// Has the reservation of a job made, and of no other.
-fn prepare(site: &Site, job: &JobSpec) {
+pub(super) fn prepare(site: &Site, job: &JobSpec) {
     let slot = PlannedSlot {
         agreement: job.agreement,
         piece: job.id().piece,
@@ -72,7 +78,7 @@ fn prepare(site: &Site, job: &JobSpec) {
 }
 
 /// The outcome and the end of a job.
-fn end_of(site: &Site, job: &JobSpec) -> (Outcome, Micros) {
+pub(super) fn end_of(site: &Site, job: &JobSpec) -> (Outcome, Micros) {
     let mut end = None;
     poll_until(PATIENCE, || {
         end = match site.executor.poll(job.id()) {
@@ -112,7 +118,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     assert_eq!(outcome, Outcome::Checkpointed);
     assert!((told_at..first.slot_end).contains(&ended), "{ended} of {first:?}");
 
-    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, 10);
+    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, 20);
     site.executor.start(&second).unwrap();
     assert_eq!(end_of(&site, &second).0, Outcome::Checkpointed);
     let last = piece(
@@ -156,14 +162,14 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
         None,
         "trap '' TERM; while :; do sleep 0.1; done",
         CheckpointSignal::Term,
-        8,
+        16,
     );
     site.executor.start(&deaf).unwrap();
     let (outcome, ended) = end_of(&site, &deaf);
     assert_eq!(outcome, Outcome::Killed);
     assert!(ended >= deaf.slot_end, "it had all of its time");
     let fails = "trap 'exit 7' HUP; while :; do sleep 0.1; done";
-    let fails = piece(&site, None, fails, CheckpointSignal::Hup, 10);
+    let fails = piece(&site, None, fails, CheckpointSignal::Hup, 16);
     site.executor.start(&fails).unwrap();
     assert_eq!(end_of(&site, &fails).0, Outcome::Failed { exit: 7 });
     let quick = piece(&site, None, "exit 0", CheckpointSignal::Usr1, 600);
@@ -186,7 +192,7 @@ fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once(
     run(async {
         let cluster = Cluster::start();
         let mut server = counting_service(&cluster);
-        let id = cut_in_two(&server.client(), 8).await;
+        let id = cut_in_two(&server.client(), 20).await;
         let planned = show(&server.client(), id).await;
         assert_eq!(planned["pieces"].as_array().map(Vec::len), Some(2), "{planned}");
         eventually("the first steps", SOON, async || {

@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use bespeak::agreement::Outcome;
+use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::execution::slurm::name_of;
 use bespeak::execution::{Executor, JobSpec, JobStatus};
 
+use super::pieces::{end_of, piece, prepare};
 use super::service::{SOON, reserved, serve_with, until};
 use super::{PATIENCE, Site};
 use crate::support::offers::{Offer, now};
@@ -65,6 +68,46 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
     assert!(
         names.contains(&own) && names.contains(&format!("{own}.1.1")),
         "{names:?}"
+    );
+}
+
+#[test]
+fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
+    let site = Site::start();
+    let first = piece(&site, None, "echo one >log", CheckpointSignal::Usr1, 600);
+    site.executor.start(&first).unwrap();
+    assert_eq!(end_of(&site, &first).0, Outcome::Completed);
+    let script = "echo two >>log; cat log; [ $(wc -l <log) -gt 2 ] || sleep 600";
+    let second = piece(&site, Some(&first), script, CheckpointSignal::Usr1, 600);
+    site.executor.start(&second).unwrap();
+    let log = site.shared_folder(first.agreement).join("work/log");
+    let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();
+    assert!(poll_until(PATIENCE, || lines() == 2));
+    let held = format!("{}.2", name_of("cluster", first.agreement));
+    let nodename = format!("nodename={}", site.cluster.reservation(&held).unwrap()["Nodes"]);
+    // Slurm says so also of a node that it does not reach, where all goes on.
+    site.cluster
+        .run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
+    assert_eq!(end_of(&site, &second).0, Outcome::Lost);
+    let lost = Instant::now();
+    let cleared = || site.executor.make_way(second.id(), 1).unwrap_or(false);
+    assert!(poll_until(PATIENCE, cleared));
+    assert!(
+        lost.elapsed() >= Duration::from_secs(10),
+        "its script has had time to see it"
+    );
+    let again = JobSpec {
+        restarts: 1,
+        ..second
+    };
+    prepare(&site, &again);
+    site.executor.start(&again).unwrap();
+    assert_eq!(end_of(&site, &again).0, Outcome::Completed);
+    assert_eq!(lines(), 3, "it ran twice, and never at once");
+    assert_eq!(
+        site.output(first.agreement, "stdout"),
+        "one\ntwo\none\ntwo\ntwo\n",
+        "of both times"
     );
 }
 
