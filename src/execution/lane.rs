@@ -262,7 +262,7 @@ impl Lane {
     /// Starts a job, where what it is to go on from is there.
     async fn start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
         let start = move |executor: &dyn Executor| {
-            if !executor.can_go_on(job.id())? {
+            if !executor.can_go_on(&job)? {
                 return Ok(false);
             }
             info!(agreement = %job.agreement, program = %job.program.display(), "starting");

@@ -2,6 +2,7 @@
 //! a supervisor at work, and reads the record of the end. It holds nothing that a restart would need.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -134,12 +135,13 @@ impl LocalExecutor {
 }
 
 impl Executor for LocalExecutor {
-    fn can_go_on(&self, job: JobId) -> Result<bool, ExecutionError> {
-        let Some(before) = job.piece.checked_sub(1).filter(|piece| *piece > 0) else {
+    fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
+        let id = job.id();
+        let Some(before) = id.piece.checked_sub(1).filter(|piece| *piece > 0) else {
             return Ok(true);
         };
-        let before = self.folder(JobId { piece: before, ..job });
-        Ok(before.end()?.is_some() && before.work().is_dir())
+        let before = self.folder(JobId { piece: before, ..id });
+        Ok(before.end()?.is_some() && is_folder(&before.work())?)
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
@@ -197,6 +199,14 @@ impl Executor for LocalExecutor {
         } else {
             folder.ask_to_stop(None)
         }
+    }
+}
+
+/// Whether there is a folder at a path.
+pub(super) fn is_folder(path: &Path) -> Result<bool, ExecutionError> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        meta => Ok(meta.map_err(ExecutionError::system("look for", path))?.is_dir()),
     }
 }
 

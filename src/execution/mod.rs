@@ -188,7 +188,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn can_go_on(&self, job: JobId) -> Result<bool, ExecutionError> {
+    fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
         let _ = job;
         Ok(true)
     }

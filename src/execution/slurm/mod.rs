@@ -41,6 +41,7 @@ use id::SlotId;
 use view::JobRow;
 
 use super::folder::Folder;
+use super::local::is_folder;
 use super::retention::JobFolders;
 use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot};
 use crate::clock::Micros;
@@ -273,6 +274,10 @@ impl Executor for SlurmExecutor {
 
     fn unused(&self) -> Vec<(Uuid, Unused)> {
         self.unused_now()
+    }
+
+    fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
+        Ok(job.id().piece == 1 || is_folder(&self.work_of(job)?.work())?)
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {

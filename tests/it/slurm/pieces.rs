@@ -143,6 +143,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
         [own.clone(), format!("{own}.2"), format!("{own}.3")],
         "one job each"
     );
+    assert!(site.executor.can_go_on(&last).unwrap(), "what was saved is there");
     // Removed with the service's own.
     let shared = site.cluster.folder().join("work");
     let left = || fs::read_dir(&shared).unwrap().count();
@@ -152,6 +153,8 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
         .remove(first.agreement)
         .unwrap();
     assert_eq!(left(), 0);
+    assert!(!site.executor.can_go_on(&last).unwrap());
+    assert!(site.executor.can_go_on(&first).unwrap(), "it begins with nothing");
 }
 
 #[test]

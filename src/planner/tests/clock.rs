@@ -1,0 +1,62 @@
+//! What becomes of the planner whatever its clock and its clients do.
+
+use super::*;
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_does_not_stop_it() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(2, 100, 0..300))).await.unwrap().id;
+    let waiting = domain.place(proposal(4, 100, 100..400)).await.unwrap().id;
+    domain.turn(50);
+    domain.planner.begin_due().await.unwrap();
+    let run = JobRun::first(id);
+    let at = (NOW + 50) * MICROS_PER_SECOND;
+    domain.planner.report_started(run, at).await.unwrap();
+    domain.turn(-1_000);
+    domain.planner.begin_due().await.unwrap();
+    let placed = domain.place(proposal(1, 100, 0..1_000)).await.unwrap();
+    assert!(placed.window().contains(placed.placement), "{placed:?}");
+    domain
+        .planner
+        .report_ended(run, ended(Outcome::Completed, 50, 60))
+        .await
+        .unwrap();
+    let end = Termination::of(waiting, None);
+    domain.planner.terminate(end).await.unwrap();
+    for (id, state) in [
+        (id, AgreementState::Complete),
+        (waiting, AgreementState::Terminated),
+    ] {
+        let over = domain.store.agreement(id).await.unwrap().unwrap();
+        assert_eq!(over.state, state, "{over:?}");
+    }
+    assert!(!domain.task.is_finished());
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+    let domain = domain.restart().await;
+    domain.turn(10);
+    domain.place(proposal(4, 100, 2_000..3_000)).await.unwrap();
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}
+
+#[tokio::test]
+async fn so_many_refusals_of_a_party_in_a_minute_are_noted_and_no_more() {
+    let domain = Domain::start().await;
+    let refused = async |party: &str, count: usize| {
+        for _ in 0..count {
+            let asked = Proposal {
+                party: party.into(),
+                ..proposal(9, 100, 0..1_000)
+            };
+            reason(domain.place(asked).await);
+        }
+    };
+    refused("physics", 70).await;
+    refused("biology", 1).await;
+    let noted = async || domain.store.trail(0, 1_000).await.unwrap();
+    let lines = noted().await;
+    assert_eq!(lines.len(), 61, "sixty of the one, and that of the other");
+    assert!(format!("{:?}", lines[59]).contains("further ones of this party in this minute are not noted"));
+    domain.turn(60);
+    refused("physics", 1).await;
+    assert_eq!(noted().await.len(), 62, "in the next minute again");
+}
