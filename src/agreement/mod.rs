@@ -111,26 +111,6 @@ impl Agreement {
         Interval::new(start, end)
     }
 
-    /// Seconds that its slot is longer than its contract, because its work was not over. None where it is in pieces: what
-    /// lies between these is others'.
-    pub fn overrun(&self) -> Seconds {
-        if self.pieces.is_empty() {
-            (self.placement.duration() - self.duration).max(0)
-        } else {
-            0
-        }
-    }
-
-    /// Seconds beyond its contract that it has used once it is over.
-    pub fn used_overrun(&self) -> Seconds {
-        (self.occupied().duration() - self.duration).clamp(0, self.overrun())
-    }
-
-    /// What these cost, at the rate that was agreed; none where nothing is priced.
-    pub fn overrun_price(&self) -> Option<Money> {
-        Some(part(self.price?, self.used_overrun(), self.duration))
-    }
-
     /// Whether its slot has begun and is not over, and nobody has asked to end it.
     pub fn is_being_carried_out(&self) -> bool {
         self.state == AgreementState::Observed && self.service.is_ready()

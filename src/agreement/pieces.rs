@@ -3,11 +3,14 @@
 //!
 //! The placement of such an agreement reaches from the start of its first piece to the end of its last; what lies between
 //! two pieces is others'. Its service is Processing while a piece runs and Idle between two.
+//!
+//! Work that is not over at the end of its last piece, or of its slot where it was in one, may get one more: what it takes
+//! beyond the contract is an overrun.
 
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Agreement, ServiceState, Stretch};
+use super::{Agreement, Money, ServiceState, Stretch, part};
 use crate::clock::{Micros, second_after};
 
 /// One piece of an agreement's work.
@@ -133,7 +136,10 @@ impl Agreement {
 
     /// The nodes that it has on the average of its time, to the nearest: all of them where none of its pieces has others.
     pub fn mean_nodes(&self) -> u32 {
-        let seconds = u128::from(self.duration.max(1).unsigned_abs());
+        if self.pieces.is_empty() {
+            return self.nodes;
+        }
+        let seconds = u128::from(seconds_of(&self.pieces).max(1).unsigned_abs());
         let mean = (self.node_seconds() + seconds / 2) / seconds;
         u32::try_from(mean).unwrap_or(self.nodes)
     }
@@ -170,16 +176,122 @@ impl Agreement {
         self.pieces_over() + 1 < self.pieces.len()
     }
 
-    /// Gives one of its pieces another place, and maybe another number of nodes; what is said of the whole follows.
+    /// Gives one of its pieces another place, and maybe another number of nodes. What is said of the whole follows, and so does
+    /// the deadline where a piece that was added goes beyond it: what the provider adds is not late.
     pub fn place_piece(&mut self, index: usize, (placement, nodes): Stretch) {
+        let is_agreed = !self.adds_to_contract(index);
         if let Some(piece) = self.pieces.get_mut(index) {
+            if is_agreed {
+                self.duration += placement.duration() - piece.placement.duration();
+            }
             (piece.placement, piece.nodes) = (placement, nodes);
         }
+        self.reach_over_pieces();
+    }
+
+    /// Has what is said of the whole be what is said of its pieces, where it has any.
+    fn reach_over_pieces(&mut self) {
         if let Some(whole) = whole(&self.pieces) {
             self.placement = whole;
-            self.duration = seconds_of(&self.pieces);
             self.nodes = most_nodes(&self.pieces);
+            self.deadline = self.deadline.max(whole.end);
         }
+    }
+
+    /// Moves the end of the last slot that it has.
+    pub fn end_last_slot(&mut self, end: Time) {
+        match self.pieces.last_mut() {
+            Some(piece) => piece.placement.end = end,
+            None => self.placement.end = end,
+        }
+        self.placement.end = end;
+        self.deadline = self.deadline.max(end);
+    }
+
+    /// Adds a piece after the one that runs, with as many nodes; that is the only one where it was in one until now.
+    pub fn add_piece(&mut self, placement: Interval) {
+        let nodes = self.slot_nodes();
+        if self.pieces.is_empty() {
+            self.pieces.push(Piece {
+                started: self.started,
+                ..Piece::planned((self.placement, nodes))
+            });
+        }
+        self.pieces.push(Piece::planned((placement, nodes)));
+        self.reach_over_pieces();
+        self.fixed = true;
+    }
+
+    /// Gives up the piece that is to follow the one that runs and was added to its contract, if there is one. What is in one
+    /// piece then is in no pieces.
+    #[must_use]
+    pub fn without_rest(&self) -> Self {
+        let mut without = self.clone();
+        let next = self.pieces_over() + 1;
+        if self.adds_to_contract(next) {
+            without.pieces.truncate(next);
+            without.reach_over_pieces();
+            if next == 1 {
+                without.pieces.clear();
+            }
+        }
+        without
+    }
+
+    /// Whether it has a piece of this index that lies beyond its contract: those before take as long as was agreed.
+    pub fn adds_to_contract(&self, index: usize) -> bool {
+        index < self.pieces.len() && seconds_of(&self.pieces[..index]) >= self.duration
+    }
+
+    /// Its slot, or its pieces, in order of time, each with its nodes.
+    fn stretches(&self) -> Vec<Stretch> {
+        match self.pieces.as_slice() {
+            [] => vec![(self.placement, self.nodes)],
+            pieces => pieces.iter().map(Piece::stretch).collect(),
+        }
+    }
+
+    /// The times in which it has had nodes once it is over, in order, with how many.
+    fn used(&self) -> Vec<Stretch> {
+        match self.pieces.as_slice() {
+            [] => vec![(self.occupied(), self.nodes)],
+            pieces => pieces[..self.pieces_over()]
+                .iter()
+                .map(|piece| (piece.occupied(), piece.nodes))
+                .collect(),
+        }
+    }
+
+    /// Seconds of its slot, or of its pieces together.
+    pub fn planned_seconds(&self) -> Seconds {
+        self.stretches().iter().map(|(time, _)| time.duration()).sum()
+    }
+
+    /// Seconds that its slot, or its pieces together, are longer than its contract, because its work was not over.
+    pub fn overrun(&self) -> Seconds {
+        (self.planned_seconds() - self.duration).max(0)
+    }
+
+    /// Seconds beyond its contract that it has used once it is over.
+    pub fn used_overrun(&self) -> Seconds {
+        let used: Seconds = self.used().iter().map(|(time, _)| time.duration()).sum();
+        (used - self.duration).clamp(0, self.overrun())
+    }
+
+    /// What these cost, at the rate that was agreed; none where nothing is priced.
+    pub fn overrun_price(&self) -> Option<Money> {
+        let agreed = first_seconds(&self.stretches(), self.duration);
+        let seconds = self.used_overrun();
+        // Whatever it has left of pieces before, it is what lies beyond the contract that it has had last.
+        let used: Vec<_> = self.used().into_iter().rev().collect();
+        Some(part(self.price?, first_seconds(&used, seconds), agreed))
+    }
+
+    /// What so many seconds more of what runs cost, at the rate that was agreed; none where nothing is priced.
+    pub fn price_of_more(&self, seconds: Seconds) -> Option<Money> {
+        let agreed = first_seconds(&self.stretches(), self.duration);
+        let more = seconds.saturating_mul(self.slot_nodes().into());
+        Some(part(self.price?, more, agreed))
     }
 
     /// The times in which it keeps nodes from others, with how many: what it occupies, or what each of its pieces does that
@@ -224,6 +336,18 @@ impl Agreement {
 pub fn whole(pieces: &[Piece]) -> Option<Interval> {
     let (first, last) = pieces.first().zip(pieces.last())?;
     Some(Interval::new(first.placement.start, last.placement.end))
+}
+
+/// Node-seconds of the first so many seconds of stretches.
+fn first_seconds(stretches: &[Stretch], seconds: Seconds) -> i64 {
+    let mut left = seconds;
+    let mut node_seconds = 0_i64;
+    for (time, nodes) in stretches {
+        let taken = time.duration().clamp(0, left);
+        left -= taken;
+        node_seconds = node_seconds.saturating_add(taken.saturating_mul((*nodes).into()));
+    }
+    node_seconds
 }
 
 /// For how long pieces last, together.

@@ -468,7 +468,7 @@ impl Config {
             failures: self.failures.planner(),
             overruns: planner::Overruns {
                 percent: self.scheduling.overrun_percent,
-                templates: BTreeMap::new(),
+                ..planner::Overruns::default()
             },
             // Known once the templates have been read.
             restarting: BTreeSet::new(),

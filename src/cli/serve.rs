@@ -15,6 +15,7 @@ use super::config::Config;
 use super::{Failure, StoreOptions};
 use crate::access::Access;
 use crate::callbacks::CallBacks;
+use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
 use crate::execution::files::InputFiles;
@@ -62,6 +63,17 @@ enum LogFormat {
     Json,
 }
 
+/// Has the planner know what templates allow and applications can.
+fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalogue: &Catalogue) {
+    settings.overruns.templates.clone_from(templates.overruns());
+    let grace = |of: &Application| {
+        let grace = of.checkpoint.as_ref()?.grace;
+        Some(((of.name.clone(), of.version.clone()), grace.into()))
+    };
+    settings.overruns.saving = catalogue.applications().iter().filter_map(grace).collect();
+    settings.restarting = templates.restarting();
+}
+
 /// Runs the service until it is told to stop.
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
@@ -75,8 +87,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let catalogue = Arc::new(config.catalogue()?);
     let templates = negotiation::Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-    settings.overruns.templates.clone_from(templates.overruns());
-    settings.restarting = templates.restarting();
+    take_note(&mut settings, &templates, &catalogue);
 
     let tls = config.tls.as_ref().map(super::tls::Tls::load).transpose()?;
     let scheme = scheme(tls.is_some(), options.listen);

@@ -6,9 +6,9 @@
 //! with, whatever is uploaded later.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -316,6 +316,30 @@ pub(super) fn modified(meta: &fs::Metadata) -> Micros {
     since.map_or(0, |since| {
         Micros::try_from(since.as_micros()).unwrap_or(Micros::MAX)
     })
+}
+
+/// Puts an input file into a job's folder: as it is now where the file system can, whatever becomes of its name later. One
+/// that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
+pub(super) fn put_input(input: &Path, link: &Path, draft: &Path) -> io::Result<()> {
+    let mode = fs::metadata(input)?.permissions().mode();
+    if mode & 0o222 != 0 && fs::symlink_metadata(link).is_err() {
+        match fs::remove_file(draft) {
+            Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
+            _ => {}
+        }
+        fs::copy(input, draft)?;
+        fs::set_permissions(draft, Permissions::from_mode(mode & 0o555))?;
+        return fs::rename(draft, link);
+    }
+    let linked = fs::hard_link(input, link).or_else(|why| match why.kind() {
+        ErrorKind::AlreadyExists => Ok(()),
+        // On another file system, or not ours to link to.
+        _ => symlink(input, link),
+    });
+    match linked {
+        Err(why) if why.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    }
 }
 
 #[cfg(test)]

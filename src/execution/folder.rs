@@ -9,6 +9,7 @@
 //! | `inputs.json` | the executor, once | which files it was given to read, so that what they grow counts as written |
 //! | `claim.json` | the launcher or the supervisor, whoever is first, once | the job started as this process, or never will |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
+//! | `save.json` | the executor | whether it is told to save its work, where that has changed since the intent |
 //! | `stop` | the executor | the job is to be stopped |
 //! | `shared.json` | the executor, once | where the job's other folder is, on a disk that a cluster's nodes share |
 //! | `copied.json` | the executor, once | for how long its inputs were copied there |
@@ -24,10 +25,10 @@
 //! Work that is done in pieces has such records for each piece, those of the second and later ones in folders of their own
 //! inside, and one working folder and one pair of outputs for all.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -36,11 +37,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::files::modified;
+use super::files::{modified, put_input};
 use super::limits::Excess;
 use super::process::ProcessIdentity;
 use super::tree::{self, KnownFile, Walk};
-use super::{ExecutionError, JobId, JobSpec};
+use super::{ExecutionError, JobId, JobSpec, SaveWork};
 use crate::agreement::JobEnd;
 use crate::catalogue::is_file_name;
 use crate::clock::Micros;
@@ -56,6 +57,7 @@ const INPUTS: &str = "inputs.json";
 const LOCK: &str = "lock";
 const CLAIM: &str = "claim.json";
 const UNTIL: &str = "until.json";
+const SAVE: &str = "save.json";
 const STOP: &str = "stop";
 const END: &str = "end.json";
 const WORK: &str = "work";
@@ -268,21 +270,20 @@ impl Folder {
 
     /// Has the job stop at another instant, durably.
     pub(super) fn put_until(&self, end: Micros) -> Result<(), ExecutionError> {
-        let path = self.path.join(UNTIL);
-        let draft = self.path.join(format!(".{UNTIL}.{}", Uuid::now_v7()));
-        let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new()
-                .create_new(true)
-                .write(true)
-                .mode(0o600)
-                .open(&draft)?;
-            file.write_all(&serde_json::to_vec(&end)?)?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)?;
-            sync_folder(&self.path)
-        };
-        // A draft that stays behind does no harm.
-        write().map_err(ExecutionError::system("write", &path))
+        self.write_anew(UNTIL, &end)
+    }
+
+    /// How a job, with the intent that its folder has, is told to save its work by now.
+    pub(super) fn save(&self, intent: &JobSpec) -> Result<Option<SaveWork>, ExecutionError> {
+        // A record of nothing says that it is not told.
+        let changed: Option<Vec<SaveWork>> = self.read(SAVE)?;
+        let intended = intent.piece.and_then(|piece| piece.save);
+        Ok(changed.map_or(intended, |save| save.first().copied()))
+    }
+
+    /// Has the job be told to save its work, or not be told, durably.
+    pub(super) fn put_save(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        self.write_anew(SAVE, &Vec::from_iter(save))
     }
 
     /// Whether the job started; `None` while nobody knows.
@@ -513,6 +514,25 @@ impl Folder {
             })
     }
 
+    /// Writes a record in place of the one that is there, durably.
+    fn write_anew(&self, name: &str, record: &impl Serialize) -> Result<(), ExecutionError> {
+        let path = self.path.join(name);
+        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new()
+                .create_new(true)
+                .write(true)
+                .mode(0o600)
+                .open(&draft)?;
+            file.write_all(&serde_json::to_vec(record)?)?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            sync_folder(&self.path)
+        };
+        // A draft that stays behind does no harm.
+        write().map_err(ExecutionError::system("write", &path))
+    }
+
     /// Writes a record that appears whole and durably or not at all, unless it is there already; answers whether this
     /// call wrote it. Once this answers, whichever way, the record is durable.
     fn write_once(&self, name: &str, record: &impl Serialize) -> Result<bool, ExecutionError> {
@@ -538,30 +558,6 @@ impl Folder {
         // A draft that stays behind does no harm: nobody reads it.
         let _ = fs::remove_file(&draft);
         written
-    }
-}
-
-/// Puts an input file into a job's folder: as it is now where the file system can, whatever becomes of its name later. One
-/// that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
-fn put_input(input: &Path, link: &Path, draft: &Path) -> io::Result<()> {
-    let mode = fs::metadata(input)?.permissions().mode();
-    if mode & 0o222 != 0 && fs::symlink_metadata(link).is_err() {
-        match fs::remove_file(draft) {
-            Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
-            _ => {}
-        }
-        fs::copy(input, draft)?;
-        fs::set_permissions(draft, Permissions::from_mode(mode & 0o555))?;
-        return fs::rename(draft, link);
-    }
-    let linked = fs::hard_link(input, link).or_else(|why| match why.kind() {
-        ErrorKind::AlreadyExists => Ok(()),
-        // On another file system, or not ours to link to.
-        _ => symlink(input, link),
-    });
-    match linked {
-        Err(why) if why.kind() == ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
     }
 }
 

@@ -196,10 +196,18 @@ impl Lane {
             }
         }
         let end = slot_end(&agreement);
+        // It goes on as it was started where its application can no longer save it.
+        let application = self.application_of(&agreement);
+        let can_save = application.filter(|of| of.checkpoint.is_some());
+        let save = can_save.and_then(|of| save_of(&agreement, of));
+        let can_save = can_save.is_some();
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
             if matches!(status, JobStatus::Running { .. }) && !is_over {
+                if can_save {
+                    executor.save_before_end(own, save)?;
+                }
                 executor.keep_until(own, end)?;
             }
             Ok(status)
@@ -274,6 +282,13 @@ impl Lane {
         self.report_unable(agreement, Unable::NothingSaved).await
     }
 
+    /// What the catalogue has of what an agreement runs.
+    fn application_of(&self, agreement: &Agreement) -> Option<&Application> {
+        let job = agreement.job.as_ref()?;
+        let catalogue = &self.hands.catalogue;
+        catalogue.find(&job.application, job.version.as_deref())
+    }
+
     /// The job of an agreement that nobody has started; where it is not to be started, what has become of it.
     fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Unstarted> {
         if agreement.state == AgreementState::ObservedAndTerminating {
@@ -284,11 +299,7 @@ impl Lane {
             return Err(Outcome::Lost.into());
         }
         let job = agreement.job.as_ref().ok_or(Outcome::Lost)?;
-        let Some(application) = self
-            .hands
-            .catalogue
-            .find(&job.application, job.version.as_deref())
-        else {
+        let Some(application) = self.application_of(agreement) else {
             error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
             return Err(Unstarted::Unable(Unable::NoApplication));
         };
@@ -487,15 +498,20 @@ fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpe
     let of = u32::try_from(agreement.pieces.len())
         .ok()
         .filter(|count| *count > 0)?;
-    let checkpoint = application.checkpoint.as_ref();
-    let save = checkpoint.filter(|_| agreement.has_more_pieces());
     Some(PieceSpec {
         number: agreement.piece_number(),
         of,
-        save: save.map(|checkpoint| SaveWork {
-            signal: checkpoint.signal,
-            grace: i64::from(checkpoint.grace).saturating_mul(MICROS_PER_SECOND),
-        }),
+        save: save_of(agreement, application),
+    })
+}
+
+/// How what runs of an agreement is told to save its work.
+fn save_of(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
+    let checkpoint = application.checkpoint.as_ref();
+    let save = checkpoint.filter(|_| agreement.has_more_pieces());
+    save.map(|checkpoint| SaveWork {
+        signal: checkpoint.signal,
+        grace: i64::from(checkpoint.grace).saturating_mul(MICROS_PER_SECOND),
     })
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::folder::{Claim, Folder};
 use super::retention::JobFolders;
-use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus};
+use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, SaveWork};
 use crate::clock::Micros;
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
@@ -170,6 +170,15 @@ impl Executor for LocalExecutor {
         let folder = self.folder(job);
         match folder.spec()? {
             Some(job) if job.slot_end != end => folder.put_until(end),
+            _ => Ok(()),
+        }
+    }
+
+    fn save_before_end(&self, job: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let folder = self.folder(job);
+        match folder.spec()? {
+            // It goes on as it was started: its program may be another by now.
+            Some(job) if folder.save(&job)?.is_some() != save.is_some() => folder.put_save(save),
             _ => Ok(()),
         }
     }

@@ -216,6 +216,16 @@ pub trait Executor: Send + Sync {
         Ok(())
     }
 
+    /// Has a job that runs be told to save its work before its slot ends, or not be told, durably, whatever it was started
+    /// with. Called again and again while it runs; where that is so already, nothing happens.
+    ///
+    /// # Errors
+    /// When that could not be arranged; a further call tries again.
+    fn save_before_end(&self, job: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let _ = (job, save);
+        Ok(())
+    }
+
     /// Asks a job to stop; [`Executor::poll`] tells when it has. A job that is about to start never does.
     ///
     /// # Errors

@@ -170,7 +170,8 @@ impl JobFolders {
         // Asked before: what it writes until its end counts.
         let ended = folder.end()?.map(|end| end.ended);
         // After a piece that saves its work another one may write.
-        let ended = ended.filter(|_| spec.piece.is_none_or(|piece| piece.save.is_none()));
+        let saves = folder.save(&spec)?.is_some();
+        let ended = ended.filter(|_| !saves);
         if ended.is_some() && which == Which::Going {
             return Ok(Looked::Ended);
         }

@@ -300,9 +300,10 @@ impl Supervisor<'_> {
         }
     }
 
-    /// How it is told to save its work, where it is.
+    /// How it is told to save its work, where it is. What cannot be read has not been changed, as far as anybody knows.
     fn save(&self) -> Option<SaveWork> {
-        self.job.piece.and_then(|piece| piece.save)
+        let as_started = self.job.piece.and_then(|piece| piece.save);
+        self.folder.save(&self.job).unwrap_or(as_started)
     }
 
     /// When it is told to end.

@@ -37,7 +37,13 @@ impl Decider<'_> {
             .get(index + 1)
             .map_or(agreement.deadline, |next| next.placement.start);
         let window = Interval::new(ready.max(agreement.ready).max(now), deadline);
-        self.place_in(agreement, index, window, now)
+        let inside = self.place_in(agreement, index, window, now);
+        if inside.is_some() || !agreement.adds_to_contract(index) {
+            return inside;
+        }
+        // What the provider adds is not late.
+        let beyond = Interval::new(window.start, now + self.settings.horizon);
+        self.place_in(agreement, index, beyond, now)
     }
 
     /// Gives a piece the first place on its resource in a window; on fewer nodes for longer only where it has none on as many,
@@ -67,7 +73,9 @@ impl Decider<'_> {
             let smaller = smaller_sizes(agreement, own, &of.resource);
             smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
         };
-        let stretch = fit(own).or_else(smaller)?;
+        // What was added to its contract is as much as it may have.
+        let agreed = !agreement.adds_to_contract(index);
+        let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
         let request = request_of_piece(agreement, number, stretch);
         self.plan
             .resources
@@ -128,6 +136,9 @@ impl Decider<'_> {
         if let Some(stretch) = self.another_place(&agreement, index, now) {
             self.piece_moved(agreement, index, stretch, &why);
             PieceAgain::Moved
+        } else if agreement.adds_to_contract(index) {
+            self.give_up_rest(&agreement, &why, now);
+            PieceAgain::Broken
         } else {
             let lost = format!("{why}, and no others are free for its piece {}", index + 1);
             self.lose_because(agreement, EventKind::Broken, lost);
@@ -135,8 +146,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Finds another place for the next piece of an agreement, whose slot has passed while nobody could start it; whether
-    /// there was one.
+    /// Finds another place for the next piece of an agreement, whose slot has passed while nobody could start it, or leaves it
+    /// at what was agreed where that was all that piece would have added to; whether it did.
     pub(super) fn place_missed_piece(&mut self, agreement: &Agreement, now: Time) -> bool {
         let index = agreement.pieces_over();
         let place = self.plan.resources.place(&agreement.resource);
@@ -147,15 +158,12 @@ impl Decider<'_> {
             return false;
         }
         self.plan.resources.vacate(at, now, number + index as u64);
-        let Some(stretch) = self.another_place(agreement, index, now) else {
-            return false;
-        };
-        self.piece_moved(
-            agreement.clone(),
-            index,
-            stretch,
-            "nobody could start it in its time",
-        );
+        let why = "nobody could start it in its time";
+        match self.another_place(agreement, index, now) {
+            Some(stretch) => self.piece_moved(agreement.clone(), index, stretch, why),
+            None if agreement.adds_to_contract(index) => self.give_up_rest(agreement, why, now),
+            None => return false,
+        }
         true
     }
 

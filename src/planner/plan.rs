@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::agenda::Agenda;
 use super::budget::fix_at;
 use super::nodes::{NodeState, Reporter, Said};
+use super::overrun::Last;
 use super::pieces::{numbers_of, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
@@ -24,8 +25,8 @@ pub struct Plan {
     pub(super) resources: Resources,
     live: HashMap<Uuid, Agreement>,
     /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
-    numbers: HashMap<Uuid, u64>,
-    by_number: BTreeMap<u64, Uuid>,
+    pub(super) numbers: HashMap<Uuid, u64>,
+    pub(super) by_number: BTreeMap<u64, Uuid>,
     /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
     /// its end with something that may go on.
     due: BTreeSet<(Time, Uuid)>,
@@ -36,9 +37,9 @@ pub struct Plan {
     /// When guarantees are assessed that time alone may decide.
     agenda: Agenda,
     /// By how much slots may be made longer.
-    overruns: Overruns,
-    /// Those that end with their slots, whatever runs in them.
-    ending: BTreeSet<Uuid>,
+    pub(super) overruns: Overruns,
+    /// Those that end with their slots, whatever runs in them, or may yet be made longer but no longer saved.
+    pub(super) ending: BTreeMap<Uuid, Last>,
     /// The nodes that each begun agreement has been given.
     pub(super) bound: HashMap<Uuid, Vec<u32>>,
     /// Those whose work is lost, and whose job of then may still have to be stopped.
@@ -121,7 +122,7 @@ impl Plan {
             fixing: BTreeSet::new(),
             agenda: Agenda::new(now),
             overruns: settings.overruns.clone(),
-            ending: BTreeSet::new(),
+            ending: BTreeMap::new(),
             bound,
             stopping: BTreeMap::new(),
             made: now,
@@ -282,24 +283,13 @@ impl Plan {
             // Between two pieces, the next.
             ServiceState::Idle if !agreement.pieces.is_empty() => Some(agreement.slot().start),
             ServiceState::Idle => Some(agreement.placement.end),
-            ServiceState::Processing if self.ending.contains(&agreement.id) => None,
-            ServiceState::Processing => self.overruns.look_at(agreement),
+            ServiceState::Processing => self.look_at(agreement),
             ServiceState::Completed => None,
         }
     }
 
-    /// Notes that the slot of an agreement is made no longer.
-    pub(super) fn leave_at_its_end(&mut self, id: Uuid) {
-        let Some(agreement) = self.live.get(&id).cloned() else {
-            return;
-        };
-        self.unwatch(&agreement);
-        self.ending.insert(id);
-        self.watch(&agreement);
-    }
-
     /// Notes when something is to be done for an agreement.
-    fn watch(&mut self, agreement: &Agreement) {
+    pub(super) fn watch(&mut self, agreement: &Agreement) {
         self.due
             .extend(self.due_of(agreement).map(|at| (at, agreement.id)));
         self.fixing
@@ -307,7 +297,7 @@ impl Plan {
     }
 
     /// Forgets it again.
-    fn unwatch(&mut self, agreement: &Agreement) {
+    pub(super) fn unwatch(&mut self, agreement: &Agreement) {
         if let Some(at) = self.due_of(agreement) {
             self.due.remove(&(at, agreement.id));
         }
@@ -425,9 +415,10 @@ impl Plan {
         let waits = |number: u64| {
             let agreement = self.by_number(number)?;
             if !agreement.pieces.is_empty() {
-                // It has no other place by itself, and is asked to leave last.
-                let waits = self.piece_that_waits(number).is_some();
-                return waits.then_some((number, 0));
+                // It has no other place by itself, and is asked to leave last; what was added to a contract, first.
+                let (_, index) = self.piece_that_waits(number)?;
+                let added = agreement.adds_to_contract(index);
+                return Some((number, if added { Seconds::MAX } else { 0 }));
             }
             let waits = agreement.is_waiting();
             waits.then(|| (number, request_of(agreement, number).slack(now)))
@@ -485,7 +476,7 @@ impl Plan {
     /// Forgets which nodes an agreement has been given, and that its slot is made no longer: it is to have another.
     pub(super) fn forget_slot(&mut self, agreement: Uuid) {
         self.bound.remove(&agreement);
-        self.ending.remove(&agreement);
+        self.look_again(agreement, None);
     }
 
     /// Whether an agreement has been given nodes.

@@ -155,6 +155,7 @@ impl Decider<'_> {
             ready: now,
             deadline: end,
             duration: end - now,
+            nodes: old.slot_nodes(),
             ..request_of(old, self.plan.next_number())
         };
         if self.plan.may_keep(old, more(end)) && self.plan.resources.would_start(at, now, &rest).is_some() {
@@ -164,7 +165,8 @@ impl Decider<'_> {
             return old.placement.end;
         };
         let tree = of.schedule.tree();
-        let free = |end: Time| tree.min_free(more(end)) >= old.nodes && self.plan.may_keep(old, more(end));
+        let free =
+            |end: Time| tree.min_free(more(end)) >= old.slot_nodes() && self.plan.may_keep(old, more(end));
         let (mut least, mut most) = (old.placement.end, end);
         while most - least > 1 {
             let middle = Time(i64::midpoint(least.seconds(), most.seconds()));

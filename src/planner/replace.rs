@@ -90,6 +90,7 @@ impl Decider<'_> {
             ready: now,
             deadline: end,
             duration: end - now,
+            nodes: agreement.slot_nodes(),
             ..request_of(agreement, number)
         }
     }

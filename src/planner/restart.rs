@@ -93,6 +93,8 @@ impl Decider<'_> {
     /// nothing has changed then.
     pub(super) fn run_again(&mut self, agreement: &Agreement, end: &JobEnd, why: &str) -> bool {
         let next = self.after_now();
+        // What was to be added to this time is not to the next.
+        let agreement = &self.give_back_rest(agreement, next);
         // On this machine its job has ended, or does so within a moment.
         let at = self.plan.resources.place(&agreement.resource);
         let others = at.and_then(|at| self.plan.resources.get(at));

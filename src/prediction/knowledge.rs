@@ -391,7 +391,7 @@ impl Knowledge {
         } else {
             // As before it began: what a piece loses by saving its work and taking it up again is not known.
             let done = agreement.run_time_by(now);
-            (done, (agreement.duration * MICROS_PER_SECOND).max(done))
+            (done, (agreement.planned_seconds() * MICROS_PER_SECOND).max(done))
         };
         let (before, whole) = (within(&prediction, done, rate), within(&prediction, all, rate));
         let left = 1.0 - before;

@@ -48,6 +48,7 @@ mod repeated;
 mod replay;
 mod rules;
 mod running;
+mod saved;
 mod serving;
 mod slow;
 mod slurm;

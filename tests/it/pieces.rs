@@ -330,7 +330,7 @@ async fn cut_in_two(client: &Client, application: &'static str) -> Uuid {
 }
 
 /// Work that counts on one node.
-fn counting(application: &'static str, duration: i64) -> Offer {
+pub(crate) fn counting(application: &'static str, duration: i64) -> Offer {
     Offer {
         run: Some((application, vec![STEPS.to_string()])),
         ..Offer::reserve(1, duration)
@@ -354,7 +354,7 @@ fn start(url: &str) -> (Server, TempDir) {
 
 /// A service with so many nodes, and two programs: one that counts, saves what it has come to, and stops counting while there
 /// is a file called hold; one that hears nothing.
-fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
+pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
         programs.path(),
@@ -388,7 +388,7 @@ fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
     (Server::configured(url, &configuration), programs)
 }
 
-fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
+pub(crate) fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
     format!(
         "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
          [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
@@ -396,7 +396,7 @@ fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
     )
 }
 
-fn program(folder: &Path, name: &str, script: &str) -> String {
+pub(crate) fn program(folder: &Path, name: &str, script: &str) -> String {
     let path = folder.join(name);
     fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a script can be written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be made executable");
@@ -404,7 +404,7 @@ fn program(folder: &Path, name: &str, script: &str) -> String {
 }
 
 /// What has been counted so far.
-fn steps(programs: &TempDir) -> Vec<String> {
+pub(crate) fn steps(programs: &TempDir) -> Vec<String> {
     let steps = fs::read_to_string(programs.path().join("steps")).unwrap_or_default();
     steps.lines().map(str::to_owned).collect()
 }
@@ -414,11 +414,11 @@ fn assert_every_step_once(programs: &TempDir) {
     assert_eq!(steps(programs), expected);
 }
 
-async fn show(client: &Client, id: Uuid) -> Value {
+pub(crate) async fn show(client: &Client, id: Uuid) -> Value {
     client.get_json(&format!("/agreements/{id}")).await
 }
 
-async fn until(client: &Client, id: Uuid, service: &str) -> Value {
+pub(crate) async fn until(client: &Client, id: Uuid, service: &str) -> Value {
     eventually(&format!("its service to be {service}"), SOON, async || {
         let shown = show(client, id).await;
         (shown["serviceState"] == service).then_some(shown)

@@ -1,5 +1,8 @@
 //! What a job's folder keeps, whoever writes to it at once.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
 use super::*;
 
 fn job(inputs: Vec<PathBuf>) -> JobSpec {

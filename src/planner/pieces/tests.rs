@@ -6,7 +6,7 @@ use scheduler::preemptive::{Preemption, Rounding};
 
 use super::super::nodes::{Failures, NodeReport, NodeState, Reporter};
 use super::super::tests::domain::{Domain, proposal};
-use super::super::{Plan, Proposal, Resource, Termination};
+use super::super::{Proposal, Resource, Termination};
 use super::*;
 use crate::agreement::{Job, Piece, whole};
 use crate::clock::MICROS_PER_SECOND;
@@ -53,74 +53,7 @@ fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap()
 }
 
-fn ended(outcome: Outcome, at: i64) -> JobEnd {
-    JobEnd {
-        outcome,
-        started: None,
-        ended: at * MICROS_PER_SECOND,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
-}
-
 impl Domain {
-    /// The plan rebuilt from what is stored, and that it keeps free what this one does.
-    fn check_rebuilt(&self) {
-        let mut known: Vec<_> = self.known.values().cloned().collect();
-        known.sort_by_key(|agreement| agreement.id);
-        let now = Time(self.now);
-        let rebuilt = Plan::rebuild(&self.settings, known, Vec::new(), now).unwrap();
-        for (at, of) in self.settings.resources.iter().enumerate() {
-            let second = |plan: &Plan, second| {
-                let of = plan.resources.get(at).unwrap();
-                let second = Interval::of(Time(second), 1);
-                let out = |(block, _): &&(Interval, u32)| block.contains(second);
-                let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
-                of.schedule.tree().min_free(second) + blocked
-            };
-            for at in self.now + 2..self.now + 300 {
-                assert_eq!(
-                    second(&rebuilt, at),
-                    second(&self.plan, at),
-                    "{} at {at}",
-                    of.name
-                );
-            }
-        }
-        assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
-    }
-
-    fn begin(&mut self, at: i64) {
-        self.now = at;
-        self.decide(|decider| {
-            decider.look_after_nodes();
-            decider.begin_due()
-        })
-        .unwrap();
-        self.check();
-    }
-
-    fn end(&mut self, id: uuid::Uuid, outcome: Outcome) {
-        let end = ended(outcome, self.now);
-        self.decide(|decider| decider.ended(id, &end)).unwrap();
-        self.check();
-    }
-
-    fn nodes_down(&mut self, count: usize) {
-        let mut states = vec![NodeState::Up; 8];
-        states[..count].fill(NodeState::Down);
-        let report = NodeReport {
-            states,
-            ..NodeReport::default()
-        };
-        self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
-            .unwrap();
-        self.check();
-    }
-
     /// The earliest completion of work that may be cut on any resource, by a walk over each second: for each part of the
     /// work that can be done by then, in how many pieces at least.
     fn earliest_cut(&self, proposal: &Proposal) -> Option<Time> {

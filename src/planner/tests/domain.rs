@@ -7,8 +7,9 @@ use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
 use super::super::decide::{Decider, Remembered};
+use super::super::nodes::{NodeReport, NodeState, Reporter};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter, Shape};
+use crate::agreement::{Agreement, Filter, JobEnd, Outcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::Change;
 
@@ -85,12 +86,9 @@ impl Domain {
         for (id, agreement) in &self.known {
             assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
             assert!(agreement.window().contains(agreement.placement), "{agreement:?}");
-            let pieces = agreement.pieces.iter().map(|piece| piece.placement.duration());
-            let planned = match agreement.pieces.as_slice() {
-                [] => agreement.placement.duration(),
-                _ => pieces.sum(),
-            };
-            assert_eq!(agreement.duration, planned, "{agreement:?}");
+            let most = agreement.duration + self.settings.overruns.most(agreement);
+            let planned = agreement.duration..=most;
+            assert!(planned.contains(&agreement.planned_seconds()), "{agreement:?}");
             let at = self.plan.resources.place(&agreement.resource).unwrap();
             let of = self.plan.resources.get(at).unwrap();
             for filter in &agreement.leeway.filters {
@@ -124,6 +122,78 @@ impl Domain {
         }
     }
 
+    /// That the plan rebuilt from what is stored keeps free what this one does.
+    pub(in crate::planner) fn check_rebuilt(&self) {
+        let mut known: Vec<_> = self.known.values().cloned().collect();
+        known.sort_by_key(|agreement| agreement.id);
+        let now = Time(self.now);
+        let rebuilt = Plan::rebuild(&self.settings, known, Vec::new(), now).unwrap();
+        for (at, of) in self.settings.resources.iter().enumerate() {
+            let second = |plan: &Plan, second| {
+                let of = plan.resources.get(at).unwrap();
+                let second = Interval::of(Time(second), 1);
+                let out = |(block, _): &&(Interval, u32)| block.contains(second);
+                let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
+                of.schedule.tree().min_free(second) + blocked
+            };
+            for at in self.now + 2..self.now + 300 {
+                assert_eq!(
+                    second(&rebuilt, at),
+                    second(&self.plan, at),
+                    "{} at {at}",
+                    of.name
+                );
+            }
+        }
+        // Whether work goes on at its end is looked at again.
+        if self.plan.ending.is_empty() {
+            assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
+        }
+    }
+
+    pub(in crate::planner) fn begin(&mut self, at: i64) {
+        self.now = at;
+        self.decide(|decider| {
+            decider.look_after_nodes();
+            decider.begin_due()
+        })
+        .unwrap();
+        self.check();
+    }
+
+    pub(in crate::planner) fn end(&mut self, id: Uuid, outcome: Outcome) {
+        let end = ended_at(outcome, self.now);
+        self.decide(|decider| decider.ended(id, &end)).unwrap();
+        self.check();
+    }
+
+    pub(in crate::planner) fn nodes_down(&mut self, count: usize) {
+        let mut states = vec![NodeState::Up; 8];
+        states[..count].fill(NodeState::Down);
+        let report = NodeReport {
+            states,
+            ..NodeReport::default()
+        };
+        self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+            .unwrap();
+        self.check();
+    }
+
+    /// Lets time pass, a second at a time, with every process started at once.
+    pub(in crate::planner) fn pass_until(&mut self, until: i64) {
+        while self.now < until {
+            self.begin(self.now + 1);
+            let begun = self
+                .known
+                .values()
+                .filter(|of| of.service == ServiceState::Processing && of.slot_started().is_none());
+            for id in begun.map(|of| of.id).collect::<Vec<_>>() {
+                let at = self.now * MICROS_PER_SECOND;
+                self.decide(|decider| decider.started(id, at)).unwrap();
+            }
+        }
+    }
+
     /// The earliest completion that is free on any resource, by a look at each second of each.
     pub(in crate::planner) fn earliest(&self, proposal: &Proposal) -> Option<Time> {
         let window = Interval::new(
@@ -150,6 +220,19 @@ impl Domain {
             }
         }
         earliest
+    }
+}
+
+fn ended_at(outcome: Outcome, at: i64) -> JobEnd {
+    JobEnd {
+        outcome,
+        started: None,
+        ended: at * MICROS_PER_SECOND,
+        input_bytes: 0,
+        output_bytes: 0,
+        truncated: false,
+        transfer_in: 0,
+        transfer_out: 0,
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Life {
     now: Changed,
     accepted: u32,
     closed: u32,
+    /// Whether it tells of work that was not over at the end of its slot.
+    overran: bool,
     /// Whether its lines are numbered from 1 on without gaps.
     numbered: bool,
     /// Whether its versions go from 1 on without gaps.
@@ -59,9 +61,15 @@ impl Life {
             now: Changed::begin(first),
             accepted: u32::from(first.kind == EventKind::Accepted),
             closed: u32::from(first.kind == EventKind::Closed),
+            overran: first.kind == EventKind::Overrun,
             numbered: first.seq == 1,
             whole: first.version == 1,
         }
+    }
+
+    /// Whether it tells of work that was not over at the end of its slot, which may be longer than its contract then.
+    pub(super) fn overran(&self) -> bool {
+        self.overran
     }
 
     /// Goes on by a line.
@@ -70,6 +78,7 @@ impl Life {
         self.numbered &= step.seq == last.seq + 1;
         self.accepted += u32::from(step.kind == EventKind::Accepted);
         self.closed += u32::from(step.kind == EventKind::Closed);
+        self.overran |= step.kind == EventKind::Overrun;
         let next = Changed::begin(step);
         if step.version == last.version {
             self.now = Changed {

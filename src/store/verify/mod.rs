@@ -142,7 +142,7 @@ impl Check {
             };
             life::check(&agreement, life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
-            pieces::check(&agreement, &mut found);
+            pieces::check(&agreement, life.as_ref(), &mut found);
             money::check(&agreement, &entries, &mut found);
             check_bindings(
                 &agreement,

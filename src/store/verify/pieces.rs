@@ -1,12 +1,13 @@
-//! I5 and I6 of an agreement whose work is done in pieces: they follow each other, take together as long as was agreed, and
-//! each has had its own nodes in its own time.
+//! I5 and I6 of an agreement whose work is done in pieces: they follow each other, take together as long as was agreed, or
+//! longer where its timeline says why, and each has had its own nodes in its own time.
 
 use super::Findings;
 use super::Invariant::{I5, I6};
-use crate::agreement::{Agreement, ServiceState, most_nodes, seconds_of, whole};
+use super::life::Life;
+use crate::agreement::{Agreement, ServiceState, most_nodes, whole};
 use crate::store::Binding;
 
-pub(super) fn check(agreement: &Agreement, found: &mut Findings) {
+pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
     let pieces = &agreement.pieces;
     if pieces.is_empty() {
         return;
@@ -28,8 +29,9 @@ pub(super) fn check(agreement: &Agreement, found: &mut Findings) {
             agreement.nodes
         )
     });
-    let seconds = seconds_of(pieces);
-    found.must(seconds == agreement.duration, I6, || {
+    let seconds = agreement.planned_seconds();
+    let may_be_longer = seconds > agreement.duration && life.is_some_and(Life::overran);
+    found.must(seconds == agreement.duration || may_be_longer, I6, || {
         format!(
             "its pieces take {seconds} seconds together, and {} were agreed",
             agreement.duration

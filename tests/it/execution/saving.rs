@@ -61,6 +61,30 @@ fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_
 }
 
 #[test]
+fn a_job_that_was_started_as_the_last_piece_is_told_to_save_its_work_where_that_is_decided_later_and_not_taken_back()
+ {
+    for (taken_back, outcome) in [(false, Outcome::Checkpointed), (true, Outcome::Killed)] {
+        let place = Place::new();
+        let SaveWork { signal, grace } = saving("").piece.and_then(|piece| piece.save).unwrap();
+        let job = script(
+            "trap 'touch told; exit 0' USR1; touch ready; while :; do sleep 0.05; done",
+            10 * GRACE,
+        );
+        let executor = ready(&place, &job);
+        let save = Some(SaveWork { signal, grace });
+        executor.save_before_end(job.id(), save).unwrap();
+        if taken_back {
+            executor.save_before_end(job.id(), None).unwrap();
+            executor.keep_until(job.id(), now()).unwrap();
+        } else {
+            tell(&executor, &job);
+        }
+        assert_eq!(end(&executor, &job).outcome, outcome);
+        assert_eq!(place.record(&job, "work/told").exists(), !taken_back);
+    }
+}
+
+#[test]
 fn a_job_keeps_its_limits_while_it_saves_its_work() {
     let place = Place::new();
     let text = "trap 'head -c 400000000 /dev/zero | tail | sleep 1000' USR1; touch ready; \

@@ -15,6 +15,7 @@ on_both_engines!(
     more_nodes_in_use_than_there_are_are_found,
     promises_outlast_a_smaller_configuration,
     a_database_full_of_damage_gives_a_bounded_answer,
+    pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_why,
 );
 
 fn second(at: i64) -> i64 {
@@ -139,6 +140,37 @@ async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agreement) {
     ];
     store.commit(epoch, &last).await.expect("it is right");
     (running, complete)
+}
+
+async fn pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_why(url: String) {
+    let (store, lease) = decide(&url).await;
+    let all: Vec<_> = (0..2).map(|_| agreement("a")).collect();
+    let [said, unsaid] = &all[..] else { unreachable!() };
+    let batch = [create(said), create(unsaid)];
+    store.commit(lease.epoch, &batch).await.expect("it is right");
+    for (of, nodes, kind) in [
+        (said, [0, 1], EventKind::Overrun),
+        (unsaid, [2, 3], EventKind::Moved),
+    ] {
+        let running = begun(of);
+        let mut saved = Agreement {
+            version: 3,
+            ..running.clone()
+        };
+        saved.add_piece(Interval::new(Time(180), Time(200)));
+        let batch = [
+            change(&running, &[EventKind::Started]),
+            bind(&running, &nodes),
+            change(&saved, &[kind]),
+        ];
+        store.commit(lease.epoch, &batch).await.expect("it can be stored");
+    }
+    let found = store.verify().await.expect("it can be read");
+    let [Finding { subject, what, .. }] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(subject, &format!("agreement {}", unsaid.id));
+    assert_eq!(what, "its pieces take 80 seconds together, and 60 were agreed");
 }
 
 async fn a_right_history_has_no_findings(url: String) {
