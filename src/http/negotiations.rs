@@ -2,7 +2,7 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
@@ -38,14 +38,17 @@ pub(super) async fn initiate(
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
+    format: Format,
+    headers: HeaderMap,
     query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, Error> {
     let Query(query) = query.map_err(|why| Error::Query(why.body_text()))?;
-    let list = api
+    let base = base_address(&api, &headers);
+    let page = api
         .negotiation
         .negotiations(&scope(&caller), query.after, query.limit)
         .await?;
-    Ok(axum::Json(&list).into_response())
+    Ok(format.answer(&page, || page.document(&base)))
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.

@@ -6,7 +6,7 @@ use wsag::agreements::{
 };
 use wsag::endpoint::EndpointReference;
 use wsag::guard::{self, GuardError};
-use wsag::listings::{self, AgreementList, ListedAgreement};
+use wsag::listings::{self, AgreementList, ListedAgreement, ListedNegotiation};
 use wsag::placement::{self, Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
 use wsag::scheduling::Budget;
@@ -15,7 +15,7 @@ use wsag::terms::Choice;
 use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
-use super::list::{Page, Timeline};
+use super::list::{NegotiationsView, Page, Timeline};
 use super::{
     AcceptedView, AgreementView, ContextView, Error, Negotiation, Part, RefusalView, Shown, TermsView,
 };
@@ -205,6 +205,25 @@ impl Page {
             next: self.next.map(|id| id.to_string()),
         }
         .to_xml()
+    }
+}
+
+impl NegotiationsView {
+    /// As a document, with the negotiations' addresses below the service's. What their offers are stands there.
+    pub fn document(&self, base: &str) -> String {
+        let listed = self.negotiations.iter().map(|view| ListedNegotiation {
+            id: view.id.to_string(),
+            address: format!("{base}/negotiations/{}", view.id),
+            party: &view.party,
+            agreement: view.agreement.map(|id| id.to_string()),
+            state: view.state,
+            created: &view.created,
+            expires: &view.expires,
+            proposed: view.proposed,
+            offers: view.offers.iter().map(|offer| offer.id.as_str()).collect(),
+        });
+        let next = self.next.map(|id| id.to_string());
+        listings::negotiations(&listed.collect::<Vec<_>>(), next.as_deref())
     }
 }
 

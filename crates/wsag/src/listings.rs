@@ -1,4 +1,4 @@
-//! Lists of our own: a party's agreements, and what happened to one of them.
+//! Lists of our own: a party's agreements and negotiations, and what happened to an agreement.
 
 use crate::document::Node;
 use crate::ns::BSP;
@@ -224,6 +224,51 @@ pub(crate) fn read_timeline(check: &mut Check, node: Node<'_>) -> Option<Timelin
         agreement_id: agreement_id?,
         events,
     })
+}
+
+/// A negotiation in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedNegotiation<'a> {
+    /// Its identity.
+    pub id: String,
+    /// Where to ask for it.
+    pub address: String,
+    /// The party that asked for it.
+    pub party: &'a str,
+    /// The agreement that it is to replace.
+    pub agreement: Option<String>,
+    /// Its state, in a stable word.
+    pub state: &'a str,
+    /// When it was opened.
+    pub created: &'a str,
+    /// From when on nothing more is negotiated or accepted.
+    pub expires: &'a str,
+    /// Why the provider has opened it by itself, in a stable word.
+    pub proposed: Option<&'a str>,
+    /// The `OfferId`s of its offers that can be accepted now.
+    pub offers: Vec<&'a str>,
+}
+
+/// `bsp:Negotiations`: one page of them, and the cursor of the next one.
+pub fn negotiations(listed: &[ListedNegotiation<'_>], next: Option<&str>) -> String {
+    let mut xml = Xml::document("bsp:Negotiations", &["bsp"]);
+    for negotiation in listed {
+        xml.start("bsp:Negotiation");
+        xml.element("bsp:NegotiationId", &negotiation.id);
+        xml.element("bsp:Address", &negotiation.address);
+        xml.element("bsp:Party", negotiation.party);
+        xml.optional_element("bsp:AgreementId", negotiation.agreement.as_deref());
+        xml.element("bsp:State", negotiation.state);
+        xml.element("bsp:Created", negotiation.created);
+        xml.element("bsp:Expires", negotiation.expires);
+        xml.optional_element("bsp:Proposed", negotiation.proposed);
+        for offer in &negotiation.offers {
+            xml.element("bsp:OfferId", offer);
+        }
+        xml.end();
+    }
+    xml.optional_element("bsp:Next", next);
+    xml.finish()
 }
 
 /// A line of the audit trail.
