@@ -12,9 +12,7 @@ use uuid::Uuid;
 
 use super::Plan;
 use super::decide::Decider;
-use super::pieces::CLUSTER;
 use super::prolong::TOLD_BEFORE;
-use super::resource::Resource;
 use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
 use crate::clock::second_of;
 
@@ -88,12 +86,6 @@ impl Overruns {
     }
 }
 
-/// Whether what runs on a resource can be told to save its work though nobody knew so when it started: a job of a cluster is
-/// told by its own script, which was handed over then.
-fn saves_late(resource: &Resource) -> bool {
-    resource.kind != CLUSTER
-}
-
 /// How long before the end of its slot what runs in it is told of another one.
 fn told(agreement: &Agreement) -> Seconds {
     let whole = agreement.duration.min(agreement.slot().duration());
@@ -106,15 +98,9 @@ impl Plan {
         let grace = match self.ending.get(&agreement.id) {
             Some(Last::Never) => return None,
             Some(Last::Unsaved(_)) => 0,
-            None => self.grace(agreement).unwrap_or(0),
+            None => self.overruns.grace(agreement).unwrap_or(0),
         };
         self.overruns.look_at(agreement, grace)
-    }
-
-    /// The seconds in which the work of an agreement can be told to save itself where it runs; none where it cannot.
-    fn grace(&self, agreement: &Agreement) -> Option<Seconds> {
-        let of = self.resources.get(self.resources.place(&agreement.resource)?)?;
-        saves_late(&of.resource).then(|| self.overruns.grace(agreement))?
     }
 
     /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
@@ -137,7 +123,7 @@ impl Decider<'_> {
         let now = second_of(self.now);
         let (id, end) = (agreement.id, agreement.slot().end);
         let before = self.plan.ending.get(&id).copied();
-        let grace = self.plan.grace(agreement).filter(|_| before.is_none());
+        let grace = self.plan.overruns.grace(agreement).filter(|_| before.is_none());
         // As much as that may have passed while nobody looked.
         let grace = grace.filter(|grace| end - *grace > now);
         if agreement.slot_started().is_none() || end <= now + 1 {

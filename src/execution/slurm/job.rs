@@ -6,7 +6,7 @@ use rustix::process::geteuid;
 use tracing::warn;
 
 use super::super::folder::{Folder, Stream};
-use super::super::{ExecutionError, JobId, JobSpec, JobStatus};
+use super::super::{ExecutionError, JobId, JobSpec, JobStatus, SaveWork};
 use super::command::{Error, not_understood, option};
 use super::id::SlotId;
 use super::view::{JobRow, JobState};
@@ -197,21 +197,22 @@ impl SlurmExecutor {
             return self.conclude(folder, job, Outcome::Terminated, now, None);
         }
         // It would do nothing but save its work.
-        if now >= told_at(job) {
+        let save = folder.save(job)?;
+        if now >= job.slot_end - save.map_or(0, |save| save.grace) {
             return self.conclude(folder, job, Outcome::Lost, now, None);
         }
         if self.may_try(job.into(), TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
             folder.note_shared(work.path())?;
             let began = Instant::now();
-            if work.create(job, &folder.work())? {
+            if work.create(job, save, &folder.work())? {
                 folder.note_copied(micros(began.elapsed()))?;
             }
-            self.submit(job, work)?;
+            self.submit(job, save, work)?;
         }
         Ok(JobStatus::Running { started: None })
     }
 
-    fn submit(&self, job: &JobSpec, work: &Work) -> Result<(), ExecutionError> {
+    fn submit(&self, job: &JobSpec, save: Option<SaveWork>, work: &Work) -> Result<(), ExecutionError> {
         let account = self.settings.account_of(&job.party);
         let name = self.name_of(job.into());
         let end = second_of(job.slot_end).seconds();
@@ -248,7 +249,7 @@ impl SlurmExecutor {
         arguments.push(option("--chdir", &work.work()));
         arguments.push(option("--output", &work.output(Stream::Out)));
         arguments.push(option("--error", &work.output(Stream::Err)));
-        let (signal, grace) = signal_and_grace(job.piece.and_then(|piece| piece.save));
+        let (signal, grace) = signal_and_grace(save);
         arguments.extend([
             self.script.clone().into(),
             work.path().into(),
@@ -327,6 +328,20 @@ impl SlurmExecutor {
         Ok(())
     }
 
+    /// Has a job be told to save its work before the end of its slot, or not be told: its script looks for that, and the service's
+    /// own record says how its end is meant.
+    pub(super) fn tell_to_save(&self, of: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let folder = self.folder(of);
+        let Some(job) = folder.spec()? else {
+            return Ok(());
+        };
+        if folder.save(&job)?.is_some() != save.is_some() {
+            self.work_of(&job)?.put_save(save)?;
+            folder.put_save(save)?;
+        }
+        Ok(())
+    }
+
     /// Asks a job to stop, durably.
     pub(super) fn ask_to_stop(&self, of: JobId) -> Result<(), ExecutionError> {
         let folder = self.folder(of);
@@ -355,10 +370,16 @@ impl SlurmExecutor {
             JobState::Completed | JobState::TimedOut if !claimed && row.lasted() < RAN => None,
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             // Slurm does not know whether it was told to save its work before it ended.
-            JobState::Completed if row.end.is_some_and(|end| end >= second_of(told_at(job))) => {
-                Some(saved(job, stop_asked))
-            }
-            JobState::Completed => Some(Outcome::Completed),
+            JobState::Completed => Some(match folder.save(job)? {
+                Some(save)
+                    if row
+                        .end
+                        .is_some_and(|end| end >= second_of(job.slot_end - save.grace)) =>
+                {
+                    saved(stop_asked)
+                }
+                _ => Outcome::Completed,
+            }),
             JobState::TimedOut => Some(Outcome::Killed),
             JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
             // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it, unless
@@ -503,7 +524,7 @@ fn started_of(work: &Work, row: Option<&JobRow>, now: Micros) -> Option<Micros> 
 /// How a program ended, from what its job recorded.
 fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
     match ended.status {
-        0 if ended.told => saved(job, stop_asked),
+        0 if ended.told => saved(stop_asked),
         0 => Outcome::Completed,
         status if STOPPED.contains(&status) && ended.at >= job.slot_end => Outcome::Killed,
         _ if stop_asked => Outcome::Terminated,
@@ -511,18 +532,12 @@ fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
     }
 }
 
-/// When it is told to save its work, or else to end.
-fn told_at(job: &JobSpec) -> Micros {
-    let save = job.piece.and_then(|piece| piece.save);
-    job.slot_end - save.map_or(0, |save| save.grace)
-}
-
-/// How a job ended that ended well after it was told to save its work, where it was.
-fn saved(job: &JobSpec, stop_asked: bool) -> Outcome {
-    match job.piece.and_then(|piece| piece.save) {
-        Some(_) if stop_asked => Outcome::Terminated,
-        Some(_) => Outcome::Checkpointed,
-        None => Outcome::Completed,
+/// How a job ended that ended well after it was told to save its work.
+fn saved(stop_asked: bool) -> Outcome {
+    if stop_asked {
+        Outcome::Terminated
+    } else {
+        Outcome::Checkpointed
     }
 }
 

@@ -43,7 +43,7 @@ use view::JobRow;
 use super::folder::Folder;
 use super::local::is_folder;
 use super::retention::JobFolders;
-use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot};
+use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
 use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
@@ -277,7 +277,16 @@ impl Executor for SlurmExecutor {
     }
 
     fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
-        Ok(job.id().piece == 1 || is_folder(&self.work_of(job)?.work())?)
+        if job.id().piece == 1 || is_folder(&self.work_of(job)?.work())? {
+            return Ok(true);
+        }
+        // Where nothing is, the disk may be away.
+        let work_dir = &self.settings.work_dir;
+        let failed = |error| ExecutionError::system("look into", work_dir)(error);
+        if fs::read_dir(work_dir).map_err(failed)?.next().is_none() {
+            return Err(failed(std::io::Error::other("it is empty: is its disk there?")));
+        }
+        Ok(false)
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
@@ -295,6 +304,10 @@ impl Executor for SlurmExecutor {
 
     fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
         self.ask_to_stop(job)
+    }
+
+    fn save_before_end(&self, job: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        self.tell_to_save(job, save)
     }
 
     fn make_way(&self, job: JobId, restarts: u32) -> Result<bool, ExecutionError> {

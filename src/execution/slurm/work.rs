@@ -103,7 +103,12 @@ impl Work {
     /// Makes the folder with copies of the job's inputs, which the service keeps in its own folder of the job, unless it is
     /// there; answers whether it was made. It is put together where its user cannot reach it. A later piece of work finds the
     /// inputs where the first one has them.
-    pub(super) fn create(&self, job: &JobSpec, kept: &Path) -> Result<bool, ExecutionError> {
+    pub(super) fn create(
+        &self,
+        job: &JobSpec,
+        save: Option<SaveWork>,
+        kept: &Path,
+    ) -> Result<bool, ExecutionError> {
         let failed = |error| ExecutionError::system("create", &self.path)(error);
         if self.path.exists() {
             return Ok(false);
@@ -119,7 +124,7 @@ impl Work {
         folder.recursive(true).mode(0o700).create(&new).map_err(failed)?;
         // From the beginning on: a disk of a network may keep it for a while that something was not there.
         let until = second_of(job.slot_end).to_string();
-        let (signal, grace) = signal_and_grace(job.piece.and_then(|piece| piece.save));
+        let (signal, grace) = signal_and_grace(save);
         let mut made = Vec::new();
         for (name, line) in [(UNTIL, until), (SAVE, format!("{signal} {grace}"))] {
             let record = new.join(name);
@@ -158,6 +163,12 @@ impl Work {
     /// Tells its job that its slot ends at another instant; nothing where there is no folder yet.
     pub(super) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
         self.put(UNTIL, &end.to_string())
+    }
+
+    /// Tells its job how it is to have its program save its work; nothing where there is no folder yet.
+    pub(super) fn put_save(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let (signal, grace) = signal_and_grace(save);
+        self.put(SAVE, &format!("{signal} {grace}"))
     }
 
     /// Puts a line in place of what a record says, where there is a folder.

@@ -153,6 +153,9 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
         .remove(first.agreement)
         .unwrap();
     assert_eq!(left(), 0);
+    let away = site.executor.can_go_on(&last).unwrap_err().to_string();
+    assert!(away.contains("is its disk there?"), "{away}");
+    fs::create_dir(shared.join("of-another-job")).unwrap();
     assert!(!site.executor.can_go_on(&last).unwrap());
     assert!(site.executor.can_go_on(&first).unwrap(), "it begins with nothing");
 }
@@ -194,7 +197,7 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
 fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once() {
     run(async {
         let cluster = Cluster::start();
-        let mut server = counting_service(&cluster);
+        let mut server = counting_service(&cluster, "");
         let id = cut_in_two(&server.client(), 20).await;
         let planned = show(&server.client(), id).await;
         assert_eq!(planned["pieces"].as_array().map(Vec::len), Some(2), "{planned}");
@@ -232,7 +235,7 @@ fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once(
 fn nodes_are_given_back_between_two_pieces_and_a_node_that_fails_before_the_second_is_not_among_its() {
     run(async {
         let mut cluster = Cluster::start();
-        let server = counting_service(&cluster);
+        let server = counting_service(&cluster, "");
         let client = server.client();
         let id = cut_in_two(&client, 40).await;
         between(&client, id).await;
@@ -259,8 +262,40 @@ fn nodes_are_given_back_between_two_pieces_and_a_node_that_fails_before_the_seco
     });
 }
 
-/// A service on a cluster with an application that counts: in its first piece as far as to the half of its steps.
-fn counting_service(cluster: &Cluster) -> Server {
+#[test]
+fn work_that_is_not_over_is_told_late_to_save_itself_and_its_rest_goes_on_in_another_slot() {
+    run(async {
+        let cluster = Cluster::start();
+        let server = counting_service(&cluster, "[scheduling]\noverrun_percent = 100\n");
+        let client = server.client();
+        let start = now() + 3;
+        let work = Offer {
+            run: Some(("count", vec![STEPS.to_string()])),
+            ..Offer::reserve(1, 30)
+        };
+        let work = work.within(start, start + 200).xml();
+        let id = client.post("/agreements", work).await.created();
+        let end = show(&client, id).await["plannedEnd"].clone();
+        let end: jiff::Timestamp = end.as_str().expect("an instant").parse().expect("an instant");
+        let end = end.as_second();
+        let others = Offer::reserve(4, 15).within(end, end + 15).xml();
+        client.post("/agreements", others).await.created();
+        between(&client, id).await;
+        let saved = cluster.folder().join(format!("work/{id}/work/saved"));
+        assert!(saved.exists());
+        let over = until(&client, &cluster, id, "Complete").await;
+        assert_eq!(over.text("Outcome"), "completed", "{over:?}");
+        assert_every_step_once(&cluster);
+        let name = name_of("cluster", id);
+        let mut names: Vec<String> = cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
+        names.sort();
+        assert_eq!(names, [name.clone(), format!("{name}.2")], "one job each");
+        server.assert_verified();
+    });
+}
+
+/// A service on a cluster with an application that counts: in its first slot as far as to the half of its steps.
+fn counting_service(cluster: &Cluster, more: &str) -> Server {
     let folder = cluster.folder().join("programs");
     fs::create_dir(&folder).expect("a folder can be made");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("it can be opened");
@@ -272,7 +307,7 @@ fn counting_service(cluster: &Cluster) -> Server {
              trap 'stop=1' USR1\n\
              while [ \"$done\" -lt \"$1\" ]; do\n\
              if [ -n \"$stop\" ]; then echo \"$done\" >saved; exit 0; fi\n\
-             if [ \"$BESPEAK_PIECE\" != 1 ] || [ \"$done\" -lt $(($1 / 2)) ]; then\n\
+             if [ \"$2\" = --resume ] || [ \"$done\" -lt $(($1 / 2)) ]; then\n\
              done=$((done + 1)); echo \"$done\" >>'{}/steps'\n\
              fi\n\
              sleep 0.05\ndone\n",
@@ -284,7 +319,7 @@ fn counting_service(cluster: &Cluster) -> Server {
         &format!(
             "[[application]]\nname = \"count\"\nprogram = \"{count}\"\n\
              [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
-             [application.checkpoint]\nsignal = \"USR1\"\ngrace_seconds = 3\nresume = [\"--resume\"]\n"
+             [application.checkpoint]\nsignal = \"USR1\"\ngrace_seconds = 3\nresume = [\"--resume\"]\n{more}"
         ),
     )
 }
