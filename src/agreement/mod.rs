@@ -133,6 +133,12 @@ impl Agreement {
         self.state == AgreementState::Observed && waits && self.restarts() > 0
     }
 
+    /// Whether all or some of it is still to begin, and may move until it does unless it is fixed.
+    pub fn has_to_begin(&self) -> bool {
+        self.state == AgreementState::Observed
+            && (self.service == ServiceState::NotReady || self.pieces_begun() < self.pieces.len())
+    }
+
     /// Whether it is accepted and its slot has not begun.
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady

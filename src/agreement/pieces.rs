@@ -100,6 +100,27 @@ impl Agreement {
             .count()
     }
 
+    /// How many of its pieces have begun; none where it is in one.
+    pub fn pieces_begun(&self) -> usize {
+        let runs = self.service == ServiceState::Processing && !self.pieces.is_empty();
+        self.pieces_over() + usize::from(runs)
+    }
+
+    /// The window in which one of its pieces may lie while it has not begun: up to the start of the next, and from where it
+    /// lies, or for the first of those that have not begun from the end of the one before. So the windows of two pieces never
+    /// overlap, and wherever they move they follow each other.
+    pub fn piece_window(&self, index: usize) -> Interval {
+        let first = index <= self.pieces_begun();
+        let before = index.checked_sub(1).and_then(|before| self.pieces.get(before));
+        let start = match (before, self.pieces.get(index)) {
+            (None, _) => self.ready,
+            (Some(before), _) if first => before.occupied().end.max(self.ready),
+            (Some(before), piece) => piece.map_or(before.placement.end, |piece| piece.placement.start),
+        };
+        let next = self.pieces.get(index + 1);
+        Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
+    }
+
     /// The piece that runs now, or comes next; the last one when all are over. None where it is in one.
     pub fn piece(&self) -> Option<&Piece> {
         self.pieces.get(self.pieces_over()).or(self.pieces.last())

@@ -339,7 +339,8 @@ impl Decider<'_> {
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
     fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
         let agreement = self.plan.by_number(number)?;
-        if !agreement.is_waiting() || agreement.fixed || self.plan.table.is_counted_on(agreement.id) {
+        let moves = agreement.is_waiting() && !agreement.fixed && agreement.pieces.is_empty();
+        if !moves || self.plan.table.is_counted_on(agreement.id) {
             return None;
         }
         let (shape, scaling) = shape_of(agreement);
@@ -416,6 +417,34 @@ pub(super) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
             Scaling::Contract,
         ),
     }
+}
+
+/// How an agreement came to its place, in words for its party.
+pub(super) fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
+    let resource = &agreement.resource;
+    let mut detail = match admitted.moved.len() {
+        0 => format!("placed on {resource} as the first fit in its window"),
+        count => format!("placed on {resource}; {count} others moved inside their windows"),
+    };
+    if !agreement.leeway.shapes.is_empty() {
+        detail += &format!(
+            "; {} nodes for {} seconds of {} sizes",
+            agreement.nodes,
+            agreement.duration,
+            agreement.leeway.shapes.len()
+        );
+    }
+    if !admitted.pieces.is_empty() {
+        let (count, end) = (admitted.pieces.len(), admitted.slot.end - admitted.slot.start);
+        detail += &format!(
+            "; in {count} pieces, the last of which ends {end} seconds after the start of the first"
+        );
+    }
+    match admitted.transferred.len() {
+        0 => {}
+        count => detail += &format!("; {count} others went to another resource"),
+    }
+    detail
 }
 
 /// The reason that came nearer to a place.

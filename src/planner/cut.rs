@@ -1,6 +1,7 @@
 //! Work that is let in in pieces.
 //!
-//! A request that may be cut is cut where that lets it complete earlier than in one, on the plan as it stands. Its pieces are
+//! A request that may be cut is cut where that lets it complete earlier than in one, on the plan as it stands, or where it has
+//! no place in one and others can make room for its pieces inside their windows. Its pieces are
 //! let in all or none, each with a number of nodes of its own where the requester has it so and there are sizes to choose
 //! from (`docs/decisions/0413`).
 
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::domain::Objective;
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
-use scheduler::{Interval, Request, Time};
+use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use super::admit::{Admitted, Wanted};
 use super::decide::Decider;
@@ -23,11 +24,39 @@ const RESOURCES_MAX: usize = 4;
 /// Searches of one resource's plan for the pieces of one request; everybody waits meanwhile. Of more sizes than that leaves
 /// room for, some at even distances are tried.
 const SEARCHES_MAX: u64 = 10_000;
+/// Resources on which others are asked to make room for pieces, and how many of them at most are taken out in each attempt:
+/// admission to a crowded resource may take milliseconds.
+const CROWDED_MAX: usize = 2;
+const LIFTED: [usize; 3] = [1, 4, 16];
 
 impl Decider<'_> {
+    /// Lets a request in: in pieces where that completes it earlier, else in one, and else in pieces for which others move.
+    ///
+    /// # Errors
+    /// Why it has no place; everything is as it was then.
+    pub(super) fn admit_cut_or_whole(
+        &mut self,
+        wanted: &Wanted<'_>,
+        preemption: Option<&Preemption>,
+        now: Time,
+    ) -> Result<Admitted, Reason> {
+        let Some(preemption) = preemption else {
+            return self.admit(wanted, now);
+        };
+        if let Some(admitted) = self.admit_in_pieces(wanted, preemption, now) {
+            return Ok(admitted);
+        }
+        self.admit(wanted, now).or_else(|reason| {
+            let among = (reason == Reason::NoCapacityInWindow)
+                .then(|| self.admit_pieces_among(wanted, preemption, now))
+                .flatten();
+            among.ok_or(reason)
+        })
+    }
+
     /// Lets a request in in pieces, on the resource where its last one completes first; none where it would not complete
     /// earlier than in one, or cannot pay. Up to [`SEARCHES_MAX`] searches for each of a few resources.
-    pub(super) fn admit_in_pieces(
+    fn admit_in_pieces(
         &mut self,
         wanted: &Wanted<'_>,
         preemption: &Preemption,
@@ -51,7 +80,104 @@ impl Decider<'_> {
             }
         }
         let (at, pieces) = best.filter(|(_, pieces)| pieces.len() > 1)?;
-        self.put_pieces(at, wanted, pieces, now)
+        let load = self.load(at, window);
+        self.put_pieces((at, load), wanted, pieces, now)
+    }
+
+    /// Lets a request in in pieces that has no place as the plan stands, where others move for it inside their windows. Those
+    /// who stand in its way are taken out, first one of them and then more, its pieces are put where they complete first
+    /// then, and the others where they were or where there is room; nothing has changed where one of these has none.
+    fn admit_pieces_among(
+        &mut self,
+        wanted: &Wanted<'_>,
+        preemption: &Preemption,
+        now: Time,
+    ) -> Option<Admitted> {
+        let least = *wanted.shapes.last()?;
+        for at in self.resources_for_pieces(wanted).into_iter().take(CROWDED_MAX) {
+            let rate = self.plan.resources.get(at)?.resource.rate;
+            let request = wanted.request(least, rate);
+            let load = self.load(at, wanted.window);
+            let mut movable = self.plan.resources.in_the_way(at, now, &request);
+            movable.retain(|number| self.may_move(at, *number, now));
+            let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
+            for count in counts {
+                let some = &movable[..count.min(movable.len())];
+                let admitted = self.put_pieces_among((at, load), wanted, preemption, some, now);
+                if admitted.is_some() {
+                    return admitted;
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether what waits under a number may move on its resource.
+    fn may_move(&mut self, at: usize, number: u64, now: Time) -> bool {
+        let Some((request, start)) = self.plan.resources.withdraw(at, number) else {
+            return false;
+        };
+        let back = self.plan.resources.put(at, now, &request, start);
+        debug_assert!(back, "nobody has taken its place meanwhile");
+        !request.is_rigid()
+    }
+
+    /// Lets a request in in pieces where some of those who wait may move; nothing has changed where it finds no place.
+    fn put_pieces_among(
+        &mut self,
+        (at, load): (usize, Fraction),
+        wanted: &Wanted<'_>,
+        preemption: &Preemption,
+        movable: &[u64],
+        now: Time,
+    ) -> Option<Admitted> {
+        let lifted = movable
+            .iter()
+            .filter_map(|number| self.plan.resources.withdraw(at, *number));
+        let mut lifted: Vec<(Request, Time)> = lifted.collect();
+        // As in order of deadlines: who has least time goes first.
+        lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
+        let pieces = self.pieces_on(at, wanted, preemption, wanted.window);
+        let pieces = pieces.filter(|pieces| pieces.len() > 1);
+        if let Some(admitted) = pieces.and_then(|pieces| self.put_pieces((at, load), wanted, pieces, now)) {
+            if let Some(moved) = self.put_again(at, &lifted, now) {
+                return Some(Admitted { moved, ..admitted });
+            }
+            for (_, number) in admitted.pieces.iter().zip(wanted.number..) {
+                self.plan.resources.vacate(at, now, number);
+            }
+        }
+        for (request, start) in &lifted {
+            let back = self.plan.resources.put(at, now, request, *start);
+            debug_assert!(back, "nobody has taken its place meanwhile");
+        }
+        None
+    }
+
+    /// Puts those who were taken out where they were, or where there is room for them; who has moved, or none where one has no
+    /// place, and then none of them has.
+    fn put_again(&mut self, at: usize, lifted: &[(Request, Time)], now: Time) -> Option<Vec<Move>> {
+        let mut moved = Vec::new();
+        for (count, (request, from)) in lifted.iter().enumerate() {
+            let tree = self.plan.resources.get(at)?.schedule.tree();
+            let to = if tree.min_free(request.slot(*from)) >= request.nodes {
+                Some(*from)
+            } else {
+                tree.earliest_fit(request.nodes, request.duration, request.window_at(now))
+            };
+            let Some(to) = to.filter(|to| self.plan.resources.put(at, now, request, *to)) else {
+                for (request, _) in &lifted[..count] {
+                    self.plan.resources.vacate(at, now, request.id);
+                }
+                return None;
+            };
+            moved.extend((to != *from).then_some(Move {
+                id: request.id,
+                from: *from,
+                to,
+            }));
+        }
+        Some(moved)
     }
 
     /// The resources on which the pieces of a request are looked for, the most hopeful first.
@@ -84,7 +210,7 @@ impl Decider<'_> {
     /// Puts pieces where they were found to fit, all or none.
     fn put_pieces(
         &mut self,
-        at: usize,
+        (at, load): (usize, Fraction),
         wanted: &Wanted<'_>,
         pieces: Vec<Piece>,
         now: Time,
@@ -97,7 +223,7 @@ impl Decider<'_> {
             slot: Interval::new(slot.end - seconds_of(&pieces), slot.end),
             window: wanted.window,
         };
-        let price = self.price(at, priced);
+        let price = self.price_under(load, at, priced);
         if self.settings.pricing.is_some() {
             let budget = wanted.payer.budget;
             price.filter(|price| budget.is_none_or(|budget| super::budget::within(*price, budget)))?;
@@ -115,7 +241,7 @@ impl Decider<'_> {
             };
             if !self.plan.resources.put(at, now, &request, slot.start) {
                 for number in wanted.number..number {
-                    self.plan.resources.withdraw(at, number);
+                    self.plan.resources.vacate(at, now, number);
                 }
                 return None;
             }

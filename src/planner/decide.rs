@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use scheduler::{Interval, Move, Reason, Time};
 use uuid::Uuid;
 
-use super::admit::{Admitted, Wanted};
+use super::admit::{Admitted, Wanted, placed};
 use super::quotas::Quotas;
+use super::repair::by;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
@@ -84,13 +85,10 @@ impl Decider<'_> {
         let number = self.plan.next_number();
         let wanted = Wanted::of(proposal, number, window, now);
         let cut = proposal.preemption.as_ref();
-        let admitted = match cut.and_then(|cut| self.admit_in_pieces(&wanted, cut, now)) {
-            Some(admitted) => admitted,
-            None => self.admit(&wanted, now).map_err(|reason| {
-                self.suggest_a_move(&wanted, reason, now);
-                refused(self, &wanted, reason, now)
-            })?,
-        };
+        let admitted = self.admit_cut_or_whole(&wanted, cut, now).map_err(|reason| {
+            self.suggest_a_move(&wanted, reason, now);
+            refused(self, &wanted, reason, now)
+        })?;
         let agreement = self.agreement_of(proposal, window, &admitted);
         Ok((agreement, admitted, number))
     }
@@ -134,10 +132,15 @@ impl Decider<'_> {
             let Some(mut agreement) = self.plan.by_number(of.id).cloned() else {
                 continue;
             };
-            agreement.placement = Interval::of(of.to, agreement.duration);
-            let by = of.to - of.from;
-            let direction = if by < 0 { "earlier" } else { "later" };
-            let detail = format!("{} seconds {direction}, {why}", by.abs());
+            let mut detail = format!("{}, {why}", by(of.to - of.from));
+            match self.plan.piece_of(of.id) {
+                Some(index) => {
+                    detail = format!("piece {} of {} {detail}", index + 1, agreement.pieces.len());
+                    let (slot, nodes) = agreement.pieces[index].stretch();
+                    agreement.place_piece(index, (Interval::of(of.to, slot.duration()), nodes));
+                }
+                None => agreement.placement = Interval::of(of.to, agreement.duration),
+            }
             let event = self.event(EventKind::Moved, detail);
             moved.push(self.update(agreement, vec![event]));
         }
@@ -491,7 +494,7 @@ impl Decider<'_> {
             deadline: window.end,
             placement: admitted.slot,
             pieces: admitted.pieces.clone(),
-            fixed: !admitted.pieces.is_empty(),
+            fixed: false,
             price: admitted.price,
             leeway: Leeway {
                 shapes: match proposal.scaling {
@@ -568,32 +571,4 @@ fn describe(end: &JobEnd) -> String {
     } else {
         how
     }
-}
-
-/// How an agreement came to its place, in words for its party.
-fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
-    let resource = &agreement.resource;
-    let mut detail = match admitted.moved.len() {
-        0 => format!("placed on {resource} as the first fit in its window"),
-        count => format!("placed on {resource}; {count} others moved inside their windows"),
-    };
-    if !agreement.leeway.shapes.is_empty() {
-        detail += &format!(
-            "; {} nodes for {} seconds of {} sizes",
-            agreement.nodes,
-            agreement.duration,
-            agreement.leeway.shapes.len()
-        );
-    }
-    if !admitted.pieces.is_empty() {
-        let (count, end) = (admitted.pieces.len(), admitted.slot.end - admitted.slot.start);
-        detail += &format!(
-            "; in {count} pieces, the last of which ends {end} seconds after the start of the first"
-        );
-    }
-    match admitted.transferred.len() {
-        0 => {}
-        count => detail += &format!("; {count} others went to another resource"),
-    }
-    detail
 }

@@ -1,8 +1,9 @@
 //! Work that is done in pieces: what becomes of the agreement at the end of each, and of a piece that has lost its place.
 //!
-//! From its acceptance on the pieces are fixed where they lie: each is a request of its own in its resource's
-//! schedule, for its own slot alone. Only one that has lost its nodes before it began goes elsewhere, between its
-//! neighbours (`docs/decisions/0413`).
+//! Each piece is a request of its own in its resource's schedule, with a window of its own in which it moves for others like
+//! anything that waits. The windows of an agreement's pieces never overlap, so that the pieces keep their order; they are
+//! drawn anew whenever one of them moves, begins or ends. One that has lost its nodes before it began goes
+//! elsewhere between its neighbours (`docs/decisions/0413`).
 
 use scheduler::{Interval, Request, Seconds, Time};
 
@@ -76,7 +77,7 @@ impl Decider<'_> {
         // What was added to its contract is as much as it may have.
         let agreed = !agreement.adds_to_contract(index);
         let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
-        let request = request_of_piece(agreement, number, stretch);
+        let request = request_of_stretch(agreement, number, stretch);
         self.plan
             .resources
             .put(at, now, &request, stretch.0.start)
@@ -108,9 +109,9 @@ impl Decider<'_> {
                     self.plan.resources.vacate(at, next, number + of as u64);
                 }
                 for of in rest {
-                    let stretch = agreement.pieces[of].stretch();
-                    let request = request_of_piece(agreement, number + of as u64, stretch);
-                    let back = self.plan.resources.put(at, next, &request, stretch.0.start);
+                    let start = agreement.pieces[of].placement.start;
+                    let request = request_of_piece(agreement, number + of as u64, of);
+                    let back = self.plan.resources.put(at, next, &request, start);
                     debug_assert!(back, "nobody has taken its place meanwhile");
                 }
                 return None;
@@ -127,9 +128,9 @@ impl Decider<'_> {
             return PieceAgain::Broken;
         };
         let number = self.plan.number(agreement.id).unwrap_or_default() + index as u64;
-        let old = agreement.pieces[index].stretch();
-        let request = request_of_piece(&agreement, number, old);
-        if self.plan.resources.put(at, now, &request, old.0.start) {
+        let request = request_of_piece(&agreement, number, index);
+        let start = agreement.pieces[index].placement.start;
+        if self.plan.resources.put(at, now, &request, start) {
             return PieceAgain::Stayed;
         }
         let why = format!("nodes of {} are out of use", agreement.resource);
@@ -139,6 +140,10 @@ impl Decider<'_> {
         } else if agreement.adds_to_contract(index) {
             self.give_up_rest(&agreement, &why, now);
             PieceAgain::Broken
+        } else if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
+            self.piece_moved(agreement, index, (placement.slot, request.nodes), &why);
+            self.moved(&moves, "to let one in whose nodes are out of use");
+            PieceAgain::Moved
         } else {
             let lost = format!("{why}, and no others are free for its piece {}", index + 1);
             self.lose_because(agreement, EventKind::Broken, lost);
@@ -210,9 +215,35 @@ impl Plan {
         let agreement = self.by_number(number)?;
         let first = self.number(agreement.id)?;
         let index = usize::try_from(number - first).ok()?;
-        let begun = agreement.pieces_over() + usize::from(agreement.service == ServiceState::Processing);
-        let waits = agreement.state == AgreementState::Observed && begun <= index;
+        let waits = agreement.state == AgreementState::Observed && agreement.pieces_begun() <= index;
         (waits && index < agreement.pieces.len()).then_some((agreement, index))
+    }
+
+    /// Which piece of its agreement has this number; none where that is in one.
+    pub(super) fn piece_of(&self, number: u64) -> Option<usize> {
+        let agreement = self.by_number(number)?;
+        let index = usize::try_from(number - self.number(agreement.id)?).ok()?;
+        (index < agreement.pieces.len()).then_some(index)
+    }
+
+    /// Has the pieces of an agreement that have not begun move in the windows that they have now.
+    pub(super) fn open_windows(&mut self, agreement: &Agreement) {
+        let place = self.resources.place(&agreement.resource);
+        let Some((at, number)) = place.zip(self.number(agreement.id)) else {
+            return;
+        };
+        for index in agreement.pieces_begun()..agreement.pieces.len() {
+            let number = number + index as u64;
+            // It may have lost its place, or be about to begin.
+            if let Some((_, start)) = self.resources.withdraw(at, number) {
+                let mut request = request_of_piece(agreement, number, index);
+                if agreement.fixed {
+                    request = request.fixed_to(start);
+                }
+                let back = self.resources.put(at, Time::MIN, &request, start);
+                debug_assert!(back, "nobody has taken its place meanwhile");
+            }
+        }
     }
 }
 
@@ -222,19 +253,34 @@ pub(super) fn numbers_of(agreement: &Agreement) -> u64 {
 }
 
 /// An agreement as its resource's schedule has it: one request, or one for each of its pieces that is not over, each with its
-/// own number and for its own slot alone.
+/// own number and its own window.
 pub(super) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
     if agreement.pieces.is_empty() {
         return vec![placed_request(agreement, number)];
     }
-    let open = agreement.pieces.iter().zip(number..);
+    let open = agreement.pieces.iter().zip(0..);
     let open = open.filter(|(piece, _)| piece.ended.is_none());
-    open.map(|(piece, number)| request_of_piece(agreement, number, piece.stretch()))
+    open.map(|(_, index)| request_of_piece(agreement, number + index as u64, index))
         .collect()
 }
 
-/// A piece of an agreement as its resource's schedule sees it.
-pub(super) fn request_of_piece(agreement: &Agreement, number: u64, (slot, nodes): Stretch) -> Request {
+/// A piece of an agreement where it lies, with its window, as its resource's schedule sees it.
+pub(super) fn request_of_piece(agreement: &Agreement, number: u64, index: usize) -> Request {
+    let piece = &agreement.pieces[index];
+    let request = request_of_stretch(agreement, number, piece.stretch());
+    if agreement.fixed || index < agreement.pieces_begun() {
+        return request;
+    }
+    let window = agreement.piece_window(index);
+    Request {
+        ready: window.start.min(piece.placement.start),
+        deadline: window.end,
+        ..request
+    }
+}
+
+/// Nodes of an agreement for one slot alone, as its resource's schedule sees them.
+pub(super) fn request_of_stretch(agreement: &Agreement, number: u64, (slot, nodes): Stretch) -> Request {
     Request {
         nodes,
         ready: slot.start,

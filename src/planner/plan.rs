@@ -9,7 +9,7 @@ use super::agenda::Agenda;
 use super::budget::fix_at;
 use super::nodes::{NodeState, Reporter, Said};
 use super::overrun::Last;
-use super::pieces::{numbers_of, requests_of};
+use super::pieces::{numbers_of, request_of_piece, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::table::Table;
@@ -157,6 +157,7 @@ impl Plan {
             self.by_number.insert(number, agreement.id);
         }
         *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
+        self.open_windows(&agreement);
         self.live.insert(agreement.id, agreement);
     }
 
@@ -218,6 +219,7 @@ impl Plan {
             self.watch(&next);
             self.agenda.note(Some(&old), &next);
             let moves = self.free_pieces(&old, &next, now);
+            self.open_windows(&next);
             self.live.insert(next.id, next);
             return moves;
         }
@@ -269,7 +271,9 @@ impl Plan {
             return;
         };
         if let Some(at) = self.resources.place(&agreement.resource) {
-            self.resources.fix(at, number);
+            for number in number..number + numbers_of(agreement) {
+                self.resources.fix(at, number);
+            }
         }
     }
 
@@ -415,10 +419,11 @@ impl Plan {
         let waits = |number: u64| {
             let agreement = self.by_number(number)?;
             if !agreement.pieces.is_empty() {
-                // It has no other place by itself, and is asked to leave last; what was added to a contract, first.
-                let (_, index) = self.piece_that_waits(number)?;
-                let added = agreement.adds_to_contract(index);
-                return Some((number, if added { Seconds::MAX } else { 0 }));
+                // What was added to a contract is asked to leave first.
+                let (of, index) = self.piece_that_waits(number)?;
+                let slack = request_of_piece(of, number, index).slack(now);
+                let added = of.adds_to_contract(index);
+                return Some((number, if added { Seconds::MAX } else { slack }));
             }
             let waits = agreement.is_waiting();
             waits.then(|| (number, request_of(agreement, number).slack(now)))
@@ -494,10 +499,9 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
         ));
     };
     for request in requests_of(agreement, number) {
-        let slot = match agreement.pieces.as_slice() {
-            [] => agreement.placement,
-            _ => request.slot(request.ready),
-        };
+        let index = usize::try_from(request.id - number).unwrap_or(usize::MAX);
+        let piece = agreement.pieces.get(index);
+        let slot = piece.map_or(agreement.placement, |piece| piece.placement);
         of.schedule.restore(&request, slot.start).map_err(|_| {
             let nodes = request.nodes;
             format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
@@ -548,7 +552,7 @@ pub(super) fn revenue(price: Option<Money>) -> u64 {
 /// From when on an agreement that waits and could move moves no more, as its own fraction of its wait and everybody's have
 /// it.
 fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
-    if !agreement.is_waiting() || agreement.fixed || agreement.window() == agreement.placement {
+    if !agreement.has_to_begin() || agreement.fixed || agreement.window() == agreement.placement {
         return None;
     }
     let own = fix_at(agreement.leeway.fix_at_ppm);

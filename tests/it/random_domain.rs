@@ -13,6 +13,7 @@ use bespeak::agreement::{
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::planner::{Error, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{self, Finding, ResourceRow, Store};
+use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Time};
 use tokio::task::JoinHandle;
@@ -211,10 +212,13 @@ async fn check_told(store: &Store, told: &Told, seed: u64) {
         let stored = store.agreement(one.id).await.expect("it can be read");
         let stored = stored.unwrap_or_else(|| panic!("seed {seed}: {} is gone", one.id));
         assert_eq!(
-            (stored.window(), stored.nodes, stored.duration, &stored.party),
-            (one.window(), one.nodes, one.duration, &one.party),
+            (stored.window(), stored.pieces.len(), &stored.party),
+            (one.window(), one.pieces.len(), &one.party),
             "seed {seed}"
         );
+        // A piece that has lost its place may have got fewer nodes for longer.
+        let size = |of: &Agreement| (!of.leeway.pieces_differ).then_some((of.nodes, of.duration));
+        assert_eq!(size(&stored), size(one), "seed {seed}");
         if told.terminated.contains(&one.id) {
             let events = store.events(one.id).await.expect("they can be read");
             let asked = events
@@ -260,25 +264,39 @@ fn penalties() -> Values {
 }
 
 fn proposal(random: &mut Random, now: Time) -> Proposal {
-    let duration = 1 + random.seconds(60);
-    let ready = now + random.seconds(200);
+    let runs = random.below(2) == 0;
+    let cut = runs && random.below(2) == 0;
+    // What may be cut is so long and comes so soon that it often is.
+    let (duration, ready) = if cut {
+        (30 + random.seconds(100), now)
+    } else {
+        (1 + random.seconds(60), now + random.seconds(200))
+    };
+    let nodes = 1 + u32::try_from(random.below(CAPACITY as usize)).expect("small");
+    let scales = random.below(3) == 0;
+    let fewest = if scales { 1 } else { nodes };
+    let sizes = (fewest..=nodes).rev().map(|of| Shape {
+        nodes: of,
+        duration: duration * i64::from(nodes) / i64::from(of),
+    });
     Proposal {
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,
         template: "advance-reservation".into(),
-        shapes: vec![Shape {
-            nodes: 1 + u32::try_from(random.below(CAPACITY as usize)).expect("small"),
-            duration,
-        }],
-        scaling: Scaling::Contract,
-        preemption: None,
+        shapes: sizes.collect(),
+        scaling: if scales {
+            Scaling::ReferenceRate
+        } else {
+            Scaling::Contract
+        },
+        preemption: cut.then(|| cuts(random, fewest < nodes)),
         filters: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,
         ready: Some(ready),
         deadline: Some(ready + duration + random.seconds(100)),
-        job: (random.below(2) == 0).then(|| Job {
+        job: runs.then(|| Job {
             application: "sleep".into(),
             version: None,
             arguments: vec!["1".into()],
@@ -304,12 +322,21 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
     }
 }
 
+/// How work may be cut, where it scales each piece maybe to a size of its own.
+fn cuts(random: &mut Random, scales: bool) -> Preemption {
+    let mut some = || 2 + u32::try_from(random.below(4)).expect("small");
+    let (pieces, parts) = (some(), some());
+    let independent = scales && random.below(2) == 0;
+    let preemption = Preemption::new(pieces, 1_000_000 / parts, independent).expect("a few parts");
+    preemption.rounded(if independent { Rounding::Up } else { Rounding::Cuts })
+}
+
 /// Lets time pass, as the dispatcher would: what is due begins at its instant, what runs is stopped at its slot's end.
 async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     let until = clock.now() + random.seconds(60);
     loop {
         let running = patient(|| planner.running()).await.expect("it answers");
-        let over = running.iter().map(|of| of.placement.end).min();
+        let over = running.iter().map(|of| of.slot().end).min();
         let due = *planner.subscribe().borrow();
         let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
         let now = next.unwrap_or(until).max(clock.now());
@@ -319,13 +346,18 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
         if next.is_none() {
             return;
         }
-        for one in running.into_iter().filter(|of| of.placement.end <= now) {
-            end(planner, &one, Outcome::Killed, clock.micros()).await;
+        for one in running.into_iter().filter(|of| of.slot().end <= now) {
+            let outcome = if one.has_more_pieces() && random.below(8) > 0 {
+                Outcome::Checkpointed
+            } else {
+                Outcome::Killed
+            };
+            end(planner, &one, outcome, clock.micros()).await;
         }
         for one in patient(|| planner.begin_due()).await.expect("it answers") {
             assert_eq!(one.service, ServiceState::Processing);
             assert!(
-                one.placement.contains(Interval::of(clock.now(), 1)),
+                one.slot().contains(Interval::of(clock.now(), 1)),
                 "it begins inside its slot"
             );
             if random.below(4) > 0 {
@@ -348,12 +380,18 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
         Outcome::Failed { exit: 1 },
         Outcome::Lost,
         Outcome::Terminated,
+        Outcome::Checkpointed,
     ];
     let outcome = *random.choose(&outcomes).expect("not empty");
     end(planner, one, outcome, clock.micros()).await;
     let again =
         patient(|| planner.report_ended(JobRun::from(one), job_end(one, outcome, clock.micros()))).await;
-    assert!(matches!(again, Err(Error::NotFound)), "it has ended: {again:?}");
+    // A piece may wait for its next place.
+    let goes_on = !one.pieces.is_empty() && again == Ok(());
+    assert!(
+        goes_on || again == Err(Error::NotFound),
+        "it has ended: {again:?}"
+    );
 }
 
 async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
@@ -373,7 +411,7 @@ async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
 fn job_end(one: &Agreement, outcome: Outcome, ended: Micros) -> JobEnd {
     JobEnd {
         outcome,
-        started: one.started,
+        started: one.slot_started(),
         ended,
         input_bytes: 0,
         output_bytes: 0,

@@ -5,7 +5,7 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use super::super::Plan;
 use super::super::decide::Decider;
-use super::super::pieces::{numbers_of, request_of_piece};
+use super::super::pieces::{numbers_of, request_of_stretch};
 use super::at_most_for;
 use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState};
 
@@ -76,7 +76,7 @@ impl Decider<'_> {
                 ready: inside.start,
                 deadline: inside.end,
                 duration: length,
-                ..request_of_piece(agreement, number, (inside, nodes))
+                ..request_of_stretch(agreement, number, (inside, nodes))
             };
             if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
                 // Like every piece it stays where it lies.
@@ -104,7 +104,7 @@ impl Decider<'_> {
             return None;
         }
         let slot = Interval::of(tree.earliest_fit(nodes, length, window)?, length);
-        let request = request_of_piece(agreement, number, (slot, nodes));
+        let request = request_of_stretch(agreement, number, (slot, nodes));
         let put = self.plan.resources.put(at, now, &request, slot.start);
         put.then_some(slot)
     }

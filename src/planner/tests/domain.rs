@@ -149,6 +149,25 @@ impl Domain {
         if self.plan.ending.is_empty() {
             assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
         }
+        let windows = [&rebuilt, &self.plan].map(|plan| self.windows(plan));
+        assert_eq!(windows[0], windows[1], "pieces move as they did");
+    }
+
+    /// Where the pieces lie that have not begun, and where they may.
+    fn windows(&self, plan: &Plan) -> Vec<(Uuid, usize, Time, Time, Time)> {
+        let mut windows = Vec::new();
+        for at in 0..self.settings.resources.len() {
+            let of = plan.resources.get(at).unwrap();
+            windows.extend(of.schedule.waiting().filter_map(|request| {
+                let (agreement, index) = plan.piece_that_waits(request.id)?;
+                let start = of.schedule.placement(request.id)?.slot.start;
+                // What begins within the next second may have begun for the schedule.
+                let waits = start > Time(self.now + 1);
+                waits.then_some((agreement.id, index, start, request.ready, request.deadline))
+            }));
+        }
+        windows.sort_unstable();
+        windows
     }
 
     pub(in crate::planner) fn begin(&mut self, at: i64) {

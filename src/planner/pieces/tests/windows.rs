@@ -1,0 +1,103 @@
+//! Pieces that move for others, and others that move for pieces.
+
+use super::*;
+
+fn said(domain: &Domain, id: uuid::Uuid, words: &str) -> bool {
+    domain
+        .told
+        .iter()
+        .any(|(of, line)| *of == id && line.contains(words))
+}
+
+#[test]
+fn others_move_for_pieces_that_have_no_place_else() {
+    let mut domain = domain(vec![local("local", 4)]);
+    let moves = domain.place(proposal(4, 10, (1, 60))).unwrap().agreement.id;
+    let stays = domain.place(proposal(4, 10, (15, 25))).unwrap().agreement.id;
+    let asked = cut(4, 20, (3, 100), (0, 35));
+    let accepted = domain.place(asked.clone()).unwrap();
+    assert_eq!(slots(&accepted.agreement), [(0, 14), (25, 31)]);
+    assert_eq!(accepted.moved.len(), 1);
+    assert_eq!(domain.of(moves).placement.start, Time(31));
+    assert_eq!(domain.of(stays).placement.start, Time(15));
+    assert!(said(
+        &domain,
+        moves,
+        "30 seconds later, to let another agreement in"
+    ));
+    domain.check();
+    domain.check_rebuilt();
+    // There is no room for as much again, and who is refused has moved nobody.
+    let before = domain.known.clone();
+    domain.place(asked).unwrap_err();
+    assert_eq!(domain.known, before);
+    domain.check();
+    domain.check_rebuilt();
+}
+
+#[test]
+fn who_has_a_fixed_slot_does_not_move_for_pieces() {
+    let mut domain = domain(vec![local("local", 4)]);
+    let fixed = Proposal {
+        fix_at_ppm: Some(0),
+        ..proposal(4, 10, (1, 60))
+    };
+    domain.place(fixed).unwrap();
+    domain.place(proposal(4, 10, (15, 25))).unwrap();
+    domain.place(cut(4, 20, (3, 100), (0, 35))).unwrap_err();
+    domain.check();
+}
+
+#[test]
+fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    let other = domain.place(proposal(4, 10, (32, 42))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (42, 63)]);
+    assert!(said(
+        &domain,
+        id,
+        "piece 2 of 2 12 seconds later, to let another agreement in"
+    ));
+    domain.check();
+    domain.check_rebuilt();
+    domain.begin(0);
+    // What runs does not, and nor does what comes before it.
+    domain.place(proposal(4, 5, (4, 9))).unwrap_err();
+    domain.now = 8;
+    domain.end(id, Outcome::Checkpointed);
+    domain.check_rebuilt();
+    domain
+        .decide(|decider| decider.terminate(Termination::of(other, None)))
+        .unwrap();
+    assert_eq!(
+        slots(domain.of(id)),
+        [(0, 9), (30, 51)],
+        "into what has become free"
+    );
+    assert_eq!(domain.of(id).placement, Interval::new(Time(0), Time(51)));
+    domain.check();
+    domain.check_rebuilt();
+    domain.begin(30);
+    domain.now = 40;
+    domain.end(id, Outcome::Completed);
+    assert!(!domain.known.contains_key(&id), "complete");
+}
+
+#[test]
+fn pieces_whose_agreement_is_fixed_stay_where_they_are_also_when_the_first_has_begun() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let fixed = Proposal {
+        fix_at_ppm: Some(1_000_000),
+        ..cut(4, 30, (3, 100), (0, 200))
+    };
+    let id = domain.place(fixed).unwrap().agreement.id;
+    domain.begin(0);
+    domain.place(proposal(4, 10, (32, 42))).unwrap_err();
+    assert!(domain.of(id).fixed);
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    domain.check_rebuilt();
+}
