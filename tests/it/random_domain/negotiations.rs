@@ -259,6 +259,8 @@ async fn initiate(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut 
     match domain.planner.initiate(initiation).await {
         Ok(opened) => told.negotiations.push(opened),
         Err(Error::NotFound | Error::Refused(_)) => {}
+        // It may have got a piece more meanwhile.
+        Err(Error::Conflict(why)) if why.contains("pieces") => {}
         Err(why) => panic!("{why}"),
     }
 }

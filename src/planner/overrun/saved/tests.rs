@@ -11,7 +11,7 @@ use super::super::super::nodes::Failures;
 use super::super::super::tests::domain::{Domain, HORIZON, proposal};
 use super::super::super::{Overruns, Proposal, Resource, Termination};
 use super::*;
-use crate::agreement::Job;
+use crate::agreement::{Currency, Job, Money, Piece};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
 fn domain() -> Domain {
@@ -109,6 +109,53 @@ fn what_it_has_used_beyond_its_contract_is_what_its_pieces_have_had() {
     assert_eq!(agreement.used_overrun(), 9);
     agreement.pieces[1].ended = Some(90_000_000);
     assert_eq!(agreement.used_overrun(), 19);
+}
+
+#[test]
+fn what_is_beyond_a_contract_costs_by_the_nodes_that_it_has() {
+    let (domain, id) = saved(200);
+    let mut agreement = domain.of(id).clone();
+    agreement.price = Some(Money::new(4_000, Currency::parse("EUR").unwrap()));
+    let micros = |of: Option<Money>| of.unwrap().micros;
+    assert_eq!(micros(agreement.price_of_more(20)), 2_000);
+    // Twenty seconds with four nodes, and twenty with one, were agreed for as much.
+    agreement
+        .pieces
+        .insert(0, Piece::planned((Interval::new(Time(-30), Time(-10)), 4)));
+    agreement.pieces[1] = Piece::planned((Interval::new(Time(0), Time(20)), 1));
+    assert_eq!(micros(agreement.price_of_more(20)), 3_200);
+    for (piece, ended) in agreement.pieces.iter_mut().zip([-10, 20, 80]) {
+        piece.ended = Some(ended * 1_000_000);
+    }
+    assert_eq!(
+        (agreement.used_overrun(), micros(agreement.overrun_price())),
+        (20, 3_200)
+    );
+    agreement.pieces[2].ended = Some(65_000_000);
+    assert_eq!(
+        (agreement.used_overrun(), micros(agreement.overrun_price())),
+        (5, 800)
+    );
+}
+
+#[test]
+fn a_piece_of_another_size_changes_what_was_agreed_and_one_that_was_added_does_not() {
+    let (domain, id) = saved(200);
+    let mut agreement = domain.of(id).clone();
+    agreement.place_piece(0, (Interval::new(Time(0), Time(50)), 3));
+    assert_eq!(
+        (agreement.duration, agreement.overrun(), agreement.nodes),
+        (50, 20, 4)
+    );
+    agreement.place_piece(1, (Interval::new(Time(190), Time(215)), 4));
+    assert_eq!((agreement.duration, agreement.overrun()), (50, 25));
+    assert_eq!(agreement.deadline, Time(215), "what is added is not late");
+    let without = agreement.without_rest();
+    assert_eq!(
+        (without.placement, without.nodes),
+        (Interval::new(Time(0), Time(50)), 3)
+    );
+    assert_eq!((slots(&without), without.overrun()), (vec![], 0));
 }
 
 #[test]
