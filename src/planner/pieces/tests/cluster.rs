@@ -36,3 +36,28 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
     assert_eq!(domain.plan.bound[&agreement.id], [1, 3]);
     domain.check();
 }
+
+#[test]
+fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it() {
+    let of = |name: &str| Resource::new(name, CLUSTER, 4);
+    let mut domain = restarting(vec![of("one"), of("other"), local("local", 4)]);
+    let id = domain.place(cut(1, 30, (2, 500), (0, 200))).unwrap().agreement.id;
+    assert_eq!(domain.of(id).resource, "one");
+    domain.begin(0);
+    domain.now = 3;
+    // It has not begun, and so nothing of it runs.
+    domain.end(id, Outcome::Lost);
+    assert_eq!(domain.of(id).placement.start, Time(4));
+    domain.begin(4);
+    let begun = domain.decide(|decider| decider.started(id, 4 * MICROS_PER_SECOND));
+    begun.unwrap();
+    domain.now = 6;
+    domain.end(id, Outcome::Lost);
+    let again = domain.of(id);
+    assert_eq!(
+        (again.resource.as_str(), again.placement.start, again.ready),
+        ("one", Time(27), Time(0)),
+        "the others were free at once"
+    );
+    domain.check_rebuilt();
+}
