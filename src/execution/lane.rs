@@ -17,7 +17,9 @@ use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
 use super::retention::JobFolders;
 use super::trouble::{Doing, Troubles};
-use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, SaveWork};
+use super::{
+    ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, SaveWork, WORTH_STARTING,
+};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
@@ -31,9 +33,6 @@ const CALLS_MAX: usize = 16;
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// How often the executor of a cluster is asked how its nodes stand.
 const NODES_EVERY: Duration = Duration::from_secs(10);
-/// How long before it has to save its work a piece is started at the latest, in microseconds: what would do less than that is
-/// not worth the danger that it saves nothing.
-const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
 const PREPARE_EVERY: Duration = Duration::from_secs(5);
 

@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 use crate::agreement::JobEnd;
 use crate::catalogue::{CheckpointSignal, JobLimits};
-use crate::clock::Micros;
+use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
 
@@ -149,6 +149,10 @@ pub struct PlannedSlot {
 
 /// How long a call may take if its executor says nothing else: a disk or a command that needs longer is in trouble.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long before it has to save its work a piece is started at the latest, in microseconds: what would do less than that is
+/// not worth the danger that it saves nothing.
+const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 
 /// The seam to the real world: what runs the jobs of a resource. Its calls may wait for disks and commands: they are made
 /// off the async threads, each for at most [`Executor::patience`]; the caller then goes on without the answer and calls

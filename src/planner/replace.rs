@@ -49,6 +49,12 @@ impl Decider<'_> {
         if !agreement.pieces.is_empty() {
             return Err(Error::Conflict("planned in pieces, which are not changed"));
         }
+        // Another agreement in its place would know nothing of that job, and might run beside it.
+        if self.plan.stopping.contains_key(&id) {
+            return Err(Error::Conflict(
+                "about to stop what is left of its work that was lost",
+            ));
+        }
         let number = self.plan.number(id).ok_or(Error::NotFound)?;
         if let Some(at) = self.plan.resources.place(&agreement.resource) {
             self.plan.resources.vacate(at, now, number);

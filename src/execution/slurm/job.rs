@@ -6,7 +6,7 @@ use rustix::process::geteuid;
 use tracing::warn;
 
 use super::super::folder::{Folder, Stream};
-use super::super::{ExecutionError, JobId, JobSpec, JobStatus, SaveWork};
+use super::super::{ExecutionError, JobId, JobSpec, JobStatus, SaveWork, WORTH_STARTING};
 use super::command::{Error, not_understood, option};
 use super::id::SlotId;
 use super::view::{JobRow, JobState};
@@ -44,6 +44,8 @@ stop() {
   tell KILL
 }
 look
+# What would hardly do more than save its work is not begun: it might be told so before it listens.
+[ "$signal" = - ] || left=$((left - 1000))
 [ "$left" -gt "$grace" ] || exit 118
 mkdir "$records/claim" || exit 117
 date +%s%6N >"$records/.started" && mv "$records/.started" "$records/started"
@@ -56,15 +58,14 @@ date +%s%6N >"$records/.started" && mv "$records/.started" "$records/started"
       pause=$((left - grace))
       if [ "$pause" -le 0 ]; then
         # Written down first: who has ended well after this may have saved what was not finished.
-        : >"$records/.told"
-        tell "$signal" && told=1
+        true >"$records/.told" && tell "$signal" && told=1
         pause=100
       fi
     fi
     [ "$pause" -lt 2000 ] || pause=2000
     sleep "$((pause / 1000)).$(printf %03d "$((pause % 1000))")"
   done
-  : >"$records/.over"
+  true >"$records/.over"
   # Who was to save its work has had its time.
   if [ -e "$records/.told" ]; then tell KILL; else stop; fi
 ) 3>&- &
@@ -72,8 +73,10 @@ watch=$!
 # Slurm ends a job by ending all of it at once, and this has to see the program's end.
 trap 'cancelled=1' TERM
 # A group of its own is told and stopped as a whole. It is not in the background, where some signals are ignored.
-setsid sh -c 'echo $$ >"$0"; exec "$@"' "$records/.group" "$@" </dev/null 2>&3 3>&-
+# One whose group is not known could not be stopped.
+setsid sh -c 'echo $$ >"$0" && exec "$@"' "$records/.group" "$@" </dev/null 2>&3 3>&-
 status=$?
+[ -s "$records/.group" ] || exit 118
 kill -s KILL "$watch"
 # Slurm knows how that ended.
 [ -z "$cancelled" ] || exit 143
@@ -147,7 +150,7 @@ impl SlurmExecutor {
         };
         let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
-            if alive.iter().any(|row| row.put_off) {
+            if alive.iter().any(|row| row.is_put_off(&name)) {
                 folder.note_put_off()?;
             }
             let overtime = now > job.slot_end + OVERTIME;
@@ -198,7 +201,7 @@ impl SlurmExecutor {
         }
         // It would do nothing but save its work.
         let save = folder.save(job)?;
-        if now >= job.slot_end - save.map_or(0, |save| save.grace) {
+        if now >= job.slot_end - save.map_or(0, |save| save.grace + WORTH_STARTING) {
             return self.conclude(folder, job, Outcome::Lost, now, None);
         }
         if self.may_try(job.into(), TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
@@ -385,7 +388,7 @@ impl SlurmExecutor {
             // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it, unless
             // its user had put it off, or given them to something else.
             JobState::Cancelled if cut && !had_nodes => {
-                let by_its_user = folder.was_put_off() || self.was_ousted(row)?;
+                let by_its_user = folder.was_put_off() || self.was_ousted(row, job)?;
                 Some(if by_its_user {
                     Outcome::Terminated
                 } else {
@@ -407,12 +410,12 @@ impl SlurmExecutor {
     }
 
     /// Whether another job of the same user has had nodes of the reservation that a job waited for.
-    fn was_ousted(&self, row: &JobRow) -> Result<bool, Error> {
+    fn was_ousted(&self, row: &JobRow, job: &JobSpec) -> Result<bool, Error> {
+        let name = self.name_of(job.into());
         let ousts = |other: &JobRow| {
             other.id != row.id
                 && other.user == row.user
-                && other.reservation.is_some()
-                && other.reservation == row.reservation
+                && other.reservation.as_deref() == Some(name.as_str())
                 && other.lasted() >= RAN
         };
         Ok(self.listed_jobs()?.iter().any(ousts))
@@ -453,18 +456,36 @@ impl SlurmExecutor {
                 }
             }
         }
-        if let Err(error) = work.fetch_files(job, &folder.work()) {
-            warn!(agreement = %job.agreement, %error, "files not fetched");
-        }
+        // Its party may have removed what the first piece was given; a later one knows that no more.
+        let given = common
+            .spec()?
+            .map_or_else(|| job.inputs.clone(), |first| first.inputs);
+        let (from, to, agreement) = (work.clone(), folder.work(), job.agreement);
+        let fetch = move || {
+            if let Err(error) = from.fetch_files(&given, &to) {
+                warn!(%agreement, %error, "files not fetched");
+            }
+        };
+        // The next piece waits for the end of this one.
+        let later = if outcome == Outcome::Checkpointed {
+            Some(fetch)
+        } else {
+            fetch();
+            None
+        };
         let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
         let outcome = match folder.why_stopped()? {
             Some(excess) if outcome == Outcome::Terminated => Outcome::Exceeded { limit: excess.limit },
             _ => outcome,
         };
+        let given_at = row
+            .and_then(|row| row.start)
+            .map(|at| at.seconds() * MICROS_PER_SECOND);
         let end = JobEnd {
             outcome,
-            // One that never had its nodes has not begun.
-            started: started_of(&work, row.filter(|row| !row.nodes.is_empty()), ended),
+            // One that never had its nodes has not begun, and one that has its claim has.
+            started: started_of(&work, row.filter(|row| !row.nodes.is_empty()), ended)
+                .or(work.is_claimed()?.then_some(given_at.unwrap_or(ended).min(ended))),
             ended,
             input_bytes: job.inputs.iter().map(bytes).sum(),
             output_bytes,
@@ -473,6 +494,9 @@ impl SlurmExecutor {
             transfer_out: micros(began.elapsed()),
         };
         folder.write_end(&end)?;
+        if let Some(fetch) = later {
+            std::thread::spawn(fetch);
+        }
         Ok(JobStatus::Ended(end))
     }
 

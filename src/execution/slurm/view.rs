@@ -12,13 +12,18 @@ use super::hostlist::expand;
 
 /// Characters of the reason for a node's state that are passed on.
 const REASON_MAX: usize = 200;
-/// Why a job waits whose user has it so: held (an administrator's hold has another word), not before some instant, or only
-/// after another job. It was not submitted like that.
-const PUT_OFF: [&str; 4] = [
+/// What the reason begins with why a job waits whose user has it so: held (an administrator's hold has another word), not
+/// before some instant, only after another job, asking for what its reservation has not, or with others of its user's at
+/// their limits. It was not submitted like that.
+const PUT_OFF: [&str; 8] = [
     "JobHeldUser",
     "BeginTime",
     "Dependency",
-    "DependencyNeverSatisfied",
+    "BadConstraints",
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+    "QOS",
+    "Assoc",
 ];
 
 /// One job that Slurm knows of, also one that ended a while ago.
@@ -64,6 +69,13 @@ impl JobRow {
     /// Whether it is in a reservation and not over.
     pub(super) fn is_inside(&self, row: &ReservationRow) -> bool {
         !self.state.is_final() && self.reservation.as_ref() == Some(&row.name)
+    }
+
+    /// Whether its own user has it wait, or has put it into another reservation than that which it was submitted into. It is
+    /// in none, too, once an administrator has removed that.
+    pub(super) fn is_put_off(&self, reservation: &str) -> bool {
+        let elsewhere = self.reservation.as_deref().is_some_and(|of| of != reservation);
+        self.put_off || self.state == JobState::Waiting && elsewhere
     }
 
     /// Seconds that it has had its nodes, once it has ended.
@@ -266,7 +278,7 @@ fn job_of(line: &str) -> Option<JobRow> {
         start: instant(start)?,
         end: instant(end)?,
         user: user.parse().ok()?,
-        put_off: PUT_OFF.contains(&reason),
+        put_off: PUT_OFF.iter().any(|word| reason.starts_with(word)),
         name: name.to_owned(),
     })
 }
@@ -378,6 +390,9 @@ mod tests {
         assert!(waiting.nodes.is_empty() && !waiting.put_off);
         let held = |reason: &str| job_of(&format!("3|PENDING|b3||N/A|N/A|7|{reason}|a")).unwrap();
         assert!(held("JobHeldUser").put_off && !held("JobHeldAdmin").put_off);
+        assert!(held("QOSMaxJobsPerUserLimit").put_off && held("AssocGrpCpuLimit").put_off);
+        let free = held("Resources");
+        assert!(!free.is_put_off("b3") && free.is_put_off("b4"));
         for wrong in [
             "",
             "3|RUNNING|b3|n1|5|6|0|None",

@@ -227,37 +227,51 @@ impl Work {
     }
 
     /// Copies the files that the job has left in its working folder, but not its inputs, to another folder: the first
-    /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`].
-    pub(super) fn fetch_files(&self, job: &JobSpec, to: &Path) -> io::Result<()> {
-        let is_input =
-            |name: &std::ffi::OsStr| job.inputs.iter().any(|input| input.file_name() == Some(name));
+    /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`]. One that cannot be had keeps no other from being copied.
+    ///
+    /// # Errors
+    /// Of the files that could not be copied, what was wrong with the last.
+    pub(super) fn fetch_files(&self, inputs: &[PathBuf], to: &Path) -> io::Result<()> {
+        let is_input = |name: &std::ffi::OsStr| inputs.iter().any(|input| input.file_name() == Some(name));
         let entries = match fs::read_dir(self.work()) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut left = FILES_BYTES_MAX;
+        let (mut left, mut fetched) = (FILES_BYTES_MAX, Ok(()));
         for entry in entries.take(FILES_MAX) {
             let entry = entry?;
             let name = entry.file_name();
             if is_input(&name) || !entry.file_type()?.is_file() {
                 continue;
             }
-            let Some(mut file) = self.open(self.work().join(&name))? else {
-                continue;
-            };
-            let bytes = file.metadata()?.len();
-            if bytes <= left {
-                let mut copy = OpenOptions::new();
-                let mut copy = copy
-                    .create(true)
-                    .write(true)
-                    .truncate(true)
-                    .mode(0o600)
-                    .open(to.join(&name))?;
-                left -= io::copy(&mut (&mut file).take(bytes), &mut copy)?;
+            match self.fetch(&name, to, left) {
+                Ok(bytes) => left -= bytes,
+                Err(error) => fetched = Err(error),
             }
         }
-        Ok(())
+        fetched
+    }
+
+    /// Copies a file of the working folder that has no more bytes than that; how many it has, 0 where it is not copied.
+    ///
+    /// What is there of this name is replaced and not written to: others may have it, too.
+    fn fetch(&self, name: &std::ffi::OsStr, to: &Path, most: u64) -> io::Result<u64> {
+        let Some(file) = self.open(self.work().join(name))? else {
+            return Ok(0);
+        };
+        let bytes = file.metadata()?.len();
+        if bytes > most {
+            return Ok(0);
+        }
+        let draft = to.join(format!(".{}", Uuid::now_v7()));
+        let mut options = OpenOptions::new();
+        let mut copy = options.create_new(true).write(true).mode(0o600).open(&draft)?;
+        let copied = io::copy(&mut file.take(bytes), &mut copy);
+        let copied = copied.and_then(|bytes| fs::rename(&draft, to.join(name)).map(|()| bytes));
+        if copied.is_err() {
+            fs::remove_file(&draft)?;
+        }
+        copied
     }
 
     /// Opens a file that the job has written; `None` where there is none.
@@ -279,5 +293,43 @@ impl Work {
             ));
         }
         Ok(Some(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getegid, geteuid};
+
+    use super::*;
+
+    #[test]
+    fn files_are_fetched_in_place_of_others_of_their_name_and_inputs_are_not() {
+        let disk = tempfile::tempdir().unwrap();
+        let owner = Owner {
+            user: geteuid().as_raw(),
+            group: getegid().as_raw(),
+        };
+        let work = Work::of(disk.path(), Uuid::nil().into(), None, owner);
+        let kept = disk.path().join("kept");
+        for folder in [work.work(), kept.join("taken")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for name in ["input", "result", "taken", "more"] {
+            fs::write(work.work().join(name), name).unwrap();
+        }
+        let upload = disk.path().join("upload");
+        fs::write(&upload, "a party's").unwrap();
+        for name in ["input", "result"] {
+            fs::hard_link(&upload, kept.join(name)).unwrap();
+        }
+        let fetched = work.fetch_files(&[disk.path().join("input")], &kept);
+        assert!(fetched.is_err(), "a folder is in the way of one");
+        let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
+        assert_eq!(
+            [read("input"), read("result"), read("more")],
+            ["a party's", "result", "more"]
+        );
+        assert_eq!(fs::read_to_string(upload).unwrap(), "a party's");
+        assert_eq!(fs::read_dir(kept).unwrap().count(), 4, "no draft is left");
     }
 }

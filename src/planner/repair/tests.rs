@@ -297,6 +297,11 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         [again],
         "its job of before is to be stopped"
     );
+    let lift = |decider: &mut Decider<'_>| decider.lift(one.id).map(drop);
+    assert!(
+        domain.decide(lift).is_err(),
+        "what is left of that might run beside the job of another agreement in its place"
+    );
     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
