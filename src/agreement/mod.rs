@@ -139,6 +139,11 @@ impl Agreement {
             && (self.service == ServiceState::NotReady || self.pieces_begun() < self.pieces.len())
     }
 
+    /// Whether it could not move if it might: its slot is as long as its window. Between pieces there is always room.
+    pub fn fills_its_window(&self) -> bool {
+        self.pieces.is_empty() && self.window() == self.placement
+    }
+
     /// Whether it is accepted and its slot has not begun.
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady

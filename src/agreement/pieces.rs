@@ -25,6 +25,8 @@ pub struct Piece {
     pub started: Option<Micros>,
     /// When it really ended; every piece before it has ended, too.
     pub ended: Option<Micros>,
+    /// Of one that was added to its agreement's contract: the deadline that was agreed until then.
+    pub deadline_before: Option<Time>,
 }
 
 /// A piece as it is stored.
@@ -37,6 +39,8 @@ struct Stored {
     started: Option<Micros>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_before: Option<i64>,
 }
 
 impl From<Stored> for Piece {
@@ -46,6 +50,7 @@ impl From<Stored> for Piece {
             nodes: stored.nodes,
             started: stored.started,
             ended: stored.ended,
+            deadline_before: stored.deadline_before.map(Time),
         }
     }
 }
@@ -58,6 +63,7 @@ impl From<Piece> for Stored {
             nodes: piece.nodes,
             started: piece.started,
             ended: piece.ended,
+            deadline_before: piece.deadline_before.map(Time::seconds),
         }
     }
 }
@@ -70,6 +76,7 @@ impl Piece {
             nodes,
             started: None,
             ended: None,
+            deadline_before: None,
         }
     }
 
@@ -108,7 +115,8 @@ impl Agreement {
 
     /// The window in which one of its pieces may lie while it has not begun: up to the start of the next, and from where it
     /// lies, or for the first of those that have not begun from the end of the one before. So the windows of two pieces never
-    /// overlap, and wherever they move they follow each other.
+    /// overlap, and wherever they move they follow each other. What is run again moves to no earlier place: there its job
+    /// before may not be over.
     pub fn piece_window(&self, index: usize) -> Interval {
         let first = index <= self.pieces_begun();
         let before = index.checked_sub(1).and_then(|before| self.pieces.get(before));
@@ -117,6 +125,8 @@ impl Agreement {
             (Some(before), _) if first => before.occupied().end.max(self.ready),
             (Some(before), piece) => piece.map_or(before.placement.end, |piece| piece.placement.start),
         };
+        let lies = self.pieces.get(index).filter(|_| self.waits_to_run_again());
+        let start = lies.map_or(start, |piece| piece.placement.start.max(start));
         let next = self.pieces.get(index + 1);
         Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
     }
@@ -238,18 +248,22 @@ impl Agreement {
                 ..Piece::planned((self.placement, nodes))
             });
         }
-        self.pieces.push(Piece::planned((placement, nodes)));
+        self.pieces.push(Piece {
+            deadline_before: Some(self.deadline),
+            ..Piece::planned((placement, nodes))
+        });
         self.reach_over_pieces();
         self.fixed = true;
     }
 
-    /// Gives up the piece that is to follow the one that runs and was added to its contract, if there is one. What is in one
-    /// piece then is in no pieces.
+    /// Gives up the piece that is to follow the one that runs and was added to its contract, if there is one; the deadline is
+    /// again as it was before. What is in one piece then is in no pieces.
     #[must_use]
     pub fn without_rest(&self) -> Self {
         let mut without = self.clone();
         let next = self.pieces_over() + 1;
         if self.adds_to_contract(next) {
+            without.deadline = self.pieces[next].deadline_before.unwrap_or(self.deadline);
             without.pieces.truncate(next);
             without.reach_over_pieces();
             if next == 1 {

@@ -21,9 +21,9 @@ use crate::agreement::{Piece, Shape, Stretch, most_nodes, seconds_of, whole};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
-/// Searches of one resource's plan for the pieces of one request; everybody waits meanwhile. Of more sizes than that leaves
-/// room for, some at even distances are tried.
-const SEARCHES_MAX: u64 = 10_000;
+/// Searches of one resource's plan for the pieces of one request, each time that they are looked for there; everybody waits
+/// meanwhile. Of more sizes than that leaves room for, some at even distances are tried.
+const SEARCHES_MAX: u64 = 3_000;
 /// Resources on which others are asked to make room for pieces, and how many of them at most are taken out in each attempt:
 /// admission to a crowded resource may take milliseconds.
 const CROWDED_MAX: usize = 2;
@@ -99,7 +99,7 @@ impl Decider<'_> {
             let request = wanted.request(least, rate);
             let load = self.load(at, wanted.window);
             let mut movable = self.plan.resources.in_the_way(at, now, &request);
-            movable.retain(|number| self.may_move(at, *number, now));
+            movable.retain(|number| self.may_move(at, *number));
             let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
             for count in counts {
                 let some = &movable[..count.min(movable.len())];
@@ -113,13 +113,9 @@ impl Decider<'_> {
     }
 
     /// Whether what waits under a number may move on its resource.
-    fn may_move(&mut self, at: usize, number: u64, now: Time) -> bool {
-        let Some((request, start)) = self.plan.resources.withdraw(at, number) else {
-            return false;
-        };
-        let back = self.plan.resources.put(at, now, &request, start);
-        debug_assert!(back, "nobody has taken its place meanwhile");
-        !request.is_rigid()
+    fn may_move(&self, at: usize, number: u64) -> bool {
+        let waiting = self.plan.resources.waiting(at, number);
+        waiting.is_some_and(|(request, _)| !request.is_rigid())
     }
 
     /// Lets a request in in pieces where some of those who wait may move; nothing has changed where it finds no place.

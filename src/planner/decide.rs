@@ -295,7 +295,7 @@ impl Decider<'_> {
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
         let mut events = Vec::new();
-        if agreement.service == ServiceState::Idle && outcome == Outcome::Lost {
+        if agreement.never_had_nodes() && outcome == Outcome::Lost {
             let detail = format!("{} has never held its nodes for it", agreement.resource);
             events.push(self.event(EventKind::Ended, detail));
         }
@@ -374,7 +374,10 @@ impl Decider<'_> {
             return Ok(());
         }
         agreement.has_started(started);
-        agreement.outcome = Some(end.outcome);
+        agreement.outcome = Some(match end.outcome {
+            Outcome::Lost => super::pieces::lost(&agreement),
+            outcome => outcome,
+        });
         let last = match (agreement.state, end.outcome) {
             (AgreementState::ObservedAndTerminating, Outcome::Terminated) => AgreementState::Terminated,
             _ => AgreementState::Complete,

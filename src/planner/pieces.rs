@@ -5,7 +5,10 @@
 //! drawn anew whenever one of them moves, begins or ends. One that has lost its nodes before it began goes
 //! elsewhere between its neighbours (`docs/decisions/0413`).
 
+use std::collections::BTreeSet;
+
 use scheduler::{Interval, Request, Seconds, Time};
+use uuid::Uuid;
 
 use super::decide::Decider;
 use super::plan::{Plan, placed_request, request_of};
@@ -122,33 +125,55 @@ impl Decider<'_> {
         Some(placed)
     }
 
-    /// Finds another place for a piece whose nodes are out of use and that has left the plan, or ends its agreement.
-    pub(super) fn place_piece_again(&mut self, agreement: Agreement, index: usize, now: Time) -> PieceAgain {
-        let Some(at) = self.plan.resources.place(&agreement.resource) else {
-            return PieceAgain::Broken;
-        };
-        let number = self.plan.number(agreement.id).unwrap_or_default() + index as u64;
-        let request = request_of_piece(&agreement, number, index);
-        let start = agreement.pieces[index].placement.start;
-        if self.plan.resources.put(at, now, &request, start) {
-            return PieceAgain::Stayed;
+    /// Finds another place for a piece whose nodes are out of use and that has left the plan, at last where something is kept
+    /// for offers, or ends its agreement. The answers whose offers have made room go to `given_way`.
+    pub(super) fn place_piece_again(
+        &mut self,
+        agreement: Agreement,
+        index: usize,
+        now: Time,
+        given_way: &mut BTreeSet<Uuid>,
+    ) -> PieceAgain {
+        if let Some(again) = self.any_place_again(&agreement, index, now) {
+            return again;
+        }
+        let window = agreement.piece_window(index);
+        let window = Interval::new(window.start.max(now), window.end);
+        given_way.extend(self.give_way_in(&agreement.resource, window));
+        if let Some(again) = self.any_place_again(&agreement, index, now) {
+            return again;
         }
         let why = format!("nodes of {} are out of use", agreement.resource);
-        if let Some(stretch) = self.another_place(&agreement, index, now) {
-            self.piece_moved(agreement, index, stretch, &why);
-            PieceAgain::Moved
-        } else if agreement.adds_to_contract(index) {
+        if agreement.adds_to_contract(index) {
             self.give_up_rest(&agreement, &why, now);
-            PieceAgain::Broken
-        } else if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
-            self.piece_moved(agreement, index, (placement.slot, request.nodes), &why);
-            self.moved(&moves, "to let one in whose nodes are out of use");
-            PieceAgain::Moved
         } else {
             let lost = format!("{why}, and no others are free for its piece {}", index + 1);
             self.lose_because(agreement, EventKind::Broken, lost);
-            PieceAgain::Broken
         }
+        PieceAgain::Broken
+    }
+
+    /// Puts a piece back that has left the plan, or in another place, for which others may move; none where there is none.
+    fn any_place_again(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<PieceAgain> {
+        let at = self.plan.resources.place(&agreement.resource)?;
+        let number = self.plan.number(agreement.id).unwrap_or_default() + index as u64;
+        let request = request_of_piece(agreement, number, index);
+        let start = agreement.pieces[index].placement.start;
+        if self.plan.resources.put(at, now, &request, start) {
+            return Some(PieceAgain::Stayed);
+        }
+        let why = format!("nodes of {} are out of use", agreement.resource);
+        if let Some(stretch) = self.another_place(agreement, index, now) {
+            self.piece_moved(agreement.clone(), index, stretch, &why);
+            return Some(PieceAgain::Moved);
+        }
+        if agreement.adds_to_contract(index) {
+            return None;
+        }
+        let (placement, moves) = self.plan.resources.submit(at, now, &request)?;
+        self.piece_moved(agreement.clone(), index, (placement.slot, request.nodes), &why);
+        self.moved(&moves, "to let one in whose nodes are out of use");
+        Some(PieceAgain::Moved)
     }
 
     /// Finds another place for the next piece of an agreement, whose slot has passed while nobody could start it, or leaves it
@@ -195,7 +220,7 @@ impl Decider<'_> {
         why: String,
     ) -> Option<Agreement> {
         let had_job = agreement.service == ServiceState::Processing;
-        agreement.outcome = Some(Outcome::Lost);
+        agreement.outcome = Some(lost(&agreement));
         let mut events = vec![self.event(kind, why)];
         events.extend(
             self.close(&mut agreement, AgreementState::Complete, self.now)
@@ -235,15 +260,30 @@ impl Plan {
         for index in agreement.pieces_begun()..agreement.pieces.len() {
             let number = number + index as u64;
             // It may have lost its place, or be about to begin.
-            if let Some((_, start)) = self.resources.withdraw(at, number) {
-                let mut request = request_of_piece(agreement, number, index);
-                if agreement.fixed {
-                    request = request.fixed_to(start);
-                }
+            let Some((old, start)) = self.resources.waiting(at, number) else {
+                continue;
+            };
+            let mut request = request_of_piece(agreement, number, index);
+            if agreement.fixed {
+                request = request.fixed_to(start);
+            }
+            // Most of them are as they were, and to take one out has the schedule look at all others again.
+            if request.window() != old.window() {
+                self.resources.withdraw(at, number);
                 let back = self.resources.put(at, Time::MIN, &request, start);
                 debug_assert!(back, "nobody has taken its place meanwhile");
             }
         }
+    }
+}
+
+/// What the work of an agreement has come to that is lost now: where that was beyond its contract, which it has had, it is
+/// stopped after that.
+pub(super) fn lost(agreement: &Agreement) -> Outcome {
+    if agreement.adds_to_contract(agreement.pieces_over()) {
+        Outcome::Killed
+    } else {
+        Outcome::Lost
     }
 }
 

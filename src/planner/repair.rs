@@ -130,7 +130,7 @@ impl Decider<'_> {
                 if self.plan.resources.has(at, number) {
                     continue;
                 }
-                match self.place_piece_again(agreement, index, now) {
+                match self.place_piece_again(agreement, index, now, &mut answers) {
                     PieceAgain::Stayed => {}
                     PieceAgain::Moved => repaired.moved += 1,
                     PieceAgain::Broken => repaired.broken += 1,

@@ -244,6 +244,11 @@ impl Resources {
             .is_some_and(|of| of.schedule.placement(number).is_some())
     }
 
+    /// A waiting request as its schedule has it, and its start.
+    pub(super) fn waiting(&self, at: usize, number: u64) -> Option<(Request, Time)> {
+        self.get(at)?.schedule.waiting_at(number)
+    }
+
     /// Takes a waiting request out, with all others left where they are.
     pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
         self.change(at, |schedule| match schedule.withdraw(number) {

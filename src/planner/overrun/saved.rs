@@ -4,10 +4,11 @@
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use super::super::Plan;
-use super::super::decide::Decider;
+use super::super::decide::{Decider, execution};
 use super::super::pieces::{numbers_of, request_of_stretch};
-use super::at_most_for;
-use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState};
+use super::{Last, at_most_for};
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState};
+use crate::store::Change;
 
 impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
@@ -133,6 +134,11 @@ impl Decider<'_> {
         let mut events = vec![self.event(EventKind::Overrun, detail)];
         if agreement.service == ServiceState::Processing {
             let without = self.give_back_rest(agreement, now);
+            // Who has been told to save himself does that, and is not kept going.
+            let told = self.settings.overruns.grace(&without);
+            if told.is_some_and(|grace| without.slot().end - grace <= now) {
+                self.plan.look_again(agreement.id, Some(Last::Never));
+            }
             self.update(without, events);
             return;
         }
@@ -141,7 +147,14 @@ impl Decider<'_> {
         // Between two pieces it may always be closed.
         if let Ok(closing) = self.close(&mut over, AgreementState::Complete, self.now) {
             events.extend(closing);
-            self.update(over, events);
+            let over = self.update(over, events);
+            let end = JobEnd {
+                outcome: Outcome::Killed,
+                ..self.lost_now(&over)
+            };
+            let record = execution(&over, &end);
+            self.batch
+                .extend(record.map(|of| Change::RecordExecution(Box::new(of))));
         }
     }
 }

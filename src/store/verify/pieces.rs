@@ -14,7 +14,7 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
     }
     let pairs = || pieces.iter().zip(pieces.iter().skip(1));
     let ordered = pieces.iter().all(|piece| !piece.placement.is_empty())
-        && pairs().all(|(one, next)| one.placement.end <= next.placement.start);
+        && pairs().all(|(one, next)| one.occupied().end <= next.placement.start);
     found.must(ordered, I6, || "its pieces do not follow each other".to_owned());
     found.must(whole(pieces) == Some(agreement.placement), I6, || {
         format!(

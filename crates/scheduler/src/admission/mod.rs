@@ -323,6 +323,15 @@ impl Schedule {
             .filter_map(|(_, h)| Some(&self.waiting[*h as usize].as_ref()?.request))
     }
 
+    /// A waiting request, its window as fixed by now, and its start; `None` where no such request waits. O(log n).
+    pub fn waiting_at(&self, id: u64) -> Option<(Request, Time)> {
+        let Place::Waiting(h) = *self.by_id.get(&id)? else {
+            return None;
+        };
+        let waiting = self.waiting[h as usize].as_ref()?;
+        Some((waiting.request, waiting.start))
+    }
+
     /// The latest time that it was told.
     pub fn now(&self) -> Time {
         self.now

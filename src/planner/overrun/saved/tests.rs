@@ -8,6 +8,7 @@ use scheduler::preemptive::{Preemption, Rounding};
 use uuid::Uuid;
 
 use super::super::super::nodes::Failures;
+use super::super::super::pieces::lost;
 use super::super::super::tests::domain::{Domain, HORIZON, proposal};
 use super::super::super::{Overruns, Proposal, Resource, Termination};
 use super::*;
@@ -516,4 +517,41 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_rest_that_is_lost_leaves_what_was_agreed_as_it_was_had() {
+    let (mut domain, id) = saved(200);
+    domain.pass_until(39);
+    domain.end(id, Outcome::Checkpointed);
+    domain.pass_until(60);
+    domain.pass_until(70);
+    assert_eq!(domain.of(id).service, ServiceState::Processing);
+    assert_eq!(lost(domain.of(id)), Outcome::Killed);
+    let mut first = domain.of(id).clone();
+    first.pieces[0].ended = None;
+    assert_eq!(lost(&first), Outcome::Lost);
+    domain.end(id, Outcome::Lost);
+    assert!(!domain.known.contains_key(&id), "over");
+    assert!(
+        domain
+            .lines(id)
+            .iter()
+            .any(|line| line.contains("gone without a trace")),
+        "{:?}",
+        domain.lines(id)
+    );
+}
+
+#[test]
+fn who_gives_up_his_rest_has_the_deadline_that_was_agreed() {
+    let (domain, id) = saved(50);
+    let agreement = domain.of(id);
+    assert!(agreement.deadline > Time(50), "it has moved along: {agreement:?}");
+    let without = agreement.without_rest();
+    assert_eq!((without.deadline, without.pieces.len()), (Time(50), 0));
+    // As it is stored, too.
+    let stored = serde_json::to_string(&agreement.pieces).unwrap();
+    let pieces: Vec<Piece> = serde_json::from_str(&stored).unwrap();
+    assert_eq!(pieces, agreement.pieces);
 }

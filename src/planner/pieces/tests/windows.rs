@@ -101,3 +101,23 @@ fn pieces_whose_agreement_is_fixed_stay_where_they_are_also_when_the_first_has_b
     assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
     domain.check_rebuilt();
 }
+
+#[test]
+fn a_piece_moves_up_into_what_the_one_before_has_left_of_its_time() {
+    let mut domain = domain(vec![local("local", 4)]);
+    let between = domain.place(proposal(4, 20, (10, 30))).unwrap().agreement.id;
+    let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    domain.begin(0);
+    domain.now = 4;
+    domain.end(id, Outcome::Checkpointed);
+    domain
+        .decide(|decider| decider.terminate(Termination::of(between, None)))
+        .unwrap();
+    let pieces = slots(domain.of(id));
+    assert!(pieces[1].0 < 9, "before the planned end of the first: {pieces:?}");
+    let first = domain.of(id).pieces[0].occupied();
+    assert!(first.end <= Time(pieces[1].0), "{first} {pieces:?}");
+    domain.check();
+    domain.check_rebuilt();
+}
