@@ -200,8 +200,12 @@ fn words(terms: &OfferTerms) -> String {
     let price = terms
         .price
         .map_or_else(String::new, |price| format!(" for {price}"));
+    let pieces = match terms.pieces.len() {
+        0 => String::new(),
+        count => format!(" in {count} pieces"),
+    };
     format!(
-        ": {} nodes of {} from {} to {}{price}",
+        ": {} nodes of {} from {} to {}{pieces}{price}",
         terms.nodes,
         terms.resource,
         instant(start),

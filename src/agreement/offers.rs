@@ -7,7 +7,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Money;
+use super::{Money, Piece, Stretch, whole};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -207,10 +207,13 @@ impl NegotiationOffer {
 pub struct OfferTerms {
     /// The resource that it lies on.
     pub resource: String,
-    /// Nodes.
+    /// Nodes; of work in pieces the most that one of them has.
     pub nodes: u32,
-    /// Duration in seconds.
+    /// Duration in seconds; of work in pieces that of all of them.
     pub duration: Seconds,
+    /// The pieces in which its work would be done, in order of time; none where it is done in one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<Piece>,
     /// Earliest start of the agreement that it would become.
     #[serde(with = "seconds")]
     pub ready: Time,
@@ -239,9 +242,9 @@ pub struct OfferTerms {
 }
 
 impl OfferTerms {
-    /// Where the agreement would lie at first.
+    /// Where the agreement would lie at first; of one in pieces from the start of the first to the end of the last.
     pub fn slot(&self) -> Interval {
-        Interval::of(self.start, self.duration)
+        whole(&self.pieces).unwrap_or(Interval::of(self.start, self.duration))
     }
 
     /// Where the agreement may lie.
@@ -251,12 +254,18 @@ impl OfferTerms {
 
     /// Node-seconds.
     pub fn node_seconds(&self) -> u128 {
-        u128::from(self.nodes) * u128::from(self.duration.unsigned_abs())
+        match self.pieces.as_slice() {
+            [] => u128::from(self.nodes) * u128::from(self.duration.unsigned_abs()),
+            pieces => pieces.iter().map(Piece::node_seconds).sum(),
+        }
     }
 
-    /// What is held for it.
-    pub fn kept(&self) -> Interval {
-        Interval::new(self.start, self.kept_until)
+    /// What is held for it, in order of time: what lies between two pieces is not.
+    pub fn kept(&self) -> Vec<Stretch> {
+        match self.pieces.as_slice() {
+            [] => vec![(Interval::new(self.start, self.kept_until), self.nodes)],
+            pieces => pieces.iter().map(Piece::stretch).collect(),
+        }
     }
 }
 
@@ -276,6 +285,8 @@ pub enum OfferKind {
     More,
     /// It is shorter.
     Shorter,
+    /// Its work is done in pieces.
+    InPieces,
 }
 
 impl OfferKind {
@@ -288,6 +299,7 @@ impl OfferKind {
             Self::Fewer => "Fewer",
             Self::More => "More",
             Self::Shorter => "Shorter",
+            Self::InPieces => "InPieces",
         }
     }
 }

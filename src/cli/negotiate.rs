@@ -186,7 +186,7 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
         return Ok(());
     }
     say!(
-        "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5}  {:>6}  {:<20}  price",
+        "{:<36}  {:<20}  {:<20}  {:>5}  {:<8}  {:>5}  {:>6}  {:<20}  price",
         "offer",
         "start",
         "end",
@@ -214,7 +214,7 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
         let sure = offer["confidence"].as_f64();
         let sure = sure.map_or_else(|| "-".to_owned(), |sure| format!("{:.1}%", 100.0 * sure));
         say!(
-            "{:<36}  {:<20}  {:<20}  {:>5}  {:<7}  {:>5.2}  {sure:>6}  {:<20}  {costs}",
+            "{:<36}  {:<20}  {:<20}  {:>5}  {:<8}  {:>5.2}  {sure:>6}  {:<20}  {costs}",
             text("id"),
             text("start"),
             text("end"),
@@ -223,6 +223,16 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
             offer["deviation"].as_f64().unwrap_or_default(),
             text("heldUntil"),
         );
+        for piece in offer["pieces"].as_array().into_iter().flatten() {
+            let text = |name: &str| piece[name].as_str().unwrap_or("-").to_owned();
+            say!(
+                "{:>36}  {:<20}  {:<20}  {:>5}",
+                "piece",
+                text("plannedStart"),
+                text("plannedEnd"),
+                piece["nodes"].as_u64().unwrap_or_default(),
+            );
+        }
     }
     say!(
         "\nTo take one: {how} {}",

@@ -154,13 +154,18 @@ fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -
     let mut offer = asked.clone();
     offer.agreement_id = None;
     let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
+    let differ = candidate
+        .pieces
+        .iter()
+        .any(|piece| piece.nodes != candidate.nodes);
     let numbers = Numbers {
-        nodes: candidate.nodes,
+        // Pieces of differing sizes have those that were asked for.
+        nodes: (!differ).then_some(candidate.nodes),
         window: matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later).then(|| candidate.slot()),
         // Where it follows from the number of nodes, it is not said besides.
         duration: i32::try_from(candidate.duration)
             .ok()
-            .filter(|_| candidate.kind != OfferKind::Exact && !moldable),
+            .filter(|_| !matches!(candidate.kind, OfferKind::Exact | OfferKind::InPieces) && !moldable),
     };
     let all = offer.terms.all.get_or_insert_default();
     let (mut time, mut size) = (false, false);
@@ -192,7 +197,7 @@ fn term(description: &ServiceDescriptionTerm) -> TermTree {
 
 /// What a counter offer says other than the offer.
 struct Numbers {
-    nodes: u32,
+    nodes: Option<u32>,
     window: Option<Interval>,
     duration: Option<i32>,
 }
@@ -218,7 +223,9 @@ fn reword(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
                     (true, false)
                 }
                 ServiceDescription::JobDefinition(job) => {
-                    let nodes = numbers.nodes;
+                    let Some(nodes) = numbers.nodes else {
+                        return (false, true);
+                    };
                     let says = |range: &RangeValue| range.whole_numbers() == Ok((nodes, Some(nodes)));
                     if !job.resources.nodes.as_ref().is_some_and(says) {
                         job.resources.nodes = Some(RangeValue::exactly(f64::from(nodes)));

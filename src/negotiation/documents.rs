@@ -120,7 +120,7 @@ fn placement(agreement: &Agreement) -> Placement {
     }
 }
 
-fn piece(piece: &Piece) -> placement::Piece {
+pub(super) fn piece(piece: &Piece) -> placement::Piece {
     placement::Piece {
         planned_start: date_time(piece.placement.start),
         planned_end: date_time(piece.placement.end),

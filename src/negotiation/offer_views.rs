@@ -12,7 +12,7 @@ use wsag::scheduling::Budget;
 use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
-use super::views::{MoneyView, instant, second};
+use super::views::{MoneyView, PieceView, instant, second};
 use super::{Error, Negotiation, Scope};
 use crate::agreement::{Money, NegotiationOffer, OfferState, OfferTerms};
 
@@ -51,7 +51,7 @@ pub struct OfferView {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotationView {
-    /// In which way it differs from what was asked: exact, earlier, later, fewer, more or shorter.
+    /// In which way it differs from what was asked: exact, earlier, later, fewer, more, shorter or inPieces.
     pub kind: crate::agreement::OfferKind,
     /// The resource that it lies on.
     pub resource: String,
@@ -63,6 +63,9 @@ pub struct QuotationView {
     pub start: String,
     /// Where it would end.
     pub end: String,
+    /// The pieces in which its work would be done, in order of time; none where it is done in one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<PieceView>,
     /// Earliest start of the agreement that it would become.
     pub ready: String,
     /// Latest completion of that agreement.
@@ -222,6 +225,7 @@ impl QuotationView {
             duration_seconds: terms.duration,
             start: second(slot.start),
             end: second(slot.end),
+            pieces: terms.pieces.iter().map(PieceView::of).collect(),
             ready: second(terms.ready),
             deadline: second(terms.deadline),
             deviation: terms.deviation,
@@ -244,6 +248,7 @@ fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
         start: date_time(slot.start),
         end: date_time(slot.end),
         nodes: terms.nodes,
+        pieces: terms.pieces.iter().map(super::documents::piece).collect(),
         deviation: terms.deviation,
         confidence: terms.confidence,
         price: terms.price.map(budget),

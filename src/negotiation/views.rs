@@ -358,7 +358,7 @@ impl AgreementView {
 }
 
 impl PieceView {
-    fn of(piece: &Piece) -> Self {
+    pub(super) fn of(piece: &Piece) -> Self {
         Self {
             planned_start: second(piece.placement.start),
             planned_end: second(piece.placement.end),

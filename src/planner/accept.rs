@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use super::admit::Admitted;
 use super::decide::Decider;
-use super::plan::request_of;
+use super::pieces::requests_of;
 use super::replace::Lifted;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
-    PostingKind,
+    PostingKind, whole,
 };
 use crate::clock::second_of;
 use crate::store::Change;
@@ -106,11 +106,11 @@ impl Decider<'_> {
             resource: resource.unwrap_or(usize::MAX),
             nodes: terms.nodes,
             // As offered, or from now on where that time has come and nothing runs yet.
-            slot: Interval::of(
+            slot: whole(&terms.pieces).unwrap_or(Interval::of(
                 if begun { terms.start } else { terms.start.max(now) },
                 terms.duration,
-            ),
-            pieces: Vec::new(),
+            )),
+            pieces: terms.pieces.clone(),
             moved: Vec::new(),
             transferred: Vec::new(),
             price: terms.price,
@@ -120,13 +120,14 @@ impl Decider<'_> {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
         let taken = resource.is_some_and(|at| {
-            let (request, start) = if begun {
+            let requests = if begun {
                 let rest = self.rest_of(at, &agreement, number);
-                (rest, rest.ready)
+                vec![(rest, rest.ready)]
             } else {
-                (request_of(&agreement, number), agreement.placement.start)
+                let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+                requests_of(&agreement, number).into_iter().zip(starts).collect()
             };
-            self.plan.resources.put(at, now, &request, start)
+            self.plan.resources.put_all(at, now, &requests)
         });
         if !taken {
             // Its place was held, so this is a fault of ours; what was there is put back, and nobody is told yes.

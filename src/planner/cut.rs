@@ -16,8 +16,9 @@ use super::admit::{Admitted, Wanted};
 use super::decide::Decider;
 use super::plan::revenue;
 use super::pricing::Priced;
+use super::quote::{Candidate, HOLD_MIN, Search};
 use super::resource::Resource;
-use crate::agreement::{Piece, Shape, Stretch, most_nodes, seconds_of, whole};
+use crate::agreement::{OfferKind, OfferTerms, Piece, Shape, Stretch, most_nodes, seconds_of, whole};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -203,6 +204,47 @@ impl Decider<'_> {
         Some(joined(found.iter().map(|piece| (piece.interval, piece.nodes))))
     }
 
+    /// What could be offered in pieces of a request that has no place in one: where its last piece completes first, as the plans
+    /// stand. Its first one begins when the offer has lapsed or later, so that whenever it is accepted it is as it was offered.
+    pub(super) fn quote_in_pieces(
+        &self,
+        search: &Search,
+        wanted: &Wanted<'_>,
+        why: Reason,
+    ) -> Option<Candidate> {
+        let preemption = search.ask.proposal.preemption.as_ref()?;
+        // A change of what is agreed, and what the provider proposes by itself, is in one.
+        let new = search.replaced.is_none() && search.own.is_none();
+        if !new || why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
+            return None;
+        }
+        let window = Interval::new(wanted.window.start.max(search.until), wanted.window.end);
+        let found = self.resources_for_pieces(wanted).into_iter().filter_map(|at| {
+            let pieces = self.pieces_on(at, wanted, preemption, window)?;
+            (pieces.len() > 1).then_some((at, pieces))
+        });
+        let (at, pieces) = found.min_by_key(|(_, pieces)| pieces.last().map(|last| last.placement.end))?;
+        let slot = whole(&pieces)?;
+        let terms = OfferTerms {
+            resource: self.plan.resources.get(at)?.resource.name.clone(),
+            nodes: most_nodes(&pieces),
+            duration: seconds_of(&pieces),
+            ready: wanted.window.start,
+            deadline: wanted.window.end,
+            start: slot.start,
+            kept_until: slot.end,
+            deviation: 0.0,
+            kind: OfferKind::InPieces,
+            confidence: None,
+            price: self.price(at, priced(wanted, &pieces)?),
+            difference: None,
+            fee: None,
+            pieces,
+        };
+        let expires = search.until;
+        Some(Candidate { terms, expires })
+    }
+
     /// Puts pieces where they were found to fit, all or none.
     fn put_pieces(
         &mut self,
@@ -212,19 +254,12 @@ impl Decider<'_> {
         now: Time,
     ) -> Option<Admitted> {
         let slot = whole(&pieces)?;
-        // They cost what they would in one that completes with the last of them.
-        let priced = Priced {
-            payer: wanted.payer,
-            node_seconds: pieces.iter().map(Piece::node_seconds).sum(),
-            slot: Interval::new(slot.end - seconds_of(&pieces), slot.end),
-            window: wanted.window,
-        };
-        let price = self.price_under(load, at, priced);
+        let price = self.price_under(load, at, priced(wanted, &pieces)?);
         if self.settings.pricing.is_some() {
             let budget = wanted.payer.budget;
             price.filter(|price| budget.is_none_or(|budget| super::budget::within(*price, budget)))?;
         }
-        for (piece, number) in pieces.iter().zip(wanted.number..) {
+        let requests = pieces.iter().zip(wanted.number..).map(|(piece, number)| {
             let (slot, nodes) = piece.stretch();
             let request = Request {
                 id: number,
@@ -235,12 +270,11 @@ impl Decider<'_> {
                 nodes,
                 revenue: revenue(price),
             };
-            if !self.plan.resources.put(at, now, &request, slot.start) {
-                for number in wanted.number..number {
-                    self.plan.resources.vacate(at, now, number);
-                }
-                return None;
-            }
+            (request, slot.start)
+        });
+        let requests: Vec<_> = requests.collect();
+        if !self.plan.resources.put_all(at, now, &requests) {
+            return None;
         }
         Some(Admitted {
             resource: at,
@@ -252,6 +286,17 @@ impl Decider<'_> {
             price,
         })
     }
+}
+
+/// What pieces cost: as much as they would in one that completes with the last of them.
+fn priced<'a>(wanted: &Wanted<'a>, pieces: &[Piece]) -> Option<Priced<'a>> {
+    let end = whole(pieces)?.end;
+    Some(Priced {
+        payer: wanted.payer,
+        node_seconds: pieces.iter().map(Piece::node_seconds).sum(),
+        slot: Interval::new(end - seconds_of(pieces), end),
+        window: wanted.window,
+    })
 }
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may

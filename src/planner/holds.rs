@@ -10,7 +10,7 @@ use super::bargain::short;
 use super::decide::Decider;
 use super::refuse::bare;
 use super::table::Talks;
-use crate::agreement::{NegotiationOffer, OfferState, Stretch, beyond, kept};
+use crate::agreement::{NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
 use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
 use crate::store::Change;
 
@@ -52,7 +52,7 @@ impl Decider<'_> {
         }
         let mut offers = self.held_of(offer.negotiation, answer, &terms.resource);
         let less = kept(&offers, base);
-        offers.push((terms.kept(), terms.nodes));
+        offers.extend(terms.kept());
         let (mut added, mut moves, mut fits) = (Vec::new(), Vec::new(), true);
         for (interval, nodes) in beyond(&kept(&offers, base), &less) {
             // What has passed of it needs no keeping.
@@ -210,7 +210,7 @@ impl Decider<'_> {
         let offers = talks.into_iter().flat_map(|talks| talks.held(answer));
         offers
             .filter(|terms| terms.resource == resource)
-            .map(|terms| (terms.kept(), terms.nodes))
+            .flat_map(OfferTerms::kept)
             .collect()
     }
 
@@ -292,7 +292,7 @@ impl super::Plan {
         let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
         for terms in talks.held(answer) {
             let of = offers.entry(terms.resource.clone()).or_default();
-            of.push((terms.kept(), terms.nodes));
+            of.extend(terms.kept());
         }
         offers
             .into_iter()

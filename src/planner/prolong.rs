@@ -114,6 +114,7 @@ impl Decider<'_> {
             resource: old.resource.clone(),
             nodes: old.nodes,
             duration: reached - start,
+            pieces: Vec::new(),
             ready: proposal.ready.unwrap_or(old.ready).min(start),
             deadline,
             start,

@@ -85,9 +85,9 @@ pub(super) struct Search<'a> {
     pub(super) number: u64,
     pub(super) now: Time,
     /// When an offer made now lapses at the latest.
-    until: Time,
+    pub(super) until: Time,
     pub(super) phi_max: f64,
-    replaced: Option<&'a Lifted>,
+    pub(super) replaced: Option<&'a Lifted>,
     /// What the provider asks for what it proposes by itself.
     pub(super) own: Option<OwnPrice>,
 }
@@ -193,7 +193,9 @@ impl Decider<'_> {
                         if search.replaced.is_none() && search.own.is_none() {
                             self.suggest_a_move(&wanted, why, now);
                         }
-                        (self.nearby(search, &wanted, why), Ok((wanted, why)))
+                        let mut near = self.nearby(search, &wanted, why);
+                        near.extend(self.quote_in_pieces(search, &wanted, why));
+                        (near, Ok((wanted, why)))
                     }
                 }
             }
@@ -406,6 +408,7 @@ impl Decider<'_> {
             resource: of.resource.name.clone(),
             nodes: place.nodes,
             duration: place.duration,
+            pieces: Vec::new(),
             ready: place.window.start,
             deadline: place.window.end,
             start,

@@ -238,6 +238,19 @@ impl Resources {
         self.change(at, put).unwrap_or(false)
     }
 
+    /// Puts requests where they are told to go, all or none; whether there was room.
+    pub(super) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
+        for (count, (request, start)) in requests.iter().enumerate() {
+            if !self.put(at, now, request, *start) {
+                for (request, _) in &requests[..count] {
+                    self.vacate(at, now, request.id);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
     /// Whether a request has a place in a plan.
     pub(super) fn has(&self, at: usize, number: u64) -> bool {
         self.get(at)

@@ -115,6 +115,7 @@ pub(super) fn kind(kind: OfferKind) -> &'static str {
         OfferKind::Fewer => "on fewer nodes than asked for",
         OfferKind::More => "on more nodes than asked for",
         OfferKind::Shorter => "shorter than asked for",
+        OfferKind::InPieces => "as it was asked for, in pieces",
     }
 }
 

@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 use crate::support::client::Client;
 use crate::support::eventually;
-use crate::support::offers::{Offer, now};
+use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -424,4 +425,50 @@ pub(crate) async fn until(client: &Client, id: Uuid, service: &str) -> Value {
         (shown["serviceState"] == service).then_some(shown)
     })
     .await
+}
+
+/// Nodes are held for five minutes, so that the pieces lie hours ahead.
+#[test]
+fn what_has_no_place_in_one_is_offered_in_pieces_that_are_held_and_accepted_as_they_stand() {
+    crate::support::run(async {
+        let (server, _programs) = start_on(None, 1, "");
+        let client = server.client();
+        let start = hours_ahead(5);
+        let block = Offer::reserve(1, 60).within(start + 600, start + 660).xml();
+        client.post("/agreements", block).await.created();
+        let negotiation = open(&client).await;
+        let cut = "<bsp:Preemption><bsp:Pieces>2</bsp:Pieces><bsp:Interval>0.25</bsp:Interval>\
+                   <bsp:Independent>false</bsp:Independent></bsp:Preemption>\
+                   <bsp:MaxDeviation>0</bsp:MaxDeviation>";
+        let asked = Said::solicited("c-1", counting("count", 900).within(start, start + 1_200)).wishing(cut);
+        let answers = negotiate(&client, negotiation, &[asked]).await;
+        let [offer] = answers.as_slice() else {
+            panic!("{answers:?}")
+        };
+        assert_eq!(
+            (
+                offer.state.as_str(),
+                offer.text("Kind"),
+                offer.texts("Deviation").len()
+            ),
+            ("Acceptable", "InPieces", 1)
+        );
+        assert_eq!(offer.xml.matches("<bsp:Piece>").count(), 2, "{offer:?}");
+        let shown = client.get_json(&format!("/offers/{}", offer.id)).await;
+        assert_eq!(shown["pieces"].as_array().map(Vec::len), Some(2), "{shown}");
+        let in_the_first = Offer::reserve(1, 60).within(start + 390, start + 450).xml();
+        let refused = client.post("/agreements", in_the_first).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+        let between = Offer::reserve(1, 150).within(start + 450, start + 600).xml();
+        client.post("/agreements", between).await.created();
+        server.assert_verified();
+        let id = client.post("/agreements", offer.acceptance()).await.created();
+        let made = show(&client, id).await;
+        let of = |piece: &Value| (piece["plannedStart"].clone(), piece["plannedEnd"].clone());
+        let pieces = |of_what: &Value| of_what["pieces"].as_array().cloned().unwrap_or_default();
+        let [made, offered] = [&made, &shown].map(|what| pieces(what).iter().map(of).collect::<Vec<_>>());
+        assert_eq!(made, offered);
+        assert_eq!(made.len(), 2);
+        server.assert_verified();
+    });
 }

@@ -59,7 +59,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    fn write(&self, xml: &mut Xml) {
+    pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Piece");
         xml.element("bsp:PlannedStart", &self.planned_start.to_string());
         xml.element("bsp:PlannedEnd", &self.planned_end.to_string());

@@ -1,6 +1,7 @@
 //! What a counter offer amounts to: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
 
 use crate::document::Fragment;
+use crate::placement::Piece;
 use crate::scheduling::{Budget, write_amount};
 use crate::time::DateTime;
 use crate::writer::Xml;
@@ -8,7 +9,8 @@ use crate::writer::Xml;
 /// `bsp:Quotation`: where and when, for how much, and for how long it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quotation {
-    /// In which way it differs from what was asked: `Exact`, `Earlier`, `Later`, `Fewer`, `More` or `Shorter`.
+    /// In which way it differs from what was asked: `Exact`, `Earlier`, `Later`, `Fewer`, `More`, `Shorter` or
+    /// `InPieces`.
     pub kind: &'static str,
     /// Planned start.
     pub start: DateTime,
@@ -16,6 +18,8 @@ pub struct Quotation {
     pub end: DateTime,
     /// Number of nodes.
     pub nodes: u32,
+    /// The pieces in which its work would be done, in order of time; none where it is done in one.
+    pub pieces: Vec<Piece>,
     /// φ: how far it lies from what was asked, in durations or sizes of the request.
     pub deviation: f64,
     /// Probability that it completes in time, where it is known.
@@ -38,6 +42,9 @@ impl Quotation {
         xml.element("bsp:PlannedStart", &self.start.to_string());
         xml.element("bsp:PlannedEnd", &self.end.to_string());
         xml.element("bsp:Nodes", &self.nodes.to_string());
+        for piece in &self.pieces {
+            piece.write(&mut xml);
+        }
         xml.element("bsp:Deviation", &crate::job::write_double(self.deviation));
         xml.optional_element(
             "bsp:Confidence",

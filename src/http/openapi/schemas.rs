@@ -290,7 +290,7 @@ const NEGOTIATION: [(&str, &str); 8] = [
 ];
 
 /// What is shown of an offer.
-const COUNTER_OFFER: [(&str, &str); 22] = [
+const COUNTER_OFFER: [(&str, &str); 23] = [
     ("id", "text"),
     ("counterOfferTo", "text"),
     ("creator", "text"),
@@ -303,6 +303,7 @@ const COUNTER_OFFER: [(&str, &str); 22] = [
     ("durationSeconds?", "count"),
     ("start?", "date-time"),
     ("end?", "date-time"),
+    ("pieces?", "[]Piece"),
     ("ready?", "date-time"),
     ("deadline?", "date-time"),
     ("deviation?", "number"),

@@ -202,7 +202,7 @@ proptest! {
                 OfferKind::More => nodes > asked.most && asked.window.contains(slot),
                 OfferKind::Earlier => slot.start < asked.window.start,
                 OfferKind::Later => slot.end > asked.window.end,
-                OfferKind::Shorter => false,
+                OfferKind::Shorter | OfferKind::InPieces => false,
             };
             prop_assert!(expected, "{candidate:?}");
             let deviation = asked.deviation(nodes, slot);

@@ -73,7 +73,7 @@ fn collect(row: Row, answers: &mut BTreeMap<(Uuid, String), Answer>) {
         return;
     };
     let answer = answers.entry((parent, terms.resource.clone())).or_default();
-    answer.held.push((terms.kept(), terms.nodes));
+    answer.held.extend(terms.kept());
     answer.base = row
         .replaced
         .filter(|(resource, _)| *resource == terms.resource)

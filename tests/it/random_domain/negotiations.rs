@@ -348,12 +348,18 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
     };
     let negotiation = told.negotiations.iter().find(|of| of.id == offer.negotiation);
     let negotiation = negotiation.expect("it was opened").clone();
+    let cut = offer.terms.as_ref().is_some_and(|terms| !terms.pieces.is_empty());
+    let mut words = proposal(random, clock.now());
+    // What was offered in pieces runs something.
+    while cut && words.job.is_none() {
+        words = proposal(random, clock.now());
+    }
     let acceptance = Acceptance {
         negotiation: offer.negotiation,
         offer: offer.id,
         proposal: Proposal {
             party: negotiation.party.clone(),
-            ..proposal(random, clock.now())
+            ..words
         },
     };
     let now = clock.now();
@@ -368,6 +374,7 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
                 (terms.nodes, terms.duration, terms.window()),
                 "seed {seed}: it is what was offered"
             );
+            assert_eq!(agreement.pieces, terms.pieces, "seed {seed}");
             let began = agreement.origin.map_or(terms.start.max(now), |_| terms.start);
             assert_eq!(agreement.placement.start, began, "seed {seed}");
             told.accepted.insert(offer.id, agreement.id);
