@@ -134,7 +134,7 @@ impl Agreement {
     }
 
     /// Whether all or some of it is still to begin, and may move until it does unless it is fixed.
-    pub fn has_to_begin(&self) -> bool {
+    pub fn has_more_to_begin(&self) -> bool {
         self.state == AgreementState::Observed
             && (self.service == ServiceState::NotReady || self.pieces_begun() < self.pieces.len())
     }

@@ -10,7 +10,7 @@
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Agreement, Money, ServiceState, Stretch, part};
+use super::{Agreement, Money, Outcome, ServiceState, Stretch, part};
 use crate::clock::{Micros, second_after};
 
 /// One piece of an agreement's work.
@@ -27,6 +27,8 @@ pub struct Piece {
     pub ended: Option<Micros>,
     /// Of one that was added to its agreement's contract: the deadline that was agreed until then.
     pub deadline_before: Option<Time>,
+    /// Whether its work was lost for good. What it has had is not paid then.
+    pub lost: bool,
 }
 
 /// A piece as it is stored.
@@ -41,6 +43,8 @@ struct Stored {
     ended: Option<Micros>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline_before: Option<i64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lost: bool,
 }
 
 impl From<Stored> for Piece {
@@ -51,6 +55,7 @@ impl From<Stored> for Piece {
             started: stored.started,
             ended: stored.ended,
             deadline_before: stored.deadline_before.map(Time),
+            lost: stored.lost,
         }
     }
 }
@@ -64,6 +69,7 @@ impl From<Piece> for Stored {
             started: piece.started,
             ended: piece.ended,
             deadline_before: piece.deadline_before.map(Time::seconds),
+            lost: piece.lost,
         }
     }
 }
@@ -77,6 +83,7 @@ impl Piece {
             started: None,
             ended: None,
             deadline_before: None,
+            lost: false,
         }
     }
 
@@ -202,6 +209,17 @@ impl Agreement {
         }
     }
 
+    /// Notes that the work that runs, or goes on next, is lost for good. Answers what the whole has come to: where that piece
+    /// was beyond its contract, which it has had, it is stopped after that.
+    pub fn lose(&mut self) -> Outcome {
+        let over = self.pieces_over();
+        if !self.adds_to_contract(over) {
+            return Outcome::Lost;
+        }
+        self.pieces[over].lost = true;
+        Outcome::Killed
+    }
+
     /// Whether its work goes on in another piece once the one that runs is over.
     pub fn has_more_pieces(&self) -> bool {
         self.pieces_over() + 1 < self.pieces.len()
@@ -286,12 +304,13 @@ impl Agreement {
         }
     }
 
-    /// The times in which it has had nodes once it is over, in order, with how many.
+    /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
     fn used(&self) -> Vec<Stretch> {
         match self.pieces.as_slice() {
             [] => vec![(self.occupied(), self.nodes)],
             pieces => pieces[..self.pieces_over()]
                 .iter()
+                .filter(|piece| !piece.lost)
                 .map(|piece| (piece.occupied(), piece.nodes))
                 .collect(),
         }

@@ -514,22 +514,27 @@ impl Folder {
             })
     }
 
+    /// Writes a record, durably, where nobody looks for it; answers where.
+    fn draft(&self, name: &str, record: &impl Serialize) -> io::Result<PathBuf> {
+        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
+        let mut options = OpenOptions::new();
+        let mut file = options.create_new(true).write(true).mode(0o600).open(&draft)?;
+        let written = file.write_all(&serde_json::to_vec(record)?);
+        if let Err(error) = written.and_then(|()| file.sync_all()) {
+            // The disk may be full, and this tried again and again.
+            let _ = fs::remove_file(&draft);
+            return Err(error);
+        }
+        Ok(draft)
+    }
+
     /// Writes a record in place of the one that is there, durably.
     fn write_anew(&self, name: &str, record: &impl Serialize) -> Result<(), ExecutionError> {
         let path = self.path.join(name);
-        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new()
-                .create_new(true)
-                .write(true)
-                .mode(0o600)
-                .open(&draft)?;
-            file.write_all(&serde_json::to_vec(record)?)?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)?;
+            fs::rename(self.draft(name, record)?, &path)?;
             sync_folder(&self.path)
         };
-        // A draft that stays behind does no harm.
         write().map_err(ExecutionError::system("write", &path))
     }
 
@@ -537,27 +542,20 @@ impl Folder {
     /// call wrote it. Once this answers, whichever way, the record is durable.
     fn write_once(&self, name: &str, record: &impl Serialize) -> Result<bool, ExecutionError> {
         let path = self.path.join(name);
-        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
         let write = || -> io::Result<bool> {
-            let mut file = OpenOptions::new()
-                .create_new(true)
-                .write(true)
-                .mode(0o600)
-                .open(&draft)?;
-            file.write_all(&serde_json::to_vec(record)?)?;
-            file.sync_all()?;
+            let draft = self.draft(name, record)?;
             // Unlike a rename, a link does not replace what another process may have put there.
-            let written = match fs::hard_link(&draft, &path) {
+            let linked = fs::hard_link(&draft, &path);
+            // A draft that stays behind does no harm: nobody reads it.
+            let _ = fs::remove_file(&draft);
+            let written = match linked {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
                 linked => linked.map(|()| true)?,
             };
             sync_folder(&self.path)?;
             Ok(written)
         };
-        let written = write().map_err(ExecutionError::system("write", &path));
-        // A draft that stays behind does no harm: nobody reads it.
-        let _ = fs::remove_file(&draft);
-        written
+        write().map_err(ExecutionError::system("write", &path))
     }
 }
 

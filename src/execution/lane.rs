@@ -197,14 +197,13 @@ impl Lane {
         let end = slot_end(&agreement);
         // It goes on as it was started where its application can no longer save it.
         let application = self.application_of(&agreement);
-        let can_save = application.filter(|of| of.checkpoint.is_some());
-        let save = can_save.and_then(|of| save_of(&agreement, of));
-        let can_save = can_save.is_some();
+        let application = application.filter(|of| of.checkpoint.is_some());
+        let save = application.map(|of| save_of(&agreement, of));
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
             if matches!(status, JobStatus::Running { .. }) && !is_over {
-                if can_save {
+                if let Some(save) = save {
                     executor.save_before_end(own, save)?;
                 }
                 executor.keep_until(own, end)?;

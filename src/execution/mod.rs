@@ -56,7 +56,7 @@ pub struct JobSpec {
     /// What else it may have; what is `None` is not limited.
     #[serde(default)]
     pub limits: JobLimits,
-    /// Which piece of the agreement's work it does; none where it does all of it.
+    /// Which piece of the agreement's work it does; none where it was to do all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<PieceSpec>,
     /// How often work of the agreement was lost before: each time has a job of its own.
@@ -71,7 +71,8 @@ pub struct PieceSpec {
     pub number: u32,
     /// How many there are.
     pub of: u32,
-    /// How it is told to save its work before its slot ends; the last piece is not.
+    /// How it is told to save its work before its slot ends, as was known when it was started: the last piece was not. It may
+    /// change while it runs ([`Executor::save_before_end`]).
     pub save: Option<SaveWork>,
 }
 
@@ -151,7 +152,7 @@ pub struct PlannedSlot {
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long before it has to save its work a piece is started at the latest, in microseconds: what would do less than that is
-/// not worth the danger that it saves nothing.
+/// not worth the danger that it saves nothing. The script of a cluster's jobs has it in milliseconds.
 const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 
 /// The seam to the real world: what runs the jobs of a resource. Its calls may wait for disks and commands: they are made

@@ -109,7 +109,7 @@ fn placement(agreement: &Agreement) -> Placement {
         planned_end: date_time(agreement.placement.end),
         nodes: agreement.nodes,
         confidence: None,
-        fixed: agreement.fixed || !agreement.has_to_begin() || agreement.fills_its_window(),
+        fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
         price: agreement.price.map(sum),
         pieces: agreement.pieces.iter().map(piece).collect(),
         node_names: Vec::new(),

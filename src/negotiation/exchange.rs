@@ -111,8 +111,8 @@ impl Negotiation {
         self.keep(key, told).await
     }
 
-    /// Takes the offers of an AdvertiseInput, or that of a flat request; nothing is answered to them. Where one is found to
-    /// be wrong, none is taken.
+    /// Takes the offers of an AdvertiseInput, or those of a flat request or a list of them; nothing is answered to them. Where
+    /// one is found to be wrong, none is taken.
     ///
     /// # Errors
     /// Those of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.

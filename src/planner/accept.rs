@@ -121,7 +121,7 @@ impl Decider<'_> {
         }
         let taken = resource.is_some_and(|at| {
             let requests = if begun {
-                let rest = self.rest_of(at, &agreement, number);
+                let rest = self.running_of(at, &agreement, number);
                 vec![(rest, rest.ready)]
             } else {
                 let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);

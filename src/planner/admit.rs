@@ -6,7 +6,6 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use super::budget::Payer;
-use super::cut::evenly;
 use super::decide::Decider;
 use super::plan::revenue;
 use super::pricing::Priced;
@@ -417,6 +416,16 @@ pub(super) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
             Scaling::Contract,
         ),
     }
+}
+
+/// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.
+pub(super) fn evenly(shapes: &[Shape], most: usize) -> Vec<Shape> {
+    let most = most.max(1);
+    if shapes.len() <= most {
+        return shapes.to_vec();
+    }
+    let (last, steps) = (shapes.len() - 1, (most - 1).max(1));
+    (0..most).map(|step| shapes[last * step / steps]).collect()
 }
 
 /// How an agreement came to its place, in words for its party.

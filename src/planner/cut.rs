@@ -12,7 +12,7 @@ use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use super::admit::{Admitted, Wanted};
+use super::admit::{Admitted, Wanted, evenly};
 use super::decide::Decider;
 use super::plan::revenue;
 use super::pricing::Priced;
@@ -22,9 +22,9 @@ use crate::agreement::{OfferKind, OfferTerms, Piece, Shape, Stretch, most_nodes,
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
-/// Searches of one resource's plan for the pieces of one request, each time that they are looked for there; everybody waits
-/// meanwhile. Of more sizes than that leaves room for, some at even distances are tried.
-const SEARCHES_MAX: u64 = 3_000;
+/// Searches of one resource's plan for pieces up to which more than one size is tried, some at even distances where there are
+/// more; everybody waits meanwhile. What one size takes is bounded when the offer is read.
+const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
 /// Resources on which others are asked to make room for pieces, and how many of them at most are taken out in each attempt:
 /// admission to a crowded resource may take milliseconds.
 const CROWDED_MAX: usize = 2;
@@ -56,7 +56,7 @@ impl Decider<'_> {
     }
 
     /// Lets a request in in pieces, on the resource where its last one completes first; none where it would not complete
-    /// earlier than in one, or cannot pay. Up to [`SEARCHES_MAX`] searches for each of a few resources.
+    /// earlier than in one, or cannot pay.
     fn admit_in_pieces(
         &mut self,
         wanted: &Wanted<'_>,
@@ -310,7 +310,7 @@ fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) 
         shape.nodes <= resource.capacity && required.all(|of| of.holds(&resource.attributes))
     };
     let able: Vec<Shape> = wanted.shapes.iter().filter(fits).copied().collect();
-    let most = SEARCHES_MAX / preemption.searches_max(1).max(1);
+    let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
     let some = evenly(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some
         .iter()
@@ -318,17 +318,6 @@ fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) 
     let table: BTreeMap<u32, _> = there.map(|shape| (shape.nodes, shape.duration)).collect();
     let listed = Sizes::List(table.keys().copied().collect());
     Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()
-}
-
-/// At most `most` of some sizes, and at least one, at even distances with the first and the last among them.
-pub(super) fn evenly(shapes: &[Shape], most: usize) -> Vec<Shape> {
-    let last = shapes.len().saturating_sub(1);
-    if last < most {
-        return shapes.to_vec();
-    }
-    let steps = most.saturating_sub(1).max(1);
-    let chosen = (0..=steps).map(|step| shapes[last * step / steps]);
-    chosen.take(most.max(1)).collect()
 }
 
 /// The pieces of stretches in order of time, in one those that follow each other without a break on as many nodes: nothing is

@@ -375,7 +375,7 @@ impl Decider<'_> {
         }
         agreement.has_started(started);
         agreement.outcome = Some(match end.outcome {
-            Outcome::Lost => super::pieces::lost(&agreement),
+            Outcome::Lost => agreement.lose(),
             outcome => outcome,
         });
         let last = match (agreement.state, end.outcome) {

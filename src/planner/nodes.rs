@@ -107,7 +107,7 @@ pub struct Planned {
 /// The nodes that a resource keeps for an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptNodes {
-    /// The agreement.
+    /// The agreement whose identity its work bears ([`crate::agreement::Agreement::work`]).
     pub agreement: Uuid,
     /// The piece of its work that they are for, from 1.
     pub piece: u32,

@@ -172,7 +172,7 @@ impl Decider<'_> {
         let number = number + agreement.pieces_over() as u64;
         self.plan.resources.vacate(at, now, number);
         let end = self.reached(at, agreement, end, now);
-        let rest = self.rest_of(at, agreement, number);
+        let rest = self.running_of(at, agreement, number);
         let longer = Request {
             deadline: end,
             duration: end - rest.ready,

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use super::decide::Decider;
 use super::plan::{Plan, placed_request, request_of};
+use super::repair::by;
 use super::resource::Resource;
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState, Shape, Stretch};
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState, Shape, Stretch};
 
 /// The kind of resources that others use, too.
 pub(super) const CLUSTER: &str = "slurm";
@@ -34,13 +35,7 @@ impl Decider<'_> {
     /// Gives a piece that has not begun another place between its neighbours on its resource, where it is not on the plan
     /// any more; none where there is none.
     fn another_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Stretch> {
-        let pieces = &agreement.pieces;
-        let before = index.checked_sub(1).and_then(|before| pieces.get(before));
-        let ready = before.map_or(agreement.ready, |piece| piece.occupied().end);
-        let deadline = pieces
-            .get(index + 1)
-            .map_or(agreement.deadline, |next| next.placement.start);
-        let window = Interval::new(ready.max(agreement.ready).max(now), deadline);
+        let window = between_neighbours(agreement, index, now);
         let inside = self.place_in(agreement, index, window, now);
         if inside.is_some() || !agreement.adds_to_contract(index) {
             return inside;
@@ -134,16 +129,15 @@ impl Decider<'_> {
         now: Time,
         given_way: &mut BTreeSet<Uuid>,
     ) -> PieceAgain {
-        if let Some(again) = self.any_place_again(&agreement, index, now) {
-            return again;
-        }
-        let window = agreement.piece_window(index);
-        let window = Interval::new(window.start.max(now), window.end);
-        given_way.extend(self.give_way_in(&agreement.resource, window));
-        if let Some(again) = self.any_place_again(&agreement, index, now) {
-            return again;
-        }
         let why = format!("nodes of {} are out of use", agreement.resource);
+        if let Some(again) = self.any_place_again(&agreement, index, &why, now) {
+            return again;
+        }
+        let window = between_neighbours(&agreement, index, now);
+        given_way.extend(self.give_way_in(&agreement.resource, window));
+        if let Some(again) = self.any_place_again(&agreement, index, &why, now) {
+            return again;
+        }
         if agreement.adds_to_contract(index) {
             self.give_up_rest(&agreement, &why, now);
         } else {
@@ -154,7 +148,13 @@ impl Decider<'_> {
     }
 
     /// Puts a piece back that has left the plan, or in another place, for which others may move; none where there is none.
-    fn any_place_again(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<PieceAgain> {
+    fn any_place_again(
+        &mut self,
+        agreement: &Agreement,
+        index: usize,
+        why: &str,
+        now: Time,
+    ) -> Option<PieceAgain> {
         let at = self.plan.resources.place(&agreement.resource)?;
         let number = self.plan.number(agreement.id).unwrap_or_default() + index as u64;
         let request = request_of_piece(agreement, number, index);
@@ -162,16 +162,15 @@ impl Decider<'_> {
         if self.plan.resources.put(at, now, &request, start) {
             return Some(PieceAgain::Stayed);
         }
-        let why = format!("nodes of {} are out of use", agreement.resource);
         if let Some(stretch) = self.another_place(agreement, index, now) {
-            self.piece_moved(agreement.clone(), index, stretch, &why);
+            self.piece_moved(agreement.clone(), index, stretch, why);
             return Some(PieceAgain::Moved);
         }
         if agreement.adds_to_contract(index) {
             return None;
         }
         let (placement, moves) = self.plan.resources.submit(at, now, &request)?;
-        self.piece_moved(agreement.clone(), index, (placement.slot, request.nodes), &why);
+        self.piece_moved(agreement.clone(), index, (placement.slot, request.nodes), why);
         self.moved(&moves, "to let one in whose nodes are out of use");
         Some(PieceAgain::Moved)
     }
@@ -199,10 +198,8 @@ impl Decider<'_> {
 
     fn piece_moved(&mut self, mut agreement: Agreement, index: usize, stretch: Stretch, why: &str) {
         let ((slot, nodes), old) = (stretch, agreement.pieces[index]);
-        let by: Seconds = slot.start - old.placement.start;
-        let direction = if by < 0 { "earlier" } else { "later" };
         let (number, of) = (index + 1, agreement.pieces.len());
-        let mut detail = format!("piece {number} of {of} {} seconds {direction}", by.abs());
+        let mut detail = format!("piece {number} of {of} {}", by(slot.start - old.placement.start));
         if nodes != old.nodes {
             detail += &format!(", with {nodes} nodes for {} seconds", slot.duration());
         }
@@ -220,7 +217,7 @@ impl Decider<'_> {
         why: String,
     ) -> Option<Agreement> {
         let had_job = agreement.service == ServiceState::Processing;
-        agreement.outcome = Some(lost(&agreement));
+        agreement.outcome = Some(agreement.lose());
         let mut events = vec![self.event(kind, why)];
         events.extend(
             self.close(&mut agreement, AgreementState::Complete, self.now)
@@ -277,14 +274,14 @@ impl Plan {
     }
 }
 
-/// What the work of an agreement has come to that is lost now: where that was beyond its contract, which it has had, it is
-/// stopped after that.
-pub(super) fn lost(agreement: &Agreement) -> Outcome {
-    if agreement.adds_to_contract(agreement.pieces_over()) {
-        Outcome::Killed
-    } else {
-        Outcome::Lost
-    }
+/// From the end of the piece before, and from `now`, to the start of the next.
+fn between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
+    let pieces = &agreement.pieces;
+    let before = index.checked_sub(1).and_then(|before| pieces.get(before));
+    let ready = before.map_or(agreement.ready, |piece| piece.occupied().end);
+    let next = pieces.get(index + 1);
+    let deadline = next.map_or(agreement.deadline, |next| next.placement.start);
+    Interval::new(ready.max(agreement.ready).max(now), deadline)
 }
 
 /// The numbers that an agreement takes up: one, or one for each of its pieces.

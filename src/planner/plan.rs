@@ -552,7 +552,7 @@ pub(super) fn revenue(price: Option<Money>) -> u64 {
 /// From when on an agreement that waits and could move moves no more, as its own fraction of its wait and everybody's have
 /// it.
 fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
-    if !agreement.has_to_begin() || agreement.fixed || agreement.fills_its_window() {
+    if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }
     let own = fix_at(agreement.leeway.fix_at_ppm);

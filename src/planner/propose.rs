@@ -348,6 +348,10 @@ impl Decider<'_> {
     pub(super) fn lift_replaced(&mut self, instance: &NegotiationInstance) -> Result<Option<Lifted>, Error> {
         match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
+            // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
+            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Conflict(
+                "about to stop what is left of its work that was lost",
+            )),
             Some(id) => self.lift(id).map(Some),
             None => Ok(None),
         }

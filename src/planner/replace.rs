@@ -49,12 +49,6 @@ impl Decider<'_> {
         if !agreement.pieces.is_empty() {
             return Err(Error::Conflict("planned in pieces, which are not changed"));
         }
-        // Another agreement in its place would know nothing of that job, and might run beside it.
-        if self.plan.stopping.contains_key(&id) {
-            return Err(Error::Conflict(
-                "about to stop what is left of its work that was lost",
-            ));
-        }
         let number = self.plan.number(id).ok_or(Error::NotFound)?;
         if let Some(at) = self.plan.resources.place(&agreement.resource) {
             self.plan.resources.vacate(at, now, number);
@@ -69,7 +63,7 @@ impl Decider<'_> {
             return;
         };
         let (request, start) = if lifted.has_begun() {
-            let rest = self.rest_of(at, agreement, lifted.number);
+            let rest = self.running_of(at, agreement, lifted.number);
             (rest, rest.ready)
         } else {
             let request = request_of(agreement, lifted.number);
@@ -84,7 +78,7 @@ impl Decider<'_> {
 
     /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and
     /// then.
-    pub(super) fn rest_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
+    pub(super) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
         let now = second_of(self.now);
         let now = self
             .plan

@@ -21,7 +21,7 @@ use crate::store::Change;
 const RESTARTS_MAX: u32 = 10;
 /// The kind of resources that are all this machine.
 const LOCAL: &str = "local";
-/// Seconds that it may take until nothing is left on a cluster of a job that ran there.
+/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
 const CLEARED_AFTER: Seconds = 20;
 
 impl Decider<'_> {
@@ -95,11 +95,12 @@ impl Decider<'_> {
         let next = self.after_now();
         // What was to be added to this time is not to the next.
         let agreement = &self.give_back_rest(agreement, next);
-        // On this machine its job has ended, or does so within a moment.
         let at = self.plan.resources.place(&agreement.resource);
-        let others = at.and_then(|at| self.plan.resources.get(at));
-        let others = others.is_some_and(|of| of.resource.kind == CLUSTER) && end.started.is_some();
-        let cleared = next + if others { CLEARED_AFTER } else { 0 };
+        let of = at.and_then(|at| self.plan.resources.get(at));
+        let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
+        // On this machine its job has ended, or does so within a moment; what never started leaves nothing.
+        let leaves = on_cluster && end.started.is_some();
+        let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
         let waits = Agreement {
             ready: agreement.ready.max(cleared),
             ..agreement.clone()

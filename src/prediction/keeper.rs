@@ -18,6 +18,7 @@ pub const LEARNED: Learned = Learned {
     newest: 20_000,
     each: 200,
 };
+const _: () = assert!(LEARNED.each as usize == scheduler::prediction::runs::RUNS_MAX);
 
 /// How often the keeper looks for executions that have ended.
 const LOOK: Duration = Duration::from_secs(2);

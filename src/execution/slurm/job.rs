@@ -1,5 +1,6 @@
 //! Jobs: submitted into the reservation of their agreement, followed to their end, cancelled.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
@@ -461,7 +462,9 @@ impl SlurmExecutor {
             .spec()?
             .map_or_else(|| job.inputs.clone(), |first| first.inputs);
         let (from, to, agreement) = (work.clone(), folder.work(), job.agreement);
+        let fetching = Arc::clone(&self.fetching);
         let fetch = move || {
+            let _one = lock(&fetching);
             if let Err(error) = from.fetch_files(&given, &to) {
                 warn!(%agreement, %error, "files not fetched");
             }

@@ -132,6 +132,8 @@ pub struct SlurmExecutor {
     condition: Mutex<Option<(Instant, Condition)>>,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, work::Owner>>,
+    /// Held while the files of a job are fetched: what is fetched later is newer.
+    fetching: Arc<Mutex<()>>,
     /// When something was last tried for a job that is not worth trying in every round.
     tried: Mutex<HashMap<SlotId, Instant>>,
 }
@@ -173,6 +175,7 @@ impl SlurmExecutor {
             blind: AtomicBool::new(false),
             condition: Mutex::default(),
             owners: Mutex::default(),
+            fetching: Arc::default(),
             tried: Mutex::default(),
         })
     }

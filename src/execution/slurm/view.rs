@@ -13,17 +13,14 @@ use super::hostlist::expand;
 /// Characters of the reason for a node's state that are passed on.
 const REASON_MAX: usize = 200;
 /// What the reason begins with why a job waits whose user has it so: held (an administrator's hold has another word), not
-/// before some instant, only after another job, asking for what its reservation has not, or with others of its user's at
-/// their limits. It was not submitted like that.
-const PUT_OFF: [&str; 8] = [
+/// before some instant, only after another job, or asking for what its partition has not. It was not submitted like that.
+const PUT_OFF: [&str; 6] = [
     "JobHeldUser",
     "BeginTime",
     "Dependency",
     "BadConstraints",
     "PartitionNodeLimit",
     "PartitionTimeLimit",
-    "QOS",
-    "Assoc",
 ];
 
 /// One job that Slurm knows of, also one that ended a while ago.
@@ -390,7 +387,8 @@ mod tests {
         assert!(waiting.nodes.is_empty() && !waiting.put_off);
         let held = |reason: &str| job_of(&format!("3|PENDING|b3||N/A|N/A|7|{reason}|a")).unwrap();
         assert!(held("JobHeldUser").put_off && !held("JobHeldAdmin").put_off);
-        assert!(held("QOSMaxJobsPerUserLimit").put_off && held("AssocGrpCpuLimit").put_off);
+        // That limit may be reached by the jobs of other parties.
+        assert!(!held("QOSMaxJobsPerUserLimit").put_off);
         let free = held("Resources");
         assert!(!free.is_put_off("b3") && free.is_put_off("b4"));
         for wrong in [

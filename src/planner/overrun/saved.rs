@@ -25,7 +25,7 @@ impl Decider<'_> {
         let Some((slot, moves)) = self.place_rest(at, agreement, anew + runs + 1, grace, now) else {
             return false;
         };
-        let running = self.rest_of(at, agreement, anew + runs);
+        let running = self.running_of(at, agreement, anew + runs);
         self.plan.resources.vacate(at, now, number + runs);
         let back = self.plan.resources.put(at, now, &running, running.ready);
         debug_assert!(back, "nobody has taken its place meanwhile");
@@ -74,13 +74,11 @@ impl Decider<'_> {
                 return Some((slot, Vec::new()));
             }
             let request = Request {
-                ready: inside.start,
-                deadline: inside.end,
                 duration: length,
                 ..request_of_stretch(agreement, number, (inside, nodes))
             };
             if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
-                // Like every piece it stays where it lies.
+                // Unlike a piece that was planned it stays where it lies.
                 self.plan.resources.fix(at, number);
                 return Some((placement.slot, moves));
             }

@@ -8,7 +8,7 @@ use super::super::nodes::{Failures, NodeReport, NodeState, Reporter};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Proposal, Resource, Termination};
 use super::*;
-use crate::agreement::{Job, Piece, whole};
+use crate::agreement::{Job, Outcome, Piece, whole};
 use crate::clock::MICROS_PER_SECOND;
 
 mod cluster;

@@ -4,7 +4,7 @@ use super::super::nodes::{Failures, NodeState};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Plan, Proposal, Resource, Scaling};
 use super::*;
-use crate::agreement::{Guarantee, GuaranteeState, Job, ServiceState, Values};
+use crate::agreement::{Guarantee, GuaranteeState, Job, NegotiationInstance, ServiceState, Values};
 
 /// A domain whose nodes take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -297,7 +297,16 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         [again],
         "its job of before is to be stopped"
     );
-    let lift = |decider: &mut Decider<'_>| decider.lift(one.id).map(drop);
+    let change = NegotiationInstance {
+        id: Uuid::nil(),
+        party: "p".into(),
+        agreement: Some(one.id),
+        created: 0,
+        expires: Time(1_000),
+        ended: None,
+        proposed: None,
+    };
+    let lift = |decider: &mut Decider<'_>| decider.lift_replaced(&change).map(drop);
     assert!(
         domain.decide(lift).is_err(),
         "what is left of that might run beside the job of another agreement in its place"

@@ -8,7 +8,6 @@ use scheduler::preemptive::{Preemption, Rounding};
 use uuid::Uuid;
 
 use super::super::super::nodes::Failures;
-use super::super::super::pieces::lost;
 use super::super::super::tests::domain::{Domain, HORIZON, proposal};
 use super::super::super::{Overruns, Proposal, Resource, Termination};
 use super::*;
@@ -527,10 +526,12 @@ fn a_rest_that_is_lost_leaves_what_was_agreed_as_it_was_had() {
     domain.pass_until(60);
     domain.pass_until(70);
     assert_eq!(domain.of(id).service, ServiceState::Processing);
-    assert_eq!(lost(domain.of(id)), Outcome::Killed);
-    let mut first = domain.of(id).clone();
+    let mut rest = domain.of(id).clone();
+    let mut first = rest.clone();
     first.pieces[0].ended = None;
-    assert_eq!(lost(&first), Outcome::Lost);
+    assert_eq!((rest.lose(), first.lose()), (Outcome::Killed, Outcome::Lost));
+    rest.end_piece(70_000_000);
+    assert_eq!(rest.used_overrun(), 0, "what was lost is not paid");
     domain.end(id, Outcome::Lost);
     assert!(!domain.known.contains_key(&id), "over");
     assert!(
