@@ -5,9 +5,9 @@
 //! first. Each is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit
 //! the request fixed to it ([`Request::fixed_to`]).
 
-use crate::admission::{Fraction, Schedule};
+use crate::admission::{Fraction, NoPlace, SEARCH, Schedule};
 use crate::request::Request;
-use crate::time::{Seconds, Time};
+use crate::time::{Interval, Seconds, Time};
 
 /// On which side of the asked window an alternative lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,11 +58,19 @@ impl Schedule {
         if request.impossible(self.tree().capacity(), now).is_some() {
             return Vec::new();
         }
-        let Err(behind) = self.would_admit(request) else {
+        let mut work = self.work();
+        let Err(NoPlace { behind, .. }) = self.would_admit(request, &mut work) else {
             return Vec::new();
         };
+        // Alternatives have a budget of their own.
+        let mut work = self.work();
+        let deviation_max = limits.phi_max.rounded_down(request.duration);
         let mut options: Vec<(Seconds, Time, Side)> = Vec::new();
-        for slot in self.fixed_slots(behind, request.window()) {
+        let last = request.ready + request.duration;
+        let starts = Interval::new(last - deviation_max, last);
+        let end = request.deadline - request.duration;
+        let ends = Interval::new(end + 1, end + 1 + deviation_max);
+        for slot in self.fixed_slots(behind, request.window(), starts, ends, &mut work) {
             let before = slot.start - request.duration;
             if before >= now && before < request.ready {
                 options.push((request.ready - before, before, Side::Before));
@@ -78,10 +86,13 @@ impl Schedule {
         options.dedup();
         let mut found = Vec::new();
         for (deviation, start, side) in options {
-            if found.len() >= limits.count_max {
+            if found.len() >= limits.count_max || work.is_spent() {
                 break;
             }
-            if self.would_admit(&request.fixed_to(start)).is_ok() {
+            // What fits as the plan stands is let in whatever the order.
+            work.spend(SEARCH);
+            let fits = self.tree().min_free(request.slot(start)) >= request.nodes;
+            if fits || self.would_admit(&request.fixed_to(start), &mut work).is_ok() {
                 found.push(Alternative {
                     start,
                     deviation,

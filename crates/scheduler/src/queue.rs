@@ -40,6 +40,12 @@ impl Key {
         id: 0,
     };
 
+    /// Behind every request.
+    pub const LAST: Self = Self {
+        rank: i128::MAX,
+        id: u64::MAX,
+    };
+
     /// Whose place it is.
     pub(crate) fn id(self) -> u64 {
         self.id
@@ -67,16 +73,6 @@ impl Order {
     /// Whether requests can change places while they wait with windows as they are.
     pub(crate) fn changes_with_time(self) -> bool {
         matches!(self, Self::Shuffle { .. } | Self::Lff)
-    }
-
-    /// Whether `request` may have come to stand before others that it stood behind, at any time up to `now`.
-    pub(crate) fn may_have_risen(self, request: &Request, now: Time) -> bool {
-        match self {
-            Self::Shuffle { .. } => true,
-            // Its slack shrinks from its ready time on; that of a later one does not yet.
-            Self::Lff => request.ready < now,
-            Self::Fifo | Self::Bjf | Self::Edf | Self::Mdf | Self::Brf => false,
-        }
     }
 }
 

@@ -80,7 +80,8 @@ fn first_come_first_served_moves_nobody() {
     assert_eq!(
         decision,
         Decision::Refused {
-            reason: Reason::NoCapacityInWindow
+            reason: Reason::NoCapacityInWindow,
+            cut_short: false,
         }
     );
     assert_eq!(before, schedule.placements().collect::<Vec<_>>());
@@ -159,7 +160,7 @@ fn alternatives_are_the_nearest_slots_and_can_be_taken() {
 fn impossible_requests_are_told_why() {
     let mut schedule = Schedule::new(4, Order::Edf);
     let reason = |decision| match decision {
-        Decision::Refused { reason } => Some(reason),
+        Decision::Refused { reason, .. } => Some(reason),
         Decision::Accepted { .. } => None,
     };
     let mut ask =

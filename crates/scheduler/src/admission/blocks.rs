@@ -14,7 +14,7 @@ impl Schedule {
     /// Some of them are taken; nothing is changed then.
     pub fn block(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
         self.tree.reserve(interval, nodes)?;
-        self.memory.clear();
+        self.memory.changed(interval);
         Ok(())
     }
 
@@ -29,8 +29,8 @@ impl Schedule {
             return Ok(());
         }
         self.tree.release(rest, nodes)?;
-        self.memory.clear();
-        self.loose = self.handles().map(|(h, waiting)| (waiting.key, h)).collect();
+        self.memory.changed(rest);
+        self.waiting.loosen_around(rest);
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! A resource grows or shrinks: nodes are added, drained or lost.
 
-use super::trial::Trial;
 use super::{Move, Schedule};
 use crate::queue::Key;
 use crate::request::Placement;
@@ -31,10 +30,10 @@ impl Schedule {
             .filter(|p| p.slot.end > self.now && tree.reserve(p.slot, p.nodes).is_err())
             .copied()
             .collect();
-        let mut queue: Vec<_> = self.handles().map(|(h, w)| (w.key, h, w)).collect();
-        queue.sort_unstable_by_key(|(key, ..)| *key);
+        self.waiting.freshen(self.now);
+        let queue: Vec<_> = self.waiting.behind(Key::FIRST).map(|(_, h, w)| (h, *w)).collect();
         let mut starts = Vec::with_capacity(queue.len());
-        for (_, h, waiting) in queue {
+        for (h, waiting) in queue {
             let request = waiting.request;
             let window = if stands {
                 waiting.slot()
@@ -59,40 +58,20 @@ impl Schedule {
         self.memory.clear();
         let mut moved = Vec::new();
         for (h, to) in starts {
-            if self.waiting[h as usize].is_some_and(|waiting| waiting.start != to) {
+            if self.waiting.get(h).is_some_and(|waiting| waiting.start != to) {
                 moved.extend(self.shift(h, to));
             }
         }
         moved.sort_unstable();
         if stands && grown {
-            self.loose = self.handles().map(|(h, waiting)| (waiting.key, h)).collect();
+            self.waiting.loosen_all();
             let room = Interval::of(self.now, 1);
             return Ok(self.move_up(room));
         }
         if !stands {
             // Each lies at its first fit given those before it.
-            self.loose.clear();
+            self.waiting.tighten_behind(Key::FIRST);
         }
         Ok(moved)
-    }
-
-    /// Places everything that waits again, in order, where it can start earlier: the work of an idle moment. Nobody is
-    /// moved to a later start; where placing all of them from nothing would do that, each is moved up by itself.
-    pub fn improve(&mut self, now: Time) -> Vec<Move> {
-        self.advance(now);
-        match self.attempt_alone(None) {
-            Ok(trial) if !self.delays(&trial) => self.apply(trial, Key::FIRST),
-            _ => self.move_up_one_by_one(),
-        }
-    }
-
-    /// Whether a trial moves anybody to a later start.
-    fn delays(&self, trial: &Trial) -> bool {
-        let starts_later = |(h, to): &(u32, Time)| {
-            self.waiting[*h as usize]
-                .as_ref()
-                .is_some_and(|waiting| waiting.start < *to)
-        };
-        trial.moved.iter().any(starts_later)
     }
 }

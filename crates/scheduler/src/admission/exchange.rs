@@ -13,7 +13,7 @@ impl Schedule {
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return None;
         }
-        self.admit(request).ok().map(|admitted| admitted.trial.start)
+        self.would_admit(request, &mut self.work()).ok()
     }
 
     /// Takes a request out of the plan, whether it waits or runs, and leaves every other where it lies, so that something
@@ -30,13 +30,8 @@ impl Schedule {
         let rest = Interval::new(self.now, end);
         if !rest.is_empty() {
             self.free(rest, placement.nodes);
-            self.forget_around(rest, rest);
             // Those who could start earlier now, and nobody has looked.
-            let reached = (rest.start - self.duration_max, 0)..(rest.end + self.slack_max, u32::MAX);
-            let reached: Vec<u32> = self.by_start.range(reached).map(|(_, h)| *h).collect();
-            for h in reached {
-                self.loosen(h);
-            }
+            self.waiting.loosen_around(rest);
         }
         Some(rest)
     }

@@ -3,100 +3,98 @@
 //! A plan that is full of requests which fixqueue sent behind others makes every attempt try those again, far from the
 //! newcomer and with the same outcome each time. The first fit of a request follows from the plan between its ready time
 //! and the end of what it found, given those before it. That part of an attempt's plan is the standing plan, and what the
-//! attempt has moved there so far. Of the latter each attempt keeps sums by stretch of time ([`Moves`]): while
-//! the sums are those of an earlier attempt, and the standing plan has not changed there, the outcome is the same.
+//! attempt has moved there so far. Of the latter each attempt keeps sums by stretch of time ([`Moves`]), of the former the
+//! memory keeps a version for each stretch: while both are those of an earlier attempt, the outcome is the same.
 
-use super::trial::Turn;
 use crate::queue::mix;
 use crate::time::{Interval, Time};
+use std::ops::RangeInclusive;
 
-/// Stretches of time in a ring of sums: a plan that is longer only shares them.
+/// Stretches of time in a ring: a plan that is longer only shares them.
 const STRETCHES: usize = 1 << 12;
 
 /// An outcome that follows from more stretches is not remembered.
 const STRETCHES_MAX: i64 = 64;
 
 /// What followed for one request, once.
-#[derive(Debug, Clone)]
-pub(super) struct Outcome {
-    /// What it follows from: the plan in here
-    region: Interval,
-    /// and what had been moved there.
-    moves: u64,
-    /// Where it came to lie, if anywhere.
-    pub(super) start: Option<Time>,
-    /// Who has to be placed again because it moved.
-    pub(super) turns: Vec<Turn>,
-}
-
-impl Outcome {
-    pub(super) fn region(&self) -> Interval {
-        self.region
-    }
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    /// It follows from the plan from here
+    ready: Time,
+    /// to here,
+    end: Time,
+    /// as it was then.
+    plan: u64,
+    /// Where the request came to lie, if anywhere.
+    start: Option<Time>,
 }
 
 /// The last two outcomes of each request: mostly one without any newcomer near and one with the last one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
     outcomes: Vec<[Option<Outcome>; 2]>,
+    /// How often the standing plan has changed, by stretch; none where nothing is remembered.
+    versions: Vec<u64>,
     /// Stretches are 2 to this power seconds long.
     grain: u32,
 }
 
 impl Memory {
     /// No moves yet, in stretches about as long as a request.
-    pub(super) fn moves(&self) -> Moves {
+    pub(super) fn moves(&mut self) -> Moves {
+        self.versions.resize(STRETCHES, 0);
         Moves {
             sums: vec![0; STRETCHES],
             grain: self.grain,
         }
     }
 
-    /// Requests are at most so long from now on.
-    pub(super) fn set_duration_max(&mut self, seconds: i64) {
-        let grain = seconds.max(1).ilog2();
-        if grain != self.grain {
+    /// Most requests are at most 2 to this power seconds long.
+    pub(super) fn set_grain(&mut self, grain: u32) {
+        if grain.abs_diff(self.grain) > 1 {
             self.grain = grain;
-            self.outcomes.clear();
+            self.clear();
         }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.outcomes.is_empty()
     }
 
     pub(super) fn clear(&mut self) {
         self.outcomes.clear();
     }
 
-    /// The outcome for request `h`, ready at `ready`, after such moves.
-    pub(super) fn recall(&mut self, h: u32, ready: Time, moves: &Moves) -> Option<&Outcome> {
-        let [first, second] = self.outcomes.get_mut(h as usize)?;
-        let holds = |outcome: &Option<Outcome>| {
-            outcome
-                .as_ref()
-                .is_some_and(|o| o.region.start == ready && moves.within(o.region) == Some(o.moves))
-        };
-        if !holds(first) {
-            if !holds(second) {
-                return None;
-            }
-            // What holds again is worth more than what was last.
-            std::mem::swap(first, second);
+    /// The standing plan has changed in an interval: nodes were taken or given back, or some request there is seen by others
+    /// than before.
+    pub(super) fn changed(&mut self, interval: Interval) {
+        if self.outcomes.is_empty() || interval.is_empty() {
+            return;
         }
-        first.as_ref()
+        let stretches = stretches(interval, self.grain);
+        if stretches.end() - stretches.start() >= 1 << 12 {
+            return self.clear();
+        }
+        for stretch in stretches {
+            let version = &mut self.versions[place(stretch)];
+            *version = version.wrapping_add(1);
+        }
     }
 
-    /// Remembers what followed from `region` for request `h`.
-    pub(super) fn keep(
-        &mut self,
-        h: u32,
-        region: Interval,
-        moves: &Moves,
-        start: Option<Time>,
-        turns: Vec<Turn>,
-    ) {
-        let Some(moves) = moves.within(region) else { return };
+    /// The outcome for request `h`, ready at `ready`, after such moves.
+    pub(super) fn recall(&mut self, h: u32, ready: Time, moves: &Moves) -> Option<Option<Time>> {
+        let of = *self.outcomes.get(h as usize)?;
+        let holds = |outcome: Option<Outcome>| {
+            outcome.filter(|o| o.ready == ready && self.plan(Interval::new(ready, o.end), moves) == Some(o.plan))
+        };
+        if let Some(outcome) = holds(of[0]) {
+            return Some(outcome.start);
+        }
+        let outcome = holds(of[1])?;
+        // What holds again is worth more than what was last.
+        self.outcomes[h as usize].swap(0, 1);
+        Some(outcome.start)
+    }
+
+    /// Remembers what followed from the plan in `region` for request `h`.
+    pub(super) fn keep(&mut self, h: u32, region: Interval, moves: &Moves, start: Option<Time>) {
+        let Some(plan) = self.plan(region, moves) else { return };
         let h = h as usize;
         if self.outcomes.len() <= h {
             self.outcomes.resize_with(h + 1, Default::default);
@@ -104,20 +102,31 @@ impl Memory {
         let [first, second] = &mut self.outcomes[h];
         let place = if first.is_none() { first } else { second };
         *place = Some(Outcome {
-            region,
-            moves,
+            ready: region.start,
+            end: region.end,
+            plan,
             start,
-            turns,
         });
     }
 
-    /// Forgets the outcomes of request `h` of which that is said.
-    pub(super) fn forget(&mut self, h: u32, outdated: impl Fn(&Outcome) -> bool) {
-        for outcome in self.outcomes.get_mut(h as usize).into_iter().flatten() {
-            if outcome.as_ref().is_some_and(&outdated) {
-                *outcome = None;
-            }
+    /// Forgets the outcomes of request `h`.
+    pub(super) fn forget(&mut self, h: u32) {
+        if let Some(outcomes) = self.outcomes.get_mut(h as usize) {
+            *outcomes = [None, None];
         }
+    }
+
+    /// A number for the plan in an interval after such moves; `None` if it is too long.
+    fn plan(&self, interval: Interval, moves: &Moves) -> Option<u64> {
+        let stretches = stretches(interval, self.grain);
+        if moves.sums.is_empty() || stretches.end() - stretches.start() >= STRETCHES_MAX {
+            return None;
+        }
+        Some(stretches.fold(0, |all: u64, stretch| {
+            let at = place(stretch);
+            let standing = self.versions[at].wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            all.rotate_left(5).wrapping_add(moves.sums[at] ^ standing)
+        }))
     }
 }
 
@@ -138,29 +147,21 @@ impl Moves {
         }
         let slot_of = mix(mix(slot.start.0.cast_unsigned()) ^ slot.end.0.cast_unsigned());
         let what = slot_of.wrapping_mul(nodes.cast_unsigned());
-        for stretch in self.stretches(slot) {
-            let sum = &mut self.sums[Self::place(stretch)];
+        let stretches = stretches(slot, self.grain);
+        // One that is longer than the ring meets all of it.
+        let last = (*stretches.end()).min(stretches.start() + (1 << 12) - 1);
+        for stretch in *stretches.start()..=last {
+            let sum = &mut self.sums[place(stretch)];
             *sum = sum.wrapping_add(what);
         }
     }
+}
 
-    /// A number for all the moves that may reach into an interval; `None` if it is too long.
-    fn within(&self, interval: Interval) -> Option<u64> {
-        let stretches = self.stretches(interval);
-        if self.sums.is_empty() || stretches.end() - stretches.start() >= STRETCHES_MAX {
-            return None;
-        }
-        Some(stretches.fold(0, |all: u64, stretch| {
-            all.rotate_left(5).wrapping_add(self.sums[Self::place(stretch)])
-        }))
-    }
+fn stretches(interval: Interval, grain: u32) -> RangeInclusive<i64> {
+    interval.start.0 >> grain..=(interval.end.0 - 1) >> grain
+}
 
-    fn stretches(&self, interval: Interval) -> std::ops::RangeInclusive<i64> {
-        interval.start.0 >> self.grain..=(interval.end.0 - 1) >> self.grain
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "it is a place in a ring")]
-    fn place(stretch: i64) -> usize {
-        stretch.cast_unsigned() as usize % STRETCHES
-    }
+#[expect(clippy::cast_possible_truncation, reason = "it is a place in a ring")]
+fn place(stretch: i64) -> usize {
+    stretch.cast_unsigned() as usize % STRETCHES
 }

@@ -8,16 +8,24 @@
 //! Placing thousands of requests again for each newcomer is what makes the algorithm slow, and almost all of them come
 //! to lie where they were. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given
 //! those before it, and `trial` places only the ones that a change can reach; what it finds out about those that every
-//! attempt has to try again, far from the newcomer, is kept in `memory`. The decisions are those of the plain algorithm,
+//! attempt has to try again, far from the newcomer, is kept in `memory`. Where that comes to nearly as much as placing
+//! everything, everything behind the newcomer is lifted and placed in order. The decisions are those of the plain algorithm,
 //! which the tests keep as the oracle.
+//!
+//! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 has come
+//! to its end, the newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
 
 mod blocks;
 mod capacity;
 mod exchange;
+mod improve;
+mod intervals;
+mod makeshift;
 mod memory;
 mod transfer;
 mod trial;
 mod waiting;
+mod work;
 
 use crate::queue::{Key, Order};
 use crate::refusal::Reason;
@@ -25,9 +33,24 @@ use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
 use memory::Memory;
-use std::collections::{BTreeMap, BTreeSet};
-use trial::{Obstacle, Trial};
-use waiting::Waiting;
+use std::collections::BTreeMap;
+use trial::{Attempt, Newcomer, Obstacle, Trial};
+use waiting::{Waiting, WaitingList};
+use work::LOOK;
+
+pub(crate) use work::{SEARCH, Work};
+
+pub use improve::Improved;
+pub use waiting::LeastGain;
+
+/// A budget that keeps decisions below about ten milliseconds on one processor of today.
+pub const BUDGET: u64 = 160_000;
+/// Work that attempts may do which are laid over the plan, before everything behind the newcomer is lifted instead: so much,
+const OVERLAY: u64 = 200;
+/// and so much for each waiting request, which is a part of what lifting and placing it costs.
+const OVERLAY_EACH: u64 = 8;
+/// Work that a makeshift may do.
+const MAKESHIFT: u64 = 20_000;
 
 /// A part of a whole, for instance of a wait: `numerator` / `denominator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +79,13 @@ impl Fraction {
     pub fn rounded_up(self, whole: Seconds) -> Seconds {
         let product = i128::from(self.numerator) * i128::from(whole);
         let part = -(-product).div_euclid(i128::from(self.denominator));
+        Seconds::try_from(part).unwrap_or(Seconds::MAX)
+    }
+
+    /// The largest part that does not exceed this fraction of `whole`; at most `i64::MAX`.
+    pub fn rounded_down(self, whole: Seconds) -> Seconds {
+        let product = i128::from(self.numerator) * i128::from(whole);
+        let part = product.div_euclid(i128::from(self.denominator));
         Seconds::try_from(part).unwrap_or(Seconds::MAX)
     }
 
@@ -101,17 +131,28 @@ pub enum Decision {
     Refused {
         /// Why.
         reason: Reason,
+        /// The budget was spent before every way to let it in was tried.
+        cut_short: bool,
     },
 }
 
-/// A newcomer has a place.
+/// A newcomer has a place, and the slot tree holds it.
 #[derive(Debug)]
 struct Admitted {
     trial: Trial,
-    /// The key that it went behind.
-    behind: Key,
+    /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed by makeshift.
+    behind: Option<Key>,
     /// Whether it lies where it would if everything behind its own key were lifted.
     at_first_fit: bool,
+}
+
+/// A newcomer has no place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoPlace {
+    /// The key behind which it was tried last.
+    pub(crate) behind: Key,
+    /// The budget was spent before everything was tried.
+    pub(crate) cut_short: bool,
 }
 
 /// Where an accepted request is kept.
@@ -150,25 +191,19 @@ enum Place {
 #[derive(Debug, Clone)]
 pub struct Schedule {
     tree: SlotTree,
-    order: Order,
-    fixing: Option<Fraction>,
     now: Time,
-    /// The waiting requests; places are used again.
-    waiting: Vec<Option<Waiting>>,
-    vacant: Vec<u32>,
+    waiting: WaitingList,
     by_id: BTreeMap<u64, Place>,
-    /// The waiting requests by start.
-    by_start: BTreeSet<(Time, u32)>,
-    /// Waiting requests that may not lie at their first fit given those before them in order.
-    loose: BTreeSet<(Key, u32)>,
-    /// What attempts found out about them.
-    memory: Memory,
     /// By completion time and id.
     running: BTreeMap<(Time, u64), Placement>,
-    /// No waiting request is longer.
-    duration_max: Seconds,
-    /// No waiting request has a window longer than its duration by more.
-    slack_max: Seconds,
+    /// What attempts found out about those that wait.
+    memory: Memory,
+    /// Work that a decision may do.
+    budget: Option<u64>,
+    /// What a move gains at least that nothing forces.
+    least_gain: LeastGain,
+    /// Decisions whose budget was spent.
+    cut_short: u64,
 }
 
 impl Schedule {
@@ -179,18 +214,14 @@ impl Schedule {
     pub fn new(capacity: u32, order: Order) -> Self {
         Self {
             tree: SlotTree::new(capacity),
-            order,
-            fixing: None,
             now: Time::MIN + 1,
-            waiting: Vec::new(),
-            vacant: Vec::new(),
+            waiting: WaitingList::new(order),
             by_id: BTreeMap::new(),
-            by_start: BTreeSet::new(),
-            loose: BTreeSet::new(),
-            memory: Memory::default(),
             running: BTreeMap::new(),
-            duration_max: 0,
-            slack_max: 0,
+            memory: Memory::default(),
+            budget: None,
+            least_gain: LeastGain::ANY,
+            cut_short: 0,
         }
     }
 
@@ -198,8 +229,28 @@ impl Schedule {
     /// 4.2): 0 fixes at acceptance, `None` never. Looked at on each submission, before the newcomer is put in order.
     #[must_use]
     pub fn fixing(mut self, fraction: Option<Fraction>) -> Self {
-        self.fixing = fraction;
+        self.waiting.set_fixing(fraction);
         self
+    }
+
+    /// Lets a decision do so much work: a search of the plan counts 16, `None` is as much as it takes. Decisions are those of
+    /// algorithm 1 where the budget is not spent. Where it is, whatever fits the plan as it stands is accepted.
+    #[must_use]
+    pub fn budgeted(mut self, work: Option<u64>) -> Self {
+        self.budget = work;
+        self
+    }
+
+    /// Leaves requests where they are that would gain less than this by moving up.
+    #[must_use]
+    pub fn gaining(mut self, least: LeastGain) -> Self {
+        self.least_gain = least;
+        self
+    }
+
+    /// How many decisions have spent their budget.
+    pub fn cut_short(&self) -> u64 {
+        self.cut_short
     }
 
     /// Decides about `request` at `now`, by algorithm 1.
@@ -209,9 +260,10 @@ impl Schedule {
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
         self.begin(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {
-            return Decision::Refused { reason };
+            let cut_short = false;
+            return Decision::Refused { reason, cut_short };
         }
-        match self.admit(request) {
+        match self.admit(request, &mut self.work()) {
             Ok(admitted) => {
                 let (start, moved) = self.commit(admitted, request);
                 let placement = Placement {
@@ -221,10 +273,16 @@ impl Schedule {
                 };
                 Decision::Accepted { placement, moved }
             }
-            Err(_) => Decision::Refused {
+            Err(NoPlace { cut_short, .. }) => Decision::Refused {
                 reason: Reason::NoCapacityInWindow,
+                cut_short,
             },
         }
+    }
+
+    /// The work that one decision may do.
+    pub(crate) fn work(&self) -> Work {
+        self.budget.map_or(Work::unbounded(), Work::of)
     }
 
     /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored, in any
@@ -241,9 +299,9 @@ impl Schedule {
         if start > self.now {
             let h = self.keep(request, start);
             // Which requests it was placed after is not known any more.
-            self.loosen(h);
+            self.waiting.loosen(h);
         } else {
-            self.memory.clear();
+            self.memory.changed(slot);
             let placement = Placement {
                 id: request.id,
                 slot,
@@ -271,7 +329,6 @@ impl Schedule {
                 let rest = Interval::new(self.now, end);
                 if !rest.is_empty() {
                     self.free(rest, placement.nodes);
-                    self.forget_around(rest, rest);
                 }
                 rest
             }
@@ -288,11 +345,19 @@ impl Schedule {
         true
     }
 
+    /// Fixes a request to its slot: with one possible start it lies at its first fit.
+    fn fix_to_slot(&mut self, h: u32) {
+        if let Some(slot) = self.waiting.fix(h, self.now) {
+            self.memory.forget(h);
+            self.memory.changed(slot);
+        }
+    }
+
     /// Where an accepted request lies; `None` once it has completed.
     pub fn placement(&self, id: u64) -> Option<Placement> {
         match self.by_id.get(&id)? {
             Place::Waiting(h) => {
-                let waiting = self.waiting[*h as usize].as_ref()?;
+                let waiting = self.waiting.get(*h)?;
                 Some(Placement {
                     id,
                     slot: waiting.slot(),
@@ -303,24 +368,31 @@ impl Schedule {
         }
     }
 
-    /// All placements that have not completed: the running ones by completion, then the waiting ones by start.
+    /// All placements that have not completed: the running ones by completion, then the waiting ones by start. O(n log n).
     pub fn placements(&self) -> impl Iterator<Item = Placement> + '_ {
-        let waiting = self
-            .by_start
-            .iter()
-            .filter_map(|(_, h)| self.waiting[*h as usize].as_ref());
-        self.running.values().copied().chain(waiting.map(|w| Placement {
+        let waiting = self.waiting.by_start().into_iter().map(|w| Placement {
             id: w.request.id,
             slot: w.slot(),
             nodes: w.request.nodes,
-        }))
+        });
+        self.running.values().copied().chain(waiting)
     }
 
-    /// The requests that wait, with their windows as fixed by now, by start.
+    /// The requests that wait, with their windows as fixed by now, by start. O(n log n).
     pub fn waiting(&self) -> impl Iterator<Item = &Request> + '_ {
-        self.by_start
-            .iter()
-            .filter_map(|(_, h)| Some(&self.waiting[*h as usize].as_ref()?.request))
+        self.waiting.by_start().into_iter().map(|w| &w.request)
+    }
+
+    /// How many requests wait.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The requests that wait for slots that meet an interval, in no order.
+    pub fn waiting_in(&self, interval: Interval) -> impl Iterator<Item = &Request> + '_ {
+        self.waiting
+            .meeting(Key::FIRST, interval)
+            .map(|(_, waiting)| &waiting.request)
     }
 
     /// A waiting request, its window as fixed by now, and its start; `None` where no such request waits. O(log n).
@@ -328,7 +400,7 @@ impl Schedule {
         let Place::Waiting(h) = *self.by_id.get(&id)? else {
             return None;
         };
-        let waiting = self.waiting[h as usize].as_ref()?;
+        let waiting = self.waiting.get(h)?;
         Some((waiting.request, waiting.start))
     }
 
@@ -344,13 +416,13 @@ impl Schedule {
 
     /// Lets time pass: what has started runs and no longer moves, what has completed is forgotten.
     pub fn advance(&mut self, now: Time) {
-        let now = now.max(self.now);
-        if now > self.now {
+        let passes = now > self.now;
+        if passes {
             self.now = now;
             self.tree.forget(now);
         }
-        while let Some(&(start, h)) = self.by_start.first() {
-            if start > now {
+        while let Some((start, h)) = self.waiting.first() {
+            if start > self.now {
                 break;
             }
             if let Some(waiting) = self.take(h) {
@@ -366,118 +438,212 @@ impl Schedule {
         }
         while let Some(entry) = self.running.first_entry() {
             let (end, id) = *entry.key();
-            if end >= now {
+            if end >= self.now {
                 break;
             }
             entry.remove();
             self.by_id.remove(&id);
         }
-        if self.by_start.is_empty() {
-            (self.duration_max, self.slack_max) = (0, 0);
+        if !passes {
+            return;
         }
-        if self.order.changes_with_time() {
-            self.queue_anew();
+        match self.waiting.advance(self.now) {
+            None => {}
+            Some(Time::MAX) => self.memory.clear(),
+            Some(end) => self.memory.changed(Interval::new(self.now, end)),
         }
     }
 
     /// What comes before a decision: time passes, and those who have waited long enough are fixed.
     pub(crate) fn begin(&mut self, now: Time) {
         self.advance(now);
-        let Some(fraction) = self.fixing else { return };
-        for h in (0_u32..).take(self.waiting.len()) {
-            let Some(Waiting { request, start, .. }) = self.waiting[h as usize] else {
-                continue;
-            };
-            let (age, wait) = (self.now - request.submitted, start - request.submitted);
-            if fraction.reached(age, wait) && !request.is_rigid() {
-                self.fix_to_slot(h);
-            }
+        while let Some(h) = self.waiting.to_be_fixed(self.now) {
+            self.fix_to_slot(h);
         }
     }
 
-    /// The slots of what runs, and of what waits up to the key `behind`, that meet `window`.
-    pub(crate) fn fixed_slots(&self, behind: Key, window: Interval) -> Vec<Interval> {
-        let waiting = self
-            .handles()
-            .filter(|(_, w)| w.key <= behind)
-            .map(|(_, w)| w.slot());
-        let slots = self.running.values().map(|p| p.slot).chain(waiting);
-        slots.filter(|slot| slot.meets(window)).collect()
+    /// The slots of what runs, and of what waits up to the key `behind`, that meet `window` and start in `starts` or end in
+    /// `ends`.
+    pub(crate) fn fixed_slots(
+        &self,
+        behind: Key,
+        window: Interval,
+        starts: Interval,
+        ends: Interval,
+        work: &mut Work,
+    ) -> Vec<Interval> {
+        let within = |at: Time, interval: Interval| interval.start <= at && at < interval.end;
+        let running = self.running.values().map(|p| p.slot);
+        let starting = self.waiting.starting_in(starts);
+        // What ends in there may meet it with its last second only.
+        let ending = Interval::new(ends.start - 1, ends.end);
+        let ending = self.waiting.meeting(Key::FIRST, ending).map(|(_, w)| w);
+        let waiting = starting.chain(ending).filter(|w| w.key <= behind).map(Waiting::slot);
+        let mut looked = |_: &Interval| {
+            work.spend(LOOK);
+            !work.is_spent()
+        };
+        let slots = running.chain(waiting).take_while(|slot| looked(slot));
+        slots
+            .filter(|slot| slot.meets(window) && (within(slot.start, starts) || within(slot.end, ends)))
+            .collect()
     }
 
-    /// Whether `request` would be let in, and if not, the key behind which it was tried last. Changes nothing.
-    pub(crate) fn would_admit(&mut self, request: &Request) -> Result<(), Key> {
-        self.admit(request).map(|_| ())
+    /// Whether `request` would be let in. Changes nothing.
+    ///
+    /// # Errors
+    /// Where it would not.
+    pub(crate) fn would_admit(&mut self, request: &Request, work: &mut Work) -> Result<Time, NoPlace> {
+        let admitted = self.admit(request, work)?;
+        let start = admitted.trial.start;
+        admitted.trial.take_back(&mut self.tree);
+        Ok(start)
     }
 
-    /// Algorithm 1: the change that lets `request` in, or, where it has no place, the key behind which it was tried last.
-    fn admit(&mut self, request: &Request) -> Result<Admitted, Key> {
-        self.remembering(|schedule, memory| schedule.admit_with(request, memory))
+    /// Algorithm 1: the change that lets `request` in, which the slot tree then holds.
+    ///
+    /// # Errors
+    /// Where it has no place, or none was found with the work that may be done.
+    fn admit(&mut self, request: &Request, work: &mut Work) -> Result<Admitted, NoPlace> {
+        let mut behind = self.waiting.order().key(request, self.now);
+        let newcomer = Newcomer {
+            request: *request,
+            standing: self.attempt(work).standing_fit(request),
+        };
+        let found = self.admit_by_order(&newcomer, &mut behind, work);
+        let found = match found {
+            Err(Obstacle::Spent) => {
+                self.cut_short += 1;
+                let mut work = Work::of(MAKESHIFT);
+                let trial = self.attempt(&mut work).run_makeshift(&newcomer);
+                trial.map(|trial| Admitted {
+                    trial,
+                    behind: None,
+                    at_first_fit: false,
+                })
+            }
+            Err(_) => None,
+            Ok(admitted) => return Ok(admitted),
+        };
+        found.ok_or(NoPlace {
+            behind,
+            cut_short: work.is_spent(),
+        })
     }
 
-    fn admit_with(&self, request: &Request, memory: &mut Memory) -> Result<Admitted, Key> {
-        let mut behind = self.order.key(request, self.now);
+    /// The same without a makeshift: `behind` is where it is tried first, and then last.
+    fn admit_by_order(
+        &mut self,
+        newcomer: &Newcomer,
+        behind: &mut Key,
+        work: &mut Work,
+    ) -> Result<Admitted, Obstacle> {
         let mut first_fit = None;
-        loop {
-            match self.attempt(Some(request), behind, None, memory) {
-                Ok(trial) => {
-                    let at_first_fit = first_fit.is_none_or(|start| start == trial.start);
-                    return Ok(Admitted {
-                        trial,
-                        behind,
-                        at_first_fit,
-                    });
-                }
-                // Fixqueue: directly behind the one that found no place.
-                Err(Obstacle::Waiting { key, placed }) => {
-                    behind = key;
-                    first_fit.get_or_insert(placed);
-                }
-                Err(Obstacle::Newcomer) => return Err(behind),
-            }
-        }
+        let trial = self.replace_behind(Some(newcomer), behind, None, &mut first_fit, work)?;
+        Ok(Admitted {
+            at_first_fit: first_fit.is_none_or(|start| start == trial.start),
+            behind: Some(*behind),
+            trial,
+        })
     }
 
     /// Everything that waits placed again, in order, from nothing; `freed` is what it may not know of yet.
-    fn attempt_alone(&mut self, freed: Option<Interval>) -> Result<Trial, Obstacle> {
-        self.remembering(|schedule, memory| schedule.attempt(None, Key::FIRST, freed, memory))
+    fn replace_all(&mut self, freed: Option<Interval>) -> Result<Trial, Obstacle> {
+        self.replace_behind(None, &mut Key::FIRST.clone(), freed, &mut None, &mut Work::unbounded())
     }
 
-    /// Looks at the plan as it stands with what is remembered at hand.
-    fn remembering<T>(&mut self, look: impl FnOnce(&Self, &mut Memory) -> T) -> T {
-        let mut memory = std::mem::take(&mut self.memory);
-        let found = look(self, &mut memory);
-        self.memory = memory;
+    /// A newcomer and everything behind a key placed again: first what changes can reach, and where that is too much all of
+    /// it.
+    fn replace_behind(
+        &mut self,
+        newcomer: Option<&Newcomer>,
+        behind: &mut Key,
+        freed: Option<Interval>,
+        first_fit: &mut Option<Time>,
+        work: &mut Work,
+    ) -> Result<Trial, Obstacle> {
+        let waiting = self.waiting.len() as u64;
+        if self.waiting.is_stale() {
+            work.spend(OVERLAY_EACH * waiting);
+            if work.is_spent() {
+                return Err(Obstacle::Spent);
+            }
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
+        let given = work.part(OVERLAY + OVERLAY_EACH * waiting);
+        let mut overlay = given;
+        let found = loop {
+            match self.attempt(&mut overlay).run(newcomer, *behind, freed) {
+                // Fixqueue: directly behind the one that found no place.
+                Err(Obstacle::Waiting { key, placed }) if newcomer.is_some() => {
+                    *behind = key;
+                    first_fit.get_or_insert(placed);
+                }
+                found => break found,
+            }
+        };
+        work.spend(overlay.done_of(given));
+        if !matches!(found, Err(Obstacle::Spent)) || work.is_spent() {
+            return found;
+        }
+        let found = self.attempt(work).run_lifted(newcomer, behind, first_fit);
+        if matches!(found, Err(Obstacle::Spent)) {
+            *work = Work::of(0);
+        }
         found
     }
 
-    /// Makes a trial the plan: the start of `request`, and who moved.
+    fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
+        Attempt {
+            list: &self.waiting,
+            tree: &mut self.tree,
+            memory: &mut self.memory,
+            work,
+            now: self.now,
+            least_gain: self.least_gain,
+        }
+    }
+
+    /// Takes over an admission: the start of `request`, and who moved.
     fn commit(&mut self, admitted: Admitted, request: &Request) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(admitted.trial, admitted.behind);
-        self.occupy(request.slot(start), request.nodes);
         let h = self.keep(request, start);
         if !admitted.at_first_fit {
-            self.loosen(h);
+            self.waiting.loosen(h);
         }
         (start, moved)
     }
 
-    /// Takes over the moves of a trial in which everything behind a key was placed again.
-    fn apply(&mut self, trial: Trial, behind: Key) -> Vec<Move> {
-        let mut moved = Vec::with_capacity(trial.moved.len());
-        for (h, _) in &trial.moved {
-            if let Some(Waiting { request, start, .. }) = self.waiting[*h as usize] {
-                self.free(request.slot(start), request.nodes);
+    /// Takes over the moves of a trial, which the slot tree holds. Where everything behind a key was placed again, all of that
+    /// lies at its first fit.
+    fn apply(&mut self, trial: Trial, behind: Option<Key>) -> Vec<Move> {
+        // One after the other costs less while they are few.
+        const MANY: usize = 8;
+        let mut moved = if trial.moved.len() * MANY > self.waiting.len() && trial.moved.len() > MANY {
+            self.memory.clear();
+            self.waiting.shift_many(&trial.moved)
+        } else {
+            let mut moved = Vec::with_capacity(trial.moved.len());
+            for (h, to) in &trial.moved {
+                moved.extend(self.shift(*h, *to));
+            }
+            moved
+        };
+        match behind {
+            Some(behind) => self.waiting.tighten_behind(behind),
+            None => {
+                for (h, _) in &trial.moved {
+                    self.waiting.loosen(*h);
+                }
+                for of in &moved {
+                    if let Some((request, _)) = self.waiting_at(of.id) {
+                        self.waiting.loosen_around(request.slot(of.from));
+                    }
+                }
             }
         }
-        for (h, to) in trial.moved {
-            moved.extend(self.shift(h, to));
-            if let Some(Waiting { request, start, .. }) = self.waiting[h as usize] {
-                self.occupy(request.slot(start), request.nodes);
-            }
-        }
-        self.loose.split_off(&(behind, u32::MAX));
         moved.sort_unstable();
         moved
     }
@@ -487,42 +653,41 @@ impl Schedule {
         if freed.is_empty() {
             return Vec::new();
         }
-        match self.attempt_alone(Some(freed)) {
-            Ok(trial) => self.apply(trial, Key::FIRST),
+        match self.replace_all(Some(freed)) {
+            Ok(trial) => self.apply(trial, Some(Key::FIRST)),
             Err(_) => self.move_up_one_by_one(),
         }
     }
 
-    fn move_up_one_by_one(&mut self) -> Vec<Move> {
-        let mut queue: Vec<(Key, u32)> = self.handles().map(|(h, w)| (w.key, h)).collect();
-        queue.sort_unstable();
-        let mut moved = Vec::new();
-        for (_, h) in queue {
-            let Some(Waiting { request, start, .. }) = self.waiting[h as usize] else {
-                continue;
-            };
-            self.free(request.slot(start), request.nodes);
-            let window = Interval::new(request.window_at(self.now).start, start + request.duration);
-            let to = self
-                .tree
-                .earliest_fit(request.nodes, request.duration, window)
-                .unwrap_or(start);
-            self.occupy(request.slot(to), request.nodes);
-            if to != start {
-                moved.extend(self.shift(h, to));
-            }
-            self.loosen(h);
-        }
-        moved.sort_unstable();
-        moved
+    /// Notes that a waiting request starts at `to`; the slot tree is left as it is.
+    fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
+        let before = self.waiting.get(h)?.slot();
+        let moved = self.waiting.shift(h, to)?;
+        self.memory.changed(before);
+        self.memory.changed(Interval::of(to, before.duration()));
+        Some(moved)
     }
 
-    fn occupy(&mut self, slot: Interval, nodes: u32) {
-        let done = self.tree.reserve(slot, nodes);
-        debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were found free");
+    /// Takes in a waiting request whose slot the slot tree holds.
+    fn keep(&mut self, request: &Request, start: Time) -> u32 {
+        let h = self.waiting.insert(request, start, self.now);
+        self.memory.set_grain(self.waiting.usual_length());
+        self.memory.forget(h);
+        self.memory.changed(request.slot(start));
+        self.by_id.insert(request.id, Place::Waiting(h));
+        h
+    }
+
+    /// Takes out a waiting request; the slot tree and its number are left as they are.
+    fn take(&mut self, h: u32) -> Option<Waiting> {
+        let waiting = self.waiting.remove(h)?;
+        self.memory.forget(h);
+        self.memory.changed(waiting.slot());
+        Some(waiting)
     }
 
     fn free(&mut self, slot: Interval, nodes: u32) {
+        self.memory.changed(slot);
         let done = self.tree.release(slot, nodes);
         debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were reserved");
     }

@@ -1,6 +1,6 @@
 //! A waiting request leaves for another resource, so that a newcomer finds a place here.
 
-use super::trial::Obstacle;
+use super::trial::{Newcomer, Obstacle};
 use super::{Place, Schedule};
 use crate::request::Request;
 use crate::time::{Interval, Time};
@@ -15,14 +15,27 @@ impl Schedule {
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return displaced;
         }
-        let mut behind = self.order.key(request, self.now);
+        let mut behind = self.waiting.order().key(request, self.now);
+        let mut work = self.work();
+        if self.waiting.is_stale() {
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
+        let newcomer = Newcomer {
+            request: *request,
+            standing: self.attempt(&mut work).standing_fit(request),
+        };
         loop {
-            match self.remembering(|plan, memory| plan.attempt(Some(request), behind, None, memory)) {
-                Ok(_) | Err(Obstacle::Newcomer) => return displaced,
+            match self.attempt(&mut work).run(Some(&newcomer), behind, None) {
                 Err(Obstacle::Waiting { key, .. }) => {
                     displaced.push(key.id());
                     behind = key;
                 }
+                Ok(trial) => {
+                    trial.take_back(&mut self.tree);
+                    return displaced;
+                }
+                Err(Obstacle::Newcomer | Obstacle::Spent) => return displaced,
             }
         }
     }
@@ -38,11 +51,7 @@ impl Schedule {
         let slot = waiting.slot();
         self.free(slot, waiting.request.nodes);
         // Those whom this reaches may start earlier now, and nobody has looked.
-        let reached = (slot.start - self.duration_max, 0)..(slot.end + self.slack_max, u32::MAX);
-        let reached: Vec<u32> = self.by_start.range(reached).map(|(_, h)| *h).collect();
-        for h in reached {
-            self.loosen(h);
-        }
+        self.waiting.loosen_around(slot);
         Some((waiting.request, waiting.start))
     }
 
@@ -57,8 +66,7 @@ impl Schedule {
         let rest = Interval::new(self.now, end);
         if !rest.is_empty() {
             self.free(rest, placement.nodes);
-            self.memory.clear();
-            self.loose = self.handles().map(|(h, waiting)| (waiting.key, h)).collect();
+            self.waiting.loosen_around(rest);
         }
         Some(placement.slot.start)
     }

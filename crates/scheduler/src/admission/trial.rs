@@ -1,5 +1,4 @@
-//! One attempt to place a newcomer and everything behind it. The plan itself is only read: what the attempt changes is laid
-//! over it where somebody searches, so an attempt that fails leaves nothing to undo.
+//! One attempt to place a newcomer and everything behind it, made on the plan itself and taken back where it fails.
 //!
 //! Why most requests need not be placed again. Let j lie at its first fit given those before it. When they are placed
 //! again, the plan that j finds differs from the one it was placed in by what was added (the newcomer's slot, the new slots
@@ -7,21 +6,25 @@
 //! between its ready time and its completion, j's first fit is its slot. If something was freed, a start that is new to j
 //! must lie within j's duration of it. So an agenda, in queue order, holds exactly the requests that a change reaches and
 //! those not known to lie at their first fit.
+//!
+//! Those behind j are still in the plan when it is j's turn, and count as free where j searches: their slots are laid over
+//! the plan. What was placed so far is in the plan, which may therefore hold more than there is until their turn has come.
 
 use super::memory::{Memory, Moves};
-use super::{Schedule, Waiting};
+use super::waiting::{LeastGain, Waiting, WaitingList};
+use super::work::{BORDER, LOOK, SEARCH, VISIT, Work};
 use crate::queue::Key;
 use crate::request::Request;
+use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeMap;
-use std::iter::Peekable;
 
 /// How much longer each part of a window is that is searched after the last one.
 const REACH_GROWTH: Seconds = 4;
 
 /// Why a request is to be placed again.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
+struct Turn {
     handle: u32,
     /// Starts before its old one that are to be tried: from here
     from: Time,
@@ -29,37 +32,6 @@ pub(super) struct Turn {
     until: Time,
     /// Something was added to its old slot.
     contested: bool,
-}
-
-/// Who found no place.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Obstacle {
-    Newcomer,
-    Waiting {
-        /// Its place in the queue.
-        key: Key,
-        /// Where the newcomer had been placed.
-        placed: Time,
-    },
-}
-
-/// Nodes that an attempt took or gave back.
-#[derive(Debug, Clone, Copy)]
-struct Change {
-    slot: Interval,
-    nodes: i64,
-}
-
-/// What an attempt has come to so far.
-#[derive(Debug, Default)]
-pub(super) struct Trial {
-    /// Start of the newcomer.
-    pub(super) start: Time,
-    /// Requests that came to lie elsewhere, with their new starts.
-    pub(super) moved: Vec<(u32, Time)>,
-    agenda: BTreeMap<Key, Turn>,
-    /// How the plan would change by what was placed so far.
-    changes: Vec<Change>,
 }
 
 impl Turn {
@@ -71,229 +43,444 @@ impl Turn {
     }
 }
 
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Obstacle {
+    /// The newcomer found no place.
+    Newcomer,
+    /// A waiting request found none.
+    Waiting {
+        /// Its place in the queue.
+        key: Key,
+        /// Where the newcomer had been placed.
+        placed: Time,
+    },
+    /// The work that it may do is done.
+    Spent,
+}
+
+/// How an attempt is taken back.
+#[derive(Debug)]
+enum Undo {
+    /// Nodes that were given back in slots, or taken if negative, in order.
+    Changes(Vec<(Interval, i64)>),
+    /// The plan as it was.
+    Plan(Box<SlotTree>),
+}
+
+/// What an attempt has come to. The plan holds it.
+#[derive(Debug)]
+pub(super) struct Trial {
+    /// Start of the newcomer.
+    pub(super) start: Time,
+    /// Requests that came to lie elsewhere, with their new starts.
+    pub(super) moved: Vec<(u32, Time)>,
+    undo: Undo,
+}
+
 impl Trial {
-    /// Whose turn it is: the first in order of those noted and those that are loose.
-    fn next_turn(&mut self, loose: &mut Peekable<impl Iterator<Item = (Key, Turn)>>) -> Option<(Key, Turn)> {
-        let noted = self.agenda.first_key_value().map(|(key, _)| *key);
-        let Some((key, mut turn)) = loose.next_if(|(key, _)| noted.is_none_or(|noted| *key <= noted)) else {
-            return self.agenda.pop_first();
-        };
-        if let Some(also) = self.agenda.remove(&key) {
-            turn.join(also);
+    pub(super) fn new() -> Self {
+        Self {
+            start: Time::MAX,
+            moved: Vec::new(),
+            undo: Undo::Changes(Vec::new()),
         }
-        Some((key, turn))
     }
 
-    fn change(&mut self, slot: Interval, nodes: i64, moves: &mut Moves) {
-        self.changes.push(Change { slot, nodes });
-        moves.add(slot, nodes);
-    }
-
-    fn shift(&mut self, handle: u32, waiting: &Waiting, to: Time, moves: &mut Moves) {
-        let (old, new) = (waiting.slot(), waiting.request.slot(to));
-        let nodes = i64::from(waiting.request.nodes);
-        self.moved.push((handle, to));
-        self.change(old, nodes, moves);
-        self.change(new, -nodes, moves);
+    /// Leaves the plan as it was before the attempt.
+    pub(super) fn take_back(self, tree: &mut SlotTree) {
+        match self.undo {
+            Undo::Plan(before) => *tree = *before,
+            Undo::Changes(changes) => {
+                for (slot, nodes) in changes.into_iter().rev() {
+                    tree.lay(slot, -nodes);
+                }
+            }
+        }
     }
 }
 
-impl Schedule {
+/// A request that is to be let in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Newcomer {
+    pub(super) request: Request,
+    /// Where it fits as the plan stands.
+    pub(super) standing: Option<Time>,
+}
+
+/// What an attempt works on.
+pub(super) struct Attempt<'a> {
+    pub(super) list: &'a WaitingList,
+    pub(super) tree: &'a mut SlotTree,
+    pub(super) memory: &'a mut Memory,
+    pub(super) work: &'a mut Work,
+    pub(super) now: Time,
+    pub(super) least_gain: LeastGain,
+}
+
+impl Attempt<'_> {
+    /// Where a request fits as the plan stands.
+    pub(super) fn standing_fit(&mut self, request: &Request) -> Option<Time> {
+        self.search(request, request.window_at(self.now), u64::MAX)
+    }
+
+    /// The earliest fit in a window, if it is found with so many visits of blocks.
+    pub(super) fn search(&mut self, request: &Request, window: Interval, most: u64) -> Option<Time> {
+        let mut visits = most;
+        let found = self
+            .tree
+            .earliest_fit_within(request.nodes, request.duration, window, &mut visits);
+        self.work.spend(VISIT * (most - visits));
+        found
+    }
+
     /// Places the newcomer, if any, and everything behind the key `behind` again, as if those had been lifted before; and
-    /// looks at what `freed` lets move.
+    /// looks at what `freed` lets move. Costs what the requests that move and those whose slots they meet cost to place again,
+    /// plus a look at what is remembered of each request that is not known to lie at its first fit.
     ///
     /// # Errors
-    /// The first request that finds no place.
-    pub(super) fn attempt(
-        &self,
-        newcomer: Option<&Request>,
+    /// The first request that finds no place, or that the work is spent; the plan is as it was then.
+    pub(super) fn run(
+        &mut self,
+        newcomer: Option<&Newcomer>,
         behind: Key,
         freed: Option<Interval>,
-        memory: &mut Memory,
     ) -> Result<Trial, Obstacle> {
-        let mut trial = Trial::default();
+        let mut trial = Trial::new();
+        match self.place(&mut trial, newcomer, behind, freed) {
+            // What was found with the work spent may not be the first fit.
+            Ok(()) if !self.work.is_spent() => Ok(trial),
+            result => {
+                trial.take_back(self.tree);
+                let spent = self.work.is_spent();
+                Err(result.err().filter(|_| !spent).unwrap_or(Obstacle::Spent))
+            }
+        }
+    }
+
+    fn place(
+        &mut self,
+        trial: &mut Trial,
+        newcomer: Option<&Newcomer>,
+        behind: Key,
+        freed: Option<Interval>,
+    ) -> Result<(), Obstacle> {
+        let list = self.list;
+        let mut agenda = BTreeMap::new();
+        let mut loose = list.loose_behind(behind).peekable();
         // Where everybody lies at its first fit, an attempt stays near the newcomer: not worth remembering.
-        let mut moves = if self.loose.is_empty() {
-            Moves::default()
+        let mut moves = if loose.peek().is_some() {
+            self.memory.moves()
         } else {
-            memory.moves()
+            Moves::default()
         };
-        if let Some(request) = newcomer {
-            let start = self.newcomers_start(behind, request).ok_or(Obstacle::Newcomer)?;
+        if let Some(newcomer) = newcomer {
+            let request = &newcomer.request;
+            let start = self.newcomers_start(behind, newcomer).ok_or(Obstacle::Newcomer)?;
             let slot = request.slot(start);
             trial.start = start;
-            trial.change(slot, -i64::from(request.nodes), &mut moves);
-            self.note(&mut trial, &self.in_the_way(behind, slot));
+            self.lay(trial, slot, -i64::from(request.nodes));
+            moves.add(slot, -i64::from(request.nodes));
+            self.in_the_way(behind, slot, &mut agenda);
         }
         if let Some(freed) = freed {
-            self.note(&mut trial, &self.moving_up(behind, freed));
+            self.moving_up(behind, freed, &mut agenda);
         }
-        let mut loose = self.loose_behind(behind).peekable();
-        while let Some((key, turn)) = trial.next_turn(&mut loose) {
-            let Some(waiting) = &self.waiting[turn.handle as usize] else {
-                continue;
+        loop {
+            let noted = agenda.first_key_value().map(|(key, _)| *key);
+            let next = loose.next_if(|(key, _)| noted.is_none_or(|noted| *key <= noted));
+            let (key, turn) = match next {
+                Some((key, handle)) => {
+                    let Some(waiting) = list.get(handle) else { continue };
+                    let mut turn = Turn {
+                        handle,
+                        from: waiting.request.window_at(self.now).start,
+                        until: waiting.start,
+                        contested: false,
+                    };
+                    if let Some(also) = agenda.remove(&key) {
+                        turn.join(also);
+                    }
+                    (key, turn)
+                }
+                None => match agenda.pop_first() {
+                    Some(next) => next,
+                    None => return Ok(()),
+                },
             };
+            self.work.spend(LOOK);
+            if self.work.is_spent() {
+                return Err(Obstacle::Spent);
+            }
+            let Some(waiting) = list.get(turn.handle) else { continue };
             let request = &waiting.request;
             let window = request.window_at(self.now);
-            if let Some(outcome) = memory.recall(turn.handle, window.start, &moves) {
-                let Some(start) = outcome.start else {
-                    let placed = trial.start;
-                    return Err(Obstacle::Waiting { key, placed });
-                };
-                if start != waiting.start {
-                    self.note(&mut trial, &outcome.turns);
-                    trial.shift(turn.handle, waiting, start, &mut moves);
+            let start = match self.memory.recall(turn.handle, window.start, &moves) {
+                Some(start) => start,
+                None => {
+                    let start = self.new_start(key, &turn, waiting);
+                    if self.work.is_spent() {
+                        return Err(Obstacle::Spent);
+                    }
+                    let end = start.map_or(window.end, |start| start + request.duration);
+                    let region = Interval::new(window.start, end);
+                    self.memory.keep(turn.handle, region, &moves, start);
+                    start
                 }
-                continue;
-            }
-            let Some(start) = self.new_start(&trial, key, &turn, waiting) else {
-                memory.keep(turn.handle, window, &moves, None, Vec::new());
+            };
+            let Some(start) = start else {
                 let placed = trial.start;
                 return Err(Obstacle::Waiting { key, placed });
             };
-            let mut turns = Vec::new();
             if start != waiting.start {
-                turns = self.in_the_way(key, request.slot(start));
-                turns.append(&mut self.moving_up(key, waiting.slot()));
-                self.note(&mut trial, &turns);
-            }
-            let region = Interval::new(window.start, start + request.duration);
-            memory.keep(turn.handle, region, &moves, Some(start), turns);
-            if start != waiting.start {
-                trial.shift(turn.handle, waiting, start, &mut moves);
+                let (old, new) = (waiting.slot(), request.slot(start));
+                let nodes = i64::from(request.nodes);
+                self.in_the_way(key, new, &mut agenda);
+                self.moving_up(key, old, &mut agenda);
+                trial.moved.push((turn.handle, start));
+                self.lay(trial, old, nodes);
+                self.lay(trial, new, -nodes);
+                moves.add(old, nodes);
+                moves.add(new, -nodes);
             }
         }
-        Ok(trial)
+    }
+
+    /// Gives nodes back in a slot of the plan, or takes them if negative.
+    pub(super) fn lay(&mut self, trial: &mut Trial, slot: Interval, nodes: i64) {
+        self.work.spend(SEARCH);
+        self.tree.lay(slot, nodes);
+        if let Undo::Changes(changes) = &mut trial.undo {
+            // To take it back costs the same again.
+            self.work.spend(SEARCH);
+            changes.push((slot, nodes));
+        }
     }
 
     /// The first fit of a newcomer when nothing behind the key `behind` is there.
-    fn newcomers_start(&self, behind: Key, request: &Request) -> Option<Time> {
+    fn newcomers_start(&mut self, behind: Key, newcomer: &Newcomer) -> Option<Time> {
+        let Newcomer { request, standing } = newcomer;
         let window = request.window_at(self.now);
         // With the later ones still there it cannot start earlier, so only what lies before matters.
-        let latest = self.tree.earliest_fit(request.nodes, request.duration, window);
-        if latest == Some(window.start) {
-            return latest;
-        }
-        let end = latest.map_or(window.end, |start| start + request.duration);
-        let trial = Trial::default();
-        let sooner = self.first_fit(&trial, behind, request, Interval::new(window.start, end), None);
-        sooner.or(latest)
+        let until = standing.unwrap_or(window.end - (request.duration - 1));
+        let sooner = self.first_fit(behind, request, (window.start, until), None);
+        sooner.or(*standing)
     }
 
     /// The first fit of a request whose turn it is.
-    fn new_start(&self, trial: &Trial, key: Key, turn: &Turn, waiting: &Waiting) -> Option<Time> {
+    fn new_start(&mut self, key: Key, turn: &Turn, waiting: &Waiting) -> Option<Time> {
         let Waiting { request, start, .. } = waiting;
         let own = Some(waiting.slot());
-        if turn.from < turn.until {
-            let earlier = Interval::new(turn.from, turn.until + (request.duration - 1));
-            if let Some(start) = self.first_fit(trial, key, request, earlier, own) {
-                return Some(start);
-            }
+        let until = if turn.contested {
+            turn.until
+        } else {
+            let enough = self.least_gain.of(request, *start);
+            turn.until.min(*start - (enough - 1))
+        };
+        let found = self.first_fit(key, request, (turn.from, until), own);
+        if found.is_some() {
+            return found;
         }
         if !turn.contested {
             return Some(*start);
         }
-        // Near its old slot first, since each search looks at everything in its window.
-        let mut reach = request.duration;
-        let mut from = *start;
-        loop {
-            let last = request.deadline - request.duration;
-            let until = last.min(*start + reach);
-            let later = Interval::new(from, until + request.duration);
-            let found = self.first_fit(trial, key, request, later, own);
-            if found.is_some() || until == last {
-                return found;
-            }
-            from = until;
-            reach *= REACH_GROWTH;
-        }
+        let end = request.deadline - (request.duration - 1);
+        self.first_fit(key, request, (*start, end), own)
     }
 
-    /// The first fit in `window` when nothing that comes behind `key` is there, nor what lies in the slot `own` by itself.
+    /// The first fit that starts in `starts` when nothing that comes behind `key` is there, nor what lies in the slot `own`
+    /// by itself. Near first, since each search looks at everything in its window.
     fn first_fit(
-        &self,
-        trial: &Trial,
+        &mut self,
         key: Key,
         request: &Request,
-        window: Interval,
+        starts: (Time, Time),
         own: Option<Interval>,
     ) -> Option<Time> {
         let own = own.map(|slot| (slot, i64::from(request.nodes)));
-        let later = self
-            .meeting(key, window)
-            .map(|(_, w)| (w.slot(), i64::from(w.request.nodes)));
-        let placed = trial.changes.iter().map(|c| (c.slot, c.nodes));
-        let changes = later
-            .chain(own)
-            .chain(placed.filter(|(slot, _)| slot.meets(window)));
-        let mut borders: Vec<(Time, i64)> = changes
-            .flat_map(|(slot, nodes)| [(slot.start, nodes), (slot.end, -nodes)])
-            .collect();
-        self.tree
-            .earliest_fit_changed(request.nodes, request.duration, window, &mut borders)
+        let (mut from, until) = starts;
+        let mut reach = request.duration;
+        while from < until && !self.work.is_spent() {
+            let to = until.min(from + reach);
+            let window = Interval::new(from, to + (request.duration - 1));
+            let later = self
+                .list
+                .meeting(key, window)
+                .map(|(_, w)| (w.slot(), i64::from(w.request.nodes)));
+            let mut borders: Vec<(Time, i64)> = later
+                .chain(own)
+                .flat_map(|(slot, nodes)| [(slot.start, nodes), (slot.end, -nodes)])
+                .collect();
+            self.work.spend(SEARCH + (BORDER + LOOK) * borders.len() as u64);
+            let mut met = 0;
+            let found = self.tree.earliest_fit_changed(
+                request.nodes,
+                request.duration,
+                window,
+                &mut borders,
+                &mut met,
+            );
+            self.work.spend(LOOK * met);
+            if found.is_some() {
+                return found;
+            }
+            from = to;
+            reach = reach.saturating_mul(REACH_GROWTH);
+        }
+        None
     }
 
-    /// Those behind `behind` not known to lie at their first fit, which are placed again whatever happens.
-    fn loose_behind(&self, behind: Key) -> impl Iterator<Item = (Key, Turn)> {
-        self.loose
-            .range((behind, u32::MAX)..)
-            .filter_map(|(key, handle)| {
-                let waiting = self.waiting[*handle as usize].as_ref()?;
-                let turn = Turn {
-                    handle: *handle,
-                    from: waiting.request.window_at(self.now).start,
-                    until: waiting.start,
-                    contested: false,
-                };
-                Some((*key, turn))
-            })
+    /// Notes those behind `key` whose slots meet what was added: they must find out whether they can stay.
+    fn in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
+        let list = self.list;
+        for (handle, waiting) in list.meeting(key, added) {
+            self.work.spend(LOOK);
+            let turn = Turn {
+                handle,
+                from: Time::MAX,
+                until: Time::MIN,
+                contested: true,
+            };
+            note(agenda, waiting.key, turn);
+        }
     }
 
-    fn note(&self, trial: &mut Trial, turns: &[Turn]) {
-        for turn in turns {
-            if let Some(waiting) = &self.waiting[turn.handle as usize] {
-                let noted = trial.agenda.entry(waiting.key);
-                noted.and_modify(|noted| noted.join(*turn)).or_insert(*turn);
+    /// Notes those behind `key` that could start earlier because of what was freed.
+    fn moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, Turn>) {
+        let list = self.list;
+        for handle in list.could_use(freed) {
+            self.work.spend(LOOK);
+            if self.work.is_spent() {
+                return;
+            }
+            let Some(waiting) = list.get(handle).filter(|waiting| waiting.key > key) else {
+                continue;
+            };
+            let request = &waiting.request;
+            let ready = request.window_at(self.now).start;
+            let turn = Turn {
+                handle,
+                from: ready.max(freed.start - (request.duration - 1)),
+                until: waiting.start.min(freed.end),
+                contested: false,
+            };
+            if turn.from < turn.until {
+                note(agenda, waiting.key, turn);
             }
         }
     }
 
-    /// Those behind `key` whose slots meet what was added: they must find out whether they can stay.
-    fn in_the_way(&self, key: Key, added: Interval) -> Vec<Turn> {
-        let contested = |(handle, _)| Turn {
-            handle,
-            from: Time::MAX,
-            until: Time::MIN,
-            contested: true,
-        };
-        self.meeting(key, added).map(contested).collect()
+    /// Lifts everything behind the key `behind` and places the newcomer, if any, and all of that again, in order; where one of
+    /// them finds no place, the newcomer goes directly behind that one (fixqueue). All attempts share what lies before the
+    /// newcomer, so that together they place each request twice at the most. O(n log n) for n requests behind the key.
+    ///
+    /// `behind` becomes the key that the newcomer went behind last, `first_fit` where it was placed first.
+    ///
+    /// # Errors
+    /// The newcomer finds no place, or without a newcomer some other request; or the work is spent. The plan is as it was
+    /// then.
+    pub(super) fn run_lifted(
+        &mut self,
+        newcomer: Option<&Newcomer>,
+        behind: &mut Key,
+        first_fit: &mut Option<Time>,
+    ) -> Result<Trial, Obstacle> {
+        // Lifted, searched, placed, and for an attempt that fails as much again.
+        const EACH: u64 = 4 * SEARCH;
+        let most = usize::try_from(self.work.left() / EACH).unwrap_or(usize::MAX);
+        let count = self.list.count_behind(*behind, most);
+        if count > most {
+            return Err(Obstacle::Spent);
+        }
+        let queue: Vec<(Key, u32, Waiting)> = self
+            .list
+            .behind(*behind)
+            .map(|(key, handle, waiting)| (key, handle, *waiting))
+            .collect();
+        let mut trial = Trial::new();
+        if queue.len() * 2 > self.list.len() {
+            trial.undo = Undo::Plan(Box::new(self.tree.clone()));
+        }
+        for (_, _, waiting) in &queue {
+            self.lay(&mut trial, waiting.slot(), waiting.request.nodes.into());
+        }
+        match self.place_lifted(&mut trial, newcomer, &queue, behind, first_fit) {
+            Ok(starts) => {
+                let behind = queue.len() - starts.len();
+                let each = queue[behind..].iter().zip(starts);
+                trial.moved = each
+                    .filter(|((_, _, waiting), to)| waiting.start != *to)
+                    .map(|((_, handle, _), to)| (*handle, to))
+                    .collect();
+                Ok(trial)
+            }
+            Err(obstacle) => {
+                trial.take_back(self.tree);
+                Err(obstacle)
+            }
+        }
     }
 
-    /// Those behind `key` that could start earlier because of what was freed.
-    fn moving_up(&self, key: Key, freed: Interval) -> Vec<Turn> {
-        let starts = (freed.start - self.duration_max, 0)..(freed.end + self.slack_max, u32::MAX);
-        let reached = self.by_start.range(starts).filter_map(|(start, handle)| {
-            let Waiting {
-                request, key: later, ..
-            } = self.waiting[*handle as usize].as_ref()?;
-            let ready = request.window_at(self.now).start;
-            let turn = Turn {
-                handle: *handle,
-                from: ready.max(freed.start - (request.duration - 1)),
-                until: (*start).min(freed.end),
-                contested: false,
+    /// Places a newcomer and those of a lifted queue that come behind it; answers with the starts of these.
+    fn place_lifted(
+        &mut self,
+        trial: &mut Trial,
+        newcomer: Option<&Newcomer>,
+        queue: &[(Key, u32, Waiting)],
+        behind: &mut Key,
+        first_fit: &mut Option<Time>,
+    ) -> Result<Vec<Time>, Obstacle> {
+        let mut rest = queue;
+        loop {
+            if let Some(Newcomer { request, .. }) = newcomer {
+                trial.start = self.standing_fit(request).ok_or(Obstacle::Newcomer)?;
+                first_fit.get_or_insert(trial.start);
+                self.lay(trial, request.slot(trial.start), -i64::from(request.nodes));
+            }
+            let mut starts = Vec::with_capacity(rest.len());
+            for (_, _, waiting) in rest {
+                let start = self.start_lifted(waiting);
+                if self.work.is_spent() {
+                    return Err(Obstacle::Spent);
+                }
+                let Some(start) = start else { break };
+                starts.push(start);
+                let request = &waiting.request;
+                self.lay(trial, request.slot(start), -i64::from(request.nodes));
+            }
+            let Some((key, _, _)) = rest.get(starts.len()) else {
+                return Ok(starts);
             };
-            (turn.from < turn.until && *later > key).then_some(turn)
-        });
-        reached.collect()
+            let Some(Newcomer { request, .. }) = newcomer else {
+                let placed = trial.start;
+                return Err(Obstacle::Waiting { key: *key, placed });
+            };
+            // Those up to the one without a place stay where they were, and the newcomer comes behind them.
+            *behind = *key;
+            self.lay(trial, request.slot(trial.start), request.nodes.into());
+            for ((_, _, waiting), start) in rest.iter().zip(&starts) {
+                let request = &waiting.request;
+                self.lay(trial, request.slot(*start), request.nodes.into());
+            }
+            for (_, _, waiting) in &rest[..=starts.len()] {
+                self.lay(trial, waiting.slot(), -i64::from(waiting.request.nodes));
+            }
+            rest = &rest[starts.len() + 1..];
+        }
     }
 
-    /// The waiting requests behind `key` whose slots meet `interval`.
-    fn meeting(&self, key: Key, interval: Interval) -> impl Iterator<Item = (u32, &Waiting)> {
-        let starts = (interval.start - self.duration_max, 0)..(interval.end, 0);
-        self.by_start.range(starts).filter_map(move |(_, h)| {
-            let waiting = self.waiting[*h as usize].as_ref()?;
-            (waiting.key > key && waiting.slot().meets(interval)).then_some((*h, waiting))
-        })
+    /// The first fit of a lifted request; its old start where an earlier one gains too little.
+    fn start_lifted(&mut self, waiting: &Waiting) -> Option<Time> {
+        let Waiting { request, start, .. } = waiting;
+        let found = self.standing_fit(request)?;
+        let stays = found < *start
+            && *start - found < self.least_gain.of(request, *start)
+            && self.tree.min_free(waiting.slot()) >= request.nodes;
+        Some(if stays { *start } else { found })
     }
+}
+
+fn note(agenda: &mut BTreeMap<Key, Turn>, key: Key, turn: Turn) {
+    let noted = agenda.entry(key);
+    noted.and_modify(|noted| noted.join(turn)).or_insert(turn);
 }

@@ -1,9 +1,18 @@
-//! The requests that wait, and what is kept in step with them: by start, by place in the queue, and what is remembered.
+//! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
+//! may not lie at their first fit.
 
-use super::{Move, Place, Schedule};
+use super::intervals::{Intervals, Spans};
+use super::{Fraction, Move};
 use crate::queue::{Key, Order};
 use crate::request::Request;
-use crate::time::{Interval, Time};
+use crate::time::{Interval, Seconds, Time};
+use std::collections::BTreeSet;
+
+/// Requests that rise in the queue one by one at most: when more do, the whole queue is put in order anew at the next attempt.
+const RISEN_MAX: usize = 1_024;
+
+/// Requests that are marked one by one as not lying at their first fit: when more are reached, all of them are marked at once.
+const LOOSENED_MAX: usize = 2_048;
 
 /// A waiting request, its start, and its place in the queue at present.
 #[derive(Debug, Clone, Copy)]
@@ -17,125 +26,383 @@ impl Waiting {
     pub(super) fn slot(&self) -> Interval {
         self.request.slot(self.start)
     }
+
+    /// Where it could lie if it moved up; none where it starts at its ready time.
+    fn span(&self) -> Option<Interval> {
+        let ready = self.request.ready;
+        (ready < self.start).then(|| Interval::new(ready, self.slot().end))
+    }
 }
 
-impl Schedule {
-    /// Gives those that may have risen their new places in the queue. They were placed after some that they now precede.
-    pub(super) fn queue_anew(&mut self) {
-        let (order, now) = (self.order, self.now);
-        let mut reach = now;
-        // Who is ready by now starts before its slack is over.
-        let until = if matches!(order, Order::Lff) {
-            now + self.slack_max
-        } else {
-            Time::MAX
+/// What a move has to gain to be made where nothing forces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeastGain {
+    /// So many seconds,
+    pub seconds: Seconds,
+    /// and this share of the wait between submission and start.
+    pub of_wait: Fraction,
+}
+
+impl LeastGain {
+    /// Every move that gains a second.
+    pub const ANY: Self = Self {
+        seconds: 1,
+        of_wait: Fraction::percent(0),
+    };
+
+    /// The least gain in seconds for a request that starts at `start`; at least 1.
+    pub(super) fn of(self, request: &Request, start: Time) -> Seconds {
+        let share = self.of_wait.rounded_up((start - request.submitted).max(0));
+        self.seconds.max(share).max(1)
+    }
+}
+
+/// The waiting requests of one resource.
+#[derive(Debug, Clone)]
+pub(super) struct WaitingList {
+    order: Order,
+    fixing: Option<Fraction>,
+    /// By handle; handles are used again.
+    entries: Vec<Option<Waiting>>,
+    vacant: Vec<u32>,
+    queue: BTreeSet<(Key, u32)>,
+    /// The keys are of an earlier time.
+    is_stale: bool,
+    slots: Intervals,
+    spans: Spans,
+    /// When each flexible request is fixed; empty where none ever is.
+    fixings: BTreeSet<(Time, u32)>,
+    /// Requests that may not lie at their first fit given those before them in order,
+    loose: BTreeSet<(Key, u32)>,
+    /// and with them all behind the first of these keys up to the second.
+    loose_range: Option<(Key, Key)>,
+}
+
+impl WaitingList {
+    pub(super) fn new(order: Order) -> Self {
+        Self {
+            order,
+            fixing: None,
+            entries: Vec::new(),
+            vacant: Vec::new(),
+            queue: BTreeSet::new(),
+            is_stale: false,
+            slots: Intervals::default(),
+            spans: Spans::default(),
+            fixings: BTreeSet::new(),
+            loose: BTreeSet::new(),
+            loose_range: None,
+        }
+    }
+
+    /// Fixes requests from now on after this fraction of their wait.
+    pub(super) fn set_fixing(&mut self, fixing: Option<Fraction>) {
+        self.fixing = fixing;
+        let all = (0_u32..).zip(&self.entries);
+        self.fixings = all
+            .filter_map(|(handle, entry)| Some((fixed_from(fixing, entry.as_ref()?)?, handle)))
+            .collect();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
+    pub(super) fn get(&self, handle: u32) -> Option<&Waiting> {
+        self.entries.get(handle as usize)?.as_ref()
+    }
+
+    /// All of them with their handles, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Waiting)> {
+        let numbered = (0_u32..).zip(&self.entries);
+        numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
+    }
+
+    /// All of them by start.
+    pub(super) fn by_start(&self) -> Vec<&Waiting> {
+        let mut all: Vec<&Waiting> = self.iter().map(|(_, waiting)| waiting).collect();
+        all.sort_unstable_by_key(|waiting| (waiting.start, waiting.request.id));
+        all
+    }
+
+    /// The one that starts first.
+    pub(super) fn first(&self) -> Option<(Time, u32)> {
+        self.slots.first()
+    }
+
+    /// Those behind a key, in order.
+    pub(super) fn behind(&self, key: Key) -> impl Iterator<Item = (Key, u32, &Waiting)> {
+        let behind = self.queue.range((key, u32::MAX)..);
+        behind.filter_map(|(key, handle)| Some((*key, *handle, self.get(*handle)?)))
+    }
+
+    /// How many are behind a key; `most` + 1 where they are more than `most`.
+    pub(super) fn count_behind(&self, key: Key, most: usize) -> usize {
+        self.queue.range((key, u32::MAX)..).take(most.saturating_add(1)).count()
+    }
+
+    /// Takes in a request that was placed at `start`; answers with its handle.
+    pub(super) fn insert(&mut self, request: &Request, start: Time, now: Time) -> u32 {
+        let handle = self.vacant.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
+            u32::try_from(self.entries.len() - 1).expect("fewer than 2³² requests wait")
+        });
+        let waiting = Waiting {
+            request: *request,
+            start,
+            key: self.order.key(request, now),
         };
-        for (_, h) in self.by_start.range(..=(until, u32::MAX)) {
-            let Some(waiting) = &mut self.waiting[*h as usize] else {
-                continue;
-            };
-            if order.may_have_risen(&waiting.request, now) {
-                self.loose.remove(&(waiting.key, *h));
-                waiting.key = order.key(&waiting.request, now);
-                if !waiting.request.is_rigid() {
-                    self.loose.insert((waiting.key, *h));
-                }
-                reach = reach.max(waiting.slot().end);
+        self.queue.insert((waiting.key, handle));
+        self.entries[handle as usize] = Some(waiting);
+        self.note(handle, &waiting);
+        handle
+    }
+
+    /// Takes out a request.
+    pub(super) fn remove(&mut self, handle: u32) -> Option<Waiting> {
+        let waiting = self.entries.get_mut(handle as usize)?.take()?;
+        self.forget(handle, &waiting);
+        self.queue.remove(&(waiting.key, handle));
+        self.loose.remove(&(waiting.key, handle));
+        self.vacant.push(handle);
+        Some(waiting)
+    }
+
+    /// Notes that a request starts at `to`.
+    pub(super) fn shift(&mut self, handle: u32, to: Time) -> Option<Move> {
+        let old = *self.get(handle)?;
+        let new = Waiting { start: to, ..old };
+        self.forget(handle, &old);
+        self.note(handle, &new);
+        self.entries[handle as usize] = Some(new);
+        Some(old.moved_to(to))
+    }
+
+    /// Notes new starts of many requests. O(n log n), whatever is moved.
+    pub(super) fn shift_many(&mut self, moves: &[(u32, Time)]) -> Vec<Move> {
+        let mut moved = Vec::with_capacity(moves.len());
+        for (handle, to) in moves {
+            if let Some(waiting) = self.entries.get_mut(*handle as usize).and_then(Option::as_mut) {
+                moved.push(waiting.moved_to(*to));
+                waiting.start = *to;
             }
         }
-        if reach > now {
-            let risen = Interval::new(now, reach);
-            self.forget_around(risen, risen);
-        }
-    }
-
-    /// Fixes a request to its slot: with one possible start it lies at its first fit.
-    pub(super) fn fix_to_slot(&mut self, h: u32) {
-        let Some(waiting) = &mut self.waiting[h as usize] else {
-            return;
+        let entries = &self.entries;
+        let all = || {
+            let numbered = (0_u32..).zip(entries);
+            numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
         };
-        let old = *waiting;
-        waiting.request = old.request.fixed_to(old.start);
-        waiting.key = self.order.key(&waiting.request, self.now);
-        self.loose.remove(&(old.key, h));
-        self.memory.forget(h, |_| true);
-        self.forget_around(old.slot(), old.request.window());
+        self.slots.replace(all().map(|(handle, of)| (of.slot(), handle)));
+        self.spans
+            .replace(all().filter_map(|(handle, of)| Some((of.span()?, handle))));
+        self.fixings = all()
+            .filter_map(|(handle, of)| Some((fixed_from(self.fixing, of)?, handle)))
+            .collect();
+        moved
     }
 
-    /// Forgets what followed from the plan in `slot`, and what followed for those that a request which could lie in
-    /// `window` may have to make way for or move up after.
-    pub(super) fn forget_around(&mut self, slot: Interval, window: Interval) {
-        if self.memory.is_empty() {
-            return;
+    fn note(&mut self, handle: u32, waiting: &Waiting) {
+        self.slots.insert(waiting.slot(), handle);
+        if let Some(span) = waiting.span() {
+            self.spans.insert(span, handle);
         }
-        let reach = self.duration_max + self.slack_max;
-        let starts = (slot.start.min(window.start) - reach, 0)..(slot.end + reach, 0);
-        for (start, h) in self.by_start.range(starts) {
-            let Some(waiting) = &self.waiting[*h as usize] else {
+        if let Some(at) = fixed_from(self.fixing, waiting) {
+            self.fixings.insert((at, handle));
+        }
+    }
+
+    fn forget(&mut self, handle: u32, waiting: &Waiting) {
+        self.slots.remove(waiting.slot(), handle);
+        if let Some(span) = waiting.span() {
+            self.spans.remove(span, handle);
+        }
+        if let Some(at) = fixed_from(self.fixing, waiting) {
+            self.fixings.remove(&(at, handle));
+        }
+    }
+
+    /// The next request that has waited long enough by `now` to be fixed.
+    pub(super) fn to_be_fixed(&self, now: Time) -> Option<u32> {
+        let (at, handle) = self.fixings.first()?;
+        (*at <= now).then_some(*handle)
+    }
+
+    /// Fixes a request to its slot: with one possible start it lies at its first fit. Answers with its slot.
+    pub(super) fn fix(&mut self, handle: u32, now: Time) -> Option<Interval> {
+        let old = *self.get(handle)?;
+        let request = old.request.fixed_to(old.start);
+        let key = self.order.key(&request, now);
+        let new = Waiting { request, key, ..old };
+        self.forget(handle, &old);
+        self.queue.remove(&(old.key, handle));
+        self.loose.remove(&(old.key, handle));
+        self.queue.insert((key, handle));
+        self.note(handle, &new);
+        self.entries[handle as usize] = Some(new);
+        Some(new.slot())
+    }
+
+    /// Lets time pass, and gives those that may have risen by `now` their new places in the queue: they were placed after some that they now
+    /// precede. Answers with the end of the last slot of these; `None` where nobody has risen, [`Time::MAX`] where the whole
+    /// queue is to be put in order anew.
+    pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
+        let entries = &self.entries;
+        let entry = |handle: u32| entries.get(handle as usize).and_then(Option::as_ref);
+        self.spans
+            .advance(now, |handle| Some(entry(handle)?.span()?.end));
+        if !self.order.changes_with_time() || self.queue.is_empty() {
+            return None;
+        }
+        let risen: Vec<u32> = match self.order {
+            Order::Lff if !self.is_stale => self.spans.started().take(RISEN_MAX + 1).collect(),
+            _ => Vec::new(),
+        };
+        if !matches!(self.order, Order::Lff) || self.is_stale || risen.len() > RISEN_MAX {
+            self.is_stale = true;
+            self.loosen_all();
+            return Some(Time::MAX);
+        }
+        let mut reach = None;
+        for handle in risen {
+            let Some(waiting) = &mut self.entries[handle as usize] else {
                 continue;
             };
-            let near = *start < slot.end && window.start < *start + waiting.request.duration;
-            self.memory
-                .forget(*h, |outcome| near || outcome.region().meets(slot));
+            self.queue.remove(&(waiting.key, handle));
+            self.loose.remove(&(waiting.key, handle));
+            waiting.key = self.order.key(&waiting.request, now);
+            self.queue.insert((waiting.key, handle));
+            self.loose.insert((waiting.key, handle));
+            reach = reach.max(Some(waiting.slot().end));
         }
+        reach
+    }
+
+    /// Whether the keys are of an earlier time.
+    pub(super) fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
+    /// Puts the whole queue in order as of `now`. O(n log n).
+    pub(super) fn freshen(&mut self, now: Time) {
+        let mut queue = Vec::with_capacity(self.queue.len());
+        for (handle, entry) in (0_u32..).zip(&mut self.entries) {
+            if let Some(waiting) = entry {
+                waiting.key = self.order.key(&waiting.request, now);
+                queue.push((waiting.key, handle));
+            }
+        }
+        queue.sort_unstable();
+        self.queue = queue.into_iter().collect();
+        self.is_stale = false;
+        self.loosen_all();
     }
 
     /// Marks a request as not known to lie at its first fit.
-    pub(super) fn loosen(&mut self, h: u32) {
-        if let Some(waiting) = &self.waiting[h as usize] {
-            self.loose.insert((waiting.key, h));
+    pub(super) fn loosen(&mut self, handle: u32) {
+        if let Some(waiting) = self.get(handle) {
+            let key = waiting.key;
+            self.loose.insert((key, handle));
         }
     }
 
-    /// Notes that a waiting request starts at `to`; the tree is left as it is.
-    pub(super) fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
-        let waiting = self.waiting[h as usize].as_mut()?;
-        let from = std::mem::replace(&mut waiting.start, to);
-        let request = waiting.request;
-        self.by_start.remove(&(from, h));
-        self.by_start.insert((to, h));
-        self.forget_around(request.slot(from), request.window());
-        self.forget_around(request.slot(to), request.window());
-        Some(Move {
-            id: request.id,
-            from,
-            to,
+    /// The same of all.
+    pub(super) fn loosen_all(&mut self) {
+        self.loose.clear();
+        self.loose_range = Some((Key::FIRST, Key::LAST));
+    }
+
+    /// The same of all that may be able to start earlier now that something in `freed` is free.
+    pub(super) fn loosen_around(&mut self, freed: Interval) {
+        let reached: Vec<u32> = self.could_use(freed).take(LOOSENED_MAX + 1).collect();
+        if reached.len() > LOOSENED_MAX {
+            return self.loosen_all();
+        }
+        for handle in reached {
+            self.loosen(handle);
+        }
+    }
+
+    /// Notes that all behind a key lie at their first fit.
+    pub(super) fn tighten_behind(&mut self, key: Key) {
+        self.loose.split_off(&(key, u32::MAX));
+        self.loose_range = self
+            .loose_range
+            .map(|(from, until)| (from, until.min(key)))
+            .filter(|(from, until)| from < until);
+    }
+
+    /// Notes that all up to a key need not be looked at any more.
+    pub(super) fn tighten_up_to(&mut self, key: Key) {
+        self.loose = self.loose.split_off(&(key, u32::MAX));
+        self.loose_range = self
+            .loose_range
+            .map(|(from, until)| (from.max(key), until))
+            .filter(|(from, until)| from < until);
+    }
+
+    /// The first request in order that may not lie at its first fit.
+    pub(super) fn first_loose(&self) -> Option<(Key, u32)> {
+        self.loose_behind(Key::FIRST).next()
+    }
+
+    /// Those behind a key not known to lie at their first fit, in order.
+    pub(super) fn loose_behind(&self, key: Key) -> impl Iterator<Item = (Key, u32)> {
+        let (from, until) = self.loose_range.unwrap_or((Key::LAST, Key::LAST));
+        // In order: some before the range, all of the range, some behind it.
+        let (first, last) = (from.max(key), until.max(from).max(key));
+        let before = self.loose.range((key, u32::MAX)..=(first, u32::MAX).max((key, u32::MAX)));
+        let within = self.queue.range((first, u32::MAX)..=(last, u32::MAX));
+        let after = self.loose.range((last, u32::MAX)..);
+        let not = move |of: &&(Key, u32)| **of != (key, u32::MAX);
+        before.filter(not).chain(within).chain(after).copied()
+    }
+
+    /// The requests behind `key` whose slots meet `interval`.
+    pub(super) fn meeting(&self, key: Key, interval: Interval) -> impl Iterator<Item = (u32, &Waiting)> {
+        self.slots.near(interval).filter_map(move |handle| {
+            let waiting = self.get(handle)?;
+            (waiting.key > key && waiting.slot().meets(interval)).then_some((handle, waiting))
         })
     }
 
-    pub(super) fn handles(&self) -> impl Iterator<Item = (u32, Waiting)> + '_ {
-        self.by_start
-            .iter()
-            .filter_map(|(_, h)| Some((*h, self.waiting[*h as usize]?)))
+    /// The requests that start in `interval`.
+    pub(super) fn starting_in(&self, interval: Interval) -> impl Iterator<Item = &Waiting> {
+        let starting = self.slots.starting_in(interval);
+        starting.filter_map(|handle| self.get(handle))
     }
 
-    pub(super) fn keep(&mut self, request: &Request, start: Time) -> u32 {
-        self.duration_max = self.duration_max.max(request.duration);
-        self.slack_max = self.slack_max.max(request.window().duration() - request.duration);
-        self.memory.set_duration_max(self.duration_max);
-        self.forget_around(request.slot(start), request.window());
-        let h = self.vacant.pop().unwrap_or_else(|| {
-            self.waiting.push(None);
-            // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
-            u32::try_from(self.waiting.len() - 1).expect("fewer than 2³² requests wait")
-        });
-        self.waiting[h as usize] = Some(Waiting {
-            request: *request,
-            start,
-            key: self.order.key(request, self.now),
-        });
-        self.by_id.insert(request.id, Place::Waiting(h));
-        self.by_start.insert((start, h));
-        h
+    /// The requests that may be able to start earlier when something in `freed` is free.
+    pub(super) fn could_use(&self, freed: Interval) -> impl Iterator<Item = u32> {
+        self.spans.near(freed).filter(move |handle| {
+            let span = self.get(*handle).and_then(Waiting::span);
+            span.is_some_and(|span| span.meets(freed))
+        })
     }
 
-    pub(super) fn take(&mut self, h: u32) -> Option<Waiting> {
-        let waiting = self.waiting[h as usize].take()?;
-        self.by_start.remove(&(waiting.start, h));
-        self.loose.remove(&(waiting.key, h));
-        self.memory.forget(h, |_| true);
-        self.forget_around(waiting.slot(), waiting.request.window());
-        self.vacant.push(h);
-        Some(waiting)
+    /// The length in binary orders of magnitude that three quarters of the requests do not exceed.
+    pub(super) fn usual_length(&self) -> u32 {
+        self.slots.class_of_most()
     }
+}
+
+impl Waiting {
+    fn moved_to(&self, to: Time) -> Move {
+        Move {
+            id: self.request.id,
+            from: self.start,
+            to,
+        }
+    }
+}
+
+/// When a request is fixed: after `fixing` of its wait from submission to start.
+fn fixed_from(fixing: Option<Fraction>, waiting: &Waiting) -> Option<Time> {
+    let fraction = fixing.filter(|_| !waiting.request.is_rigid())?;
+    let submitted = waiting.request.submitted;
+    Some(submitted + fraction.rounded_up(waiting.start - submitted))
 }

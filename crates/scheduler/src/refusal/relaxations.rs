@@ -8,6 +8,7 @@ use crate::admission::Schedule;
 use crate::request::Request;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
+use std::cell::Cell;
 
 /// How far a request may be relaxed: by its template, its requester's quota and the provider's horizon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +85,16 @@ impl Relaxation {
 ///
 /// A handful of first fits for the times, and one for each halving of the nodes and of the duration.
 pub fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
+    relaxations_within(tree, request, bounds, u64::MAX)
+}
+
+/// [`relaxations`] found with so many visits of blocks of the tree: a relaxation may be missing, or be more than is needed.
+fn relaxations_within(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
     let search = Search {
         tree,
         request,
         bounds,
+        visits: Cell::new(visits),
     };
     let window = search.within(request.window());
     if search.fits(request.nodes, request.duration, window) {
@@ -124,10 +131,12 @@ pub fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds) -> Vec<R
 }
 
 impl Schedule {
-    /// [`relaxations`] of a request that was refused at the schedule's present, none of which starts before it.
+    /// [`relaxations`] of a request that was refused at the schedule's present, none of which starts before it, as far as the
+    /// schedule's budget allows.
     pub fn relaxations(&self, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
         let times = Interval::new(bounds.times.start.max(self.now()), bounds.times.end);
-        relaxations(self.tree(), request, &Bounds { times, ..*bounds })
+        let visits = self.work().visits();
+        relaxations_within(self.tree(), request, &Bounds { times, ..*bounds }, visits)
     }
 }
 
@@ -135,6 +144,8 @@ struct Search<'a> {
     tree: &'a SlotTree,
     request: &'a Request,
     bounds: &'a Bounds,
+    /// Blocks of the tree that may still be looked at.
+    visits: Cell<u64>,
 }
 
 impl Search<'_> {
@@ -144,16 +155,28 @@ impl Search<'_> {
     }
 
     fn fits(&self, nodes: u32, duration: Seconds, window: Interval) -> bool {
-        self.tree.earliest_fit(nodes, duration, window).is_some()
+        self.earliest_fit(nodes, duration, window).is_some()
+    }
+
+    fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
+        let mut visits = self.visits.get();
+        let found = self.tree.earliest_fit_within(nodes, duration, window, &mut visits);
+        self.visits.set(visits);
+        found
     }
 
     fn earliest_deadline(&self, nodes: u32, window: Interval) -> Option<Time> {
-        let start = self.tree.earliest_fit(nodes, self.request.duration, window)?;
+        let start = self.earliest_fit(nodes, self.request.duration, window)?;
         Some(start + self.request.duration)
     }
 
     fn latest_ready(&self, nodes: u32, window: Interval) -> Option<Time> {
-        self.tree.latest_fit(nodes, self.request.duration, window)
+        let mut visits = self.visits.get();
+        let found = self
+            .tree
+            .latest_fit_within(nodes, self.request.duration, window, &mut visits);
+        self.visits.set(visits);
+        found
     }
 
     /// The most nodes, fewer than asked for, that fit for the asked duration.

@@ -24,6 +24,21 @@ impl SlotTree {
         self.change(interval, nodes, false)
     }
 
+    /// Adds to the free nodes throughout `interval`, also where fewer than none or more than all are free then: for plans
+    /// that are taken back, or whose later changes bring the numbers back into their bounds. O(log n). Nothing happens in an
+    /// interval that holds no second of the plan.
+    pub(crate) fn lay(&mut self, interval: Interval, nodes: i64) {
+        let (start, end) = (interval.start.0.max(self.begin), interval.end.0);
+        if interval.start <= Time::MIN || interval.end >= Time::MAX || start >= end {
+            return;
+        }
+        // No request has more nodes than a resource.
+        let Ok(nodes) = i32::try_from(nodes) else { return };
+        if nodes != 0 {
+            self.add(self.span(start, end), start, end, nodes);
+        }
+    }
+
     /// Drops the history before `before`: the step function from there on is unchanged, and what lies before is outside
     /// the plan. O(k log n) for k slots dropped.
     pub fn forget(&mut self, before: Time) {

@@ -8,6 +8,9 @@ use std::hint::select_unpredictable;
 /// Gaps met before it pays to make the reach of blocks exact.
 const SHORT_SEARCH: usize = if cfg!(test) { 1 } else { 4 };
 
+/// What a visit of a block costs, in slots that are met one by one.
+const SLOTS_A_VISIT: u64 = 32;
+
 /// A block, with the sum of the pending additions of its node and all nodes above.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
@@ -47,6 +50,18 @@ impl SlotTree {
     /// The earliest second s with `nodes` free throughout [s, s + duration), the whole inside `window`.
     /// O((g + 1) log n), where g counts the gaps met that are too short but could not be told to be.
     pub fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
+        self.earliest_fit_within(nodes, duration, window, &mut u64::MAX.clone())
+    }
+
+    /// [`SlotTree::earliest_fit`] that looks at no more than `visits` blocks and takes those that it looked at from them. `None`
+    /// with no visits left says nothing.
+    pub(crate) fn earliest_fit_within(
+        &self,
+        nodes: u32,
+        duration: Seconds,
+        window: Interval,
+        visits: &mut u64,
+    ) -> Option<Time> {
         let (start, end) = self.clip(window)?;
         let nodes = possible(nodes, self.capacity, duration)?;
         let search = Fit {
@@ -54,17 +69,19 @@ impl SlotTree {
             duration,
             last: end - duration,
         };
-        self.fit::<true>(search, start, start).map(Time)
+        self.fit::<true>(search, start, start, visits).map(Time)
     }
 
     /// [`SlotTree::earliest_fit`] on the plan with `changes` of the free nodes laid over it: at each second so many more
-    /// are free from there on, in any order. O(c log c + k) for c changes and k slots met, then as the other.
+    /// are free from there on, in any order. O(c log c + k) for c changes and k slots met, then as the other; k is added to
+    /// `met`.
     pub(crate) fn earliest_fit_changed(
         &self,
         nodes: u32,
         duration: Seconds,
         window: Interval,
         changes: &mut [(Time, i64)],
+        met: &mut u64,
     ) -> Option<Time> {
         let (start, end) = self.clip(window)?;
         let least = i64::from(possible(nodes, self.capacity, duration)?);
@@ -76,6 +93,7 @@ impl SlotTree {
         let mut slot = self.slot_at(at.node, start);
         let (mut t, mut run) = (start, start);
         while run <= last {
+            *met += 1;
             while let Some((_, by)) = changes.next_if(|(change, _)| *change <= t) {
                 more += by;
             }
@@ -88,7 +106,11 @@ impl SlotTree {
                 run = t;
                 if changes.peek().is_none() {
                     // From here on the plan is as it stands.
-                    return self.earliest_fit(nodes, duration, Interval::new(Time(run), window.end));
+                    let mut visits = u64::MAX;
+                    let rest = Interval::new(Time(run), window.end);
+                    let found = self.earliest_fit_within(nodes, duration, rest, &mut visits);
+                    *met += (u64::MAX - visits) * SLOTS_A_VISIT;
+                    return found;
                 }
             } else if t - run >= duration {
                 return Some(Time(run));
@@ -107,6 +129,17 @@ impl SlotTree {
     /// The latest second s with `nodes` free throughout [s, s + duration), the whole inside `window`.
     /// Cost as [`SlotTree::earliest_fit`].
     pub fn latest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
+        self.latest_fit_within(nodes, duration, window, &mut u64::MAX.clone())
+    }
+
+    /// [`SlotTree::latest_fit`] that looks at no more than `visits` blocks, as [`SlotTree::earliest_fit_within`].
+    pub(crate) fn latest_fit_within(
+        &self,
+        nodes: u32,
+        duration: Seconds,
+        window: Interval,
+        visits: &mut u64,
+    ) -> Option<Time> {
         let (start, end) = self.clip(window)?;
         let nodes = possible(nodes, self.capacity, duration)?;
         let search = Fit {
@@ -114,7 +147,7 @@ impl SlotTree {
             duration,
             last: -start - duration,
         };
-        self.fit::<false>(search, -end, end - 1)
+        self.fit::<false>(search, -end, end - 1, visits)
             .map(|run| Time(-run - duration))
     }
 
@@ -139,7 +172,13 @@ impl SlotTree {
 
     /// Start of the first run, in travel coordinates; `near` is the edge of the window to start from, `second` the first
     /// second met.
-    fn fit<const FORWARD: bool>(&self, search: Fit, near: i64, second: i64) -> Option<i64> {
+    fn fit<const FORWARD: bool>(
+        &self,
+        search: Fit,
+        near: i64,
+        second: i64,
+        visits: &mut u64,
+    ) -> Option<i64> {
         let Fit {
             nodes,
             duration,
@@ -155,6 +194,7 @@ impl SlotTree {
         let mut run = near;
         let mut hops = 0;
         loop {
+            *visits = visits.checked_sub(1)?;
             run = match self.scan::<FORWARD>(search, at, slot, run) {
                 Scan::Fit(start) => return (start <= last).then_some(start),
                 Scan::Run(start) => start,

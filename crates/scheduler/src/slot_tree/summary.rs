@@ -6,19 +6,14 @@ use crate::time::Seconds;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32};
 
-/// Durations by which runs of free time are told apart: class 0 is any; from 2⁹ s on two classes share each doubling, up
-/// to 3·2¹⁴ s, that is 13.7 hours. Twice as many classes would skip more, but every change would carry them upwards.
+/// Durations by which runs of free time are told apart: class 0 is any; from 2⁶ s on each doubling is a class, up to 2¹⁹ s,
+/// that is six days. More classes would skip more, but every change would carry them upwards.
 pub(super) const CLASSES: usize = 15;
 
 /// The class of the longest duration that `seconds`, at least 1, reaches.
 #[inline]
 pub(super) fn class(seconds: Seconds) -> usize {
-    let doublings = seconds.ilog2();
-    // The bit below the highest.
-    let half = usize::from(seconds >> doublings.saturating_sub(1) & 1 == 1);
-    (2 * doublings as usize + half)
-        .saturating_sub(2 * 9 - 1)
-        .min(CLASSES - 1)
+    (seconds.ilog2() as usize).saturating_sub(5).min(CLASSES - 1)
 }
 
 /// Minimum of free nodes, and for each of the [`CLASSES`] with duration d an upper bound `reach` of the nodes that any run

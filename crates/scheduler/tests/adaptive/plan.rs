@@ -306,7 +306,7 @@ fn rigid(id: u64, window: (i64, i64), nodes: u32, duration: i64) -> Request {
 fn a_refusal_says_what_no_empty_resource_could_change() {
     let mut plan = Plan::new(CAPACITY, Policy::MissingDeadlineFirst);
     let mut reason = |request: Request| match plan.submit(Time(100), request) {
-        Decision::Refused { reason } => Some(reason),
+        Decision::Refused { reason, .. } => Some(reason),
         Decision::Accepted { .. } => None,
     };
     assert_eq!(

@@ -2,6 +2,7 @@
 //! all again, on a copy of the plan. The oracle of the fast one, and what it is measured against.
 
 use scheduler::queue::Key;
+use std::collections::HashMap;
 use scheduler::{Decision, Fraction, Move, Order, Placement, Reason, Request, SlotTree, Time};
 
 #[derive(Clone, Copy)]
@@ -41,7 +42,10 @@ impl Plain {
     pub(crate) fn submit(&mut self, now: Time, request: &Request) -> Decision {
         self.begin(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), now) {
-            return Decision::Refused { reason };
+            return Decision::Refused {
+                reason,
+                cut_short: false,
+            };
         }
         match self.admit(request) {
             Ok(candidate) => {
@@ -52,6 +56,7 @@ impl Plain {
             }
             Err(_) => Decision::Refused {
                 reason: Reason::NoCapacityInWindow,
+                cut_short: false,
             },
         }
     }
@@ -105,7 +110,7 @@ impl Plain {
             start: Time::MAX,
         });
         let mut queue: Vec<Placed> = self.waiting.iter().copied().chain(newcomer).collect();
-        queue.sort_by_key(|p| self.key(&p.request));
+        queue.sort_by_cached_key(|p| self.key(&p.request));
         queue
     }
 
@@ -157,19 +162,16 @@ impl Plain {
     }
 
     pub(crate) fn commit(&mut self, candidate: Candidate) -> Vec<Move> {
+        let new: HashMap<u64, Time> = candidate.queue.iter().map(|p| (p.request.id, p.start)).collect();
         let mut moved = Vec::new();
         for old in &self.waiting {
             let id = old.request.id;
-            let new = candidate
-                .queue
-                .iter()
-                .find(|p| p.request.id == id)
-                .expect("nobody is lost");
-            if new.start != old.start {
+            let to = *new.get(&id).expect("nobody is lost");
+            if to != old.start {
                 moved.push(Move {
                     id,
                     from: old.start,
-                    to: new.start,
+                    to,
                 });
             }
         }

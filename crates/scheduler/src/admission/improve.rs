@@ -1,0 +1,126 @@
+//! Moving up: what waits is placed where it can start earlier, in the time that nobody waits for.
+
+use super::trial::Trial;
+use super::work::{LOOK, SEARCH, Work};
+use super::{Move, Schedule, Waiting};
+use crate::queue::Key;
+use crate::time::{Interval, Time};
+
+/// What a slice of improvement has come to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Improved {
+    /// Who moved to an earlier start, by id.
+    pub moved: Vec<Move>,
+    /// Whether nothing is left to look at.
+    pub done: bool,
+}
+
+impl Schedule {
+    /// Places everything that waits again, in order, where it can start earlier. Nobody is moved to a later start; where
+    /// placing all of them from nothing would do that, each is moved up by itself.
+    pub fn improve(&mut self, now: Time) -> Vec<Move> {
+        self.advance(now);
+        match self.replace_all(None) {
+            Ok(trial) if !self.delays(&trial) => self.apply(trial, Some(Key::FIRST)),
+            Ok(trial) => {
+                trial.take_back(&mut self.tree);
+                self.move_up_one_by_one()
+            }
+            Err(_) => self.move_up_one_by_one(),
+        }
+    }
+
+    /// Moves some of those up that may be able to start earlier, in order, each by itself as the plan stands: a slice of
+    /// [`Schedule::improve`] that does at most `work`, counted as for [`Schedule::budgeted`], and makes at most `moves_max`
+    /// moves. `may_move` says whether a request may move now. Who was looked at is not looked at again until something near
+    /// it is freed.
+    pub fn improve_some(
+        &mut self,
+        now: Time,
+        work: u64,
+        moves_max: usize,
+        mut may_move: impl FnMut(u64) -> bool,
+    ) -> Improved {
+        self.advance(now);
+        let mut improved = Improved::default();
+        if self.waiting.is_stale() {
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
+        let mut work = Work::of(work);
+        while !work.is_spent() && improved.moved.len() < moves_max {
+            let Some((key, h)) = self.waiting.first_loose() else {
+                improved.done = true;
+                break;
+            };
+            work.spend(LOOK);
+            if self.waiting.get(h).is_some_and(|waiting| may_move(waiting.request.id)) {
+                // Taken, searched, and put back.
+                work.spend(3 * SEARCH);
+                improved.moved.extend(self.move_up_alone(h));
+            }
+            self.waiting.tighten_up_to(key);
+        }
+        improved.moved.sort_unstable();
+        improved
+    }
+
+    /// Finds out who lies at its first fit given those before it, after all have been restored: everybody else may be placed
+    /// again by the next decision. O(n log n).
+    pub fn settle(&mut self) {
+        self.waiting.freshen(self.now);
+        let queue: Vec<(u32, Waiting)> = self
+            .waiting
+            .behind(Key::FIRST)
+            .map(|(_, h, waiting)| (h, *waiting))
+            .collect();
+        let mut tree = self.tree.clone();
+        for (_, waiting) in &queue {
+            tree.lay(waiting.slot(), waiting.request.nodes.into());
+        }
+        self.waiting.tighten_behind(Key::FIRST);
+        for (h, Waiting { request, start, .. }) in queue {
+            let window = request.window_at(self.now);
+            let first = tree.earliest_fit(request.nodes, request.duration, window);
+            if first != Some(start) {
+                self.waiting.loosen(h);
+            }
+            tree.lay(request.slot(start), -i64::from(request.nodes));
+        }
+    }
+
+    /// Each moved up by itself, in order.
+    pub(super) fn move_up_one_by_one(&mut self) -> Vec<Move> {
+        let queue: Vec<u32> = self.waiting.behind(Key::FIRST).map(|(_, h, _)| h).collect();
+        let mut moved = Vec::new();
+        for h in queue {
+            moved.extend(self.move_up_alone(h));
+            self.waiting.loosen(h);
+        }
+        moved.sort_unstable();
+        moved
+    }
+
+    /// Moves one request up as the plan stands, where it gains enough.
+    fn move_up_alone(&mut self, h: u32) -> Option<Move> {
+        let Waiting { request, start, .. } = *self.waiting.get(h)?;
+        let ready = request.window_at(self.now).start;
+        let gain = self.least_gain.of(&request, start);
+        if start - ready < gain {
+            return None;
+        }
+        let nodes = i64::from(request.nodes);
+        self.tree.lay(request.slot(start), nodes);
+        let window = Interval::new(ready, start + (request.duration - gain));
+        let to = self.tree.earliest_fit(request.nodes, request.duration, window);
+        let to = to.unwrap_or(start);
+        self.tree.lay(request.slot(to), -nodes);
+        (to != start).then(|| self.shift(h, to))?
+    }
+
+    /// Whether a trial moves anybody to a later start.
+    fn delays(&self, trial: &Trial) -> bool {
+        let starts_later = |(h, to): &(u32, Time)| self.waiting.get(*h).is_some_and(|waiting| waiting.start < *to);
+        trial.moved.iter().any(starts_later)
+    }
+}

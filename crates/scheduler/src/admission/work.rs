@@ -1,0 +1,61 @@
+//! How much an admission may do. Work is counted and not timed, so that the same inputs give the same decisions on every
+//! machine.
+
+/// One search of the slot tree, or one change of it.
+pub(crate) const SEARCH: u64 = 16;
+/// One block of slots that a search looks at.
+pub(crate) const VISIT: u64 = 32;
+/// One border of a slot that is laid over the plan, sorted and met.
+pub(crate) const BORDER: u64 = 3;
+/// One waiting request that is looked at.
+pub(crate) const LOOK: u64 = 1;
+
+/// The work that is left to a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Work {
+    left: u64,
+}
+
+impl Work {
+    /// So much work.
+    pub(crate) fn of(left: u64) -> Self {
+        Self { left }
+    }
+
+    /// As much as it takes.
+    pub(crate) fn unbounded() -> Self {
+        Self { left: u64::MAX }
+    }
+
+    /// Blocks that a search may look at.
+    pub(crate) fn visits(self) -> u64 {
+        self.left / VISIT
+    }
+
+    /// Counts what is done.
+    pub(crate) fn spend(&mut self, work: u64) {
+        self.left = self.left.saturating_sub(work);
+    }
+
+    /// Whether all of it is done.
+    pub(crate) fn is_spent(self) -> bool {
+        self.left == 0
+    }
+
+    /// At most `most` of it; what is done with that is to be [`Work::spend`] here.
+    pub(crate) fn part(self, most: u64) -> Self {
+        Self {
+            left: self.left.min(most),
+        }
+    }
+
+    /// How much is left.
+    pub(crate) fn left(self) -> u64 {
+        self.left
+    }
+
+    /// What of `given` was done when `self` is left of it.
+    pub(crate) fn done_of(self, given: Self) -> u64 {
+        given.left - self.left
+    }
+}
