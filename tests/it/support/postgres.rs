@@ -7,6 +7,7 @@
 //! there.
 
 use std::fs::{self, File};
+use std::mem::ManuallyDrop;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -17,6 +18,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use bespeak::store::Store;
 use sqlx::migrate::MigrateDatabase;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, Postgres};
@@ -41,32 +43,63 @@ const PORT_ATTEMPTS: u32 = 5;
 /// How long a server may take to start.
 const START_DEADLINE: Duration = Duration::from_secs(30);
 
-/// An empty database that is dropped with this value.
+/// A database that is dropped with this value.
 #[derive(Debug)]
 pub(crate) struct Database {
     url: String,
 }
 
 impl Database {
-    /// Makes an empty database.
+    /// Makes a database with our schema and nothing in it.
+    ///
+    /// On a server of our own it is a copy of one that is migrated once in a test run: the copy takes a tenth of the time.
+    /// On somebody else's server it is migrated anew, as the one to copy from would be left behind there.
     ///
     /// # Panics
     /// With one sentence when there is no PostgreSQL.
     pub(crate) fn create() -> Self {
+        static MIGRATED: OnceLock<String> = OnceLock::new();
+        if server().lifeline.is_none() {
+            let database = Self::empty();
+            migrate(&database.url);
+            return database;
+        }
+        let template = MIGRATED.get_or_init(|| {
+            // It lives as long as the server.
+            let template = ManuallyDrop::new(Self::empty());
+            migrate(&template.url);
+            name_in(&template.url).to_owned()
+        });
+        Self::copy_of(template)
+    }
+
+    /// Makes an empty database.
+    ///
+    /// # Panics
+    /// With one sentence when there is no PostgreSQL.
+    pub(crate) fn empty() -> Self {
+        Self::copy_of("template0")
+    }
+
+    /// Makes a database as another one is, to which nobody may be connected.
+    fn copy_of(template: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "bespeak_test_{}_{}",
             std::process::id(),
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
-        let options =
-            PgConnectOptions::from_str(server_url()).expect("the server's URL is one of PostgreSQL");
-        let url = options.database(&name).to_url_lossy().to_string();
-        block_on({
-            let url = url.clone();
-            async move { Postgres::create_database(&url).await }
+        let server = &server().url;
+        let options = PgConnectOptions::from_str(server).expect("the server's URL is one of PostgreSQL");
+        let url = options.clone().database(&name).to_url_lossy().to_string();
+        // Names of ours: no quotes in them.
+        let statement = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        block_on(async move {
+            let mut connection = PgConnection::connect_with(&options).await?;
+            connection.execute(sqlx::AssertSqlSafe(statement)).await?;
+            connection.close().await
         })
-        .unwrap_or_else(|error| panic!("no database could be made on {}: {error}", server_url()));
+        .unwrap_or_else(|error| panic!("no database could be made on {server}: {error}"));
         Self { url }
     }
 
@@ -85,20 +118,34 @@ impl Drop for Database {
     }
 }
 
-/// The server of this test run: the one that the environment names, or one that is started now.
-fn server_url() -> &'static str {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    let server = SERVER.get_or_init(|| match std::env::var("BESPEAK_TEST_DATABASE_URL") {
-        Ok(url) => Server { url, _lifeline: None },
-        Err(_) => Server::start(),
+/// Brings a database's schema up to date, as a service does that starts on it.
+fn migrate(url: &str) {
+    let url = url.to_owned();
+    block_on(async move {
+        let store = Store::open(&url).await.expect("an empty database can be opened");
+        store.close().await;
     });
-    &server.url
+}
+
+/// The name of the database in an address of ours.
+fn name_in(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The server of this test run: the one that the environment names, or one that is started now.
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| match std::env::var("BESPEAK_TEST_DATABASE_URL") {
+        Ok(url) => Server { url, lifeline: None },
+        Err(_) => Server::start(),
+    })
 }
 
 /// A running server; where it is ours, it runs for as long as the lifeline is open.
 struct Server {
     url: String,
-    _lifeline: Option<ChildStdin>,
+    lifeline: Option<ChildStdin>,
 }
 
 impl Server {
@@ -187,7 +234,7 @@ impl Server {
         if done && said(READY) {
             Ok(Self {
                 url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
-                _lifeline: Some(lifeline),
+                lifeline: Some(lifeline),
             })
         } else {
             Err(fs::read_to_string(&log).unwrap_or_default())
@@ -266,7 +313,7 @@ impl Unprivileged {
 
 #[test]
 fn a_test_database_is_empty_its_own_and_gone_afterwards() {
-    let (one, two) = (Database::create(), Database::create());
+    let (one, two) = (Database::empty(), Database::empty());
     let tables = |url: &str, statement: &'static str| {
         let url = url.to_owned();
         block_on(async move {
@@ -285,4 +332,22 @@ fn a_test_database_is_empty_its_own_and_gone_afterwards() {
     let url = two.url().to_owned();
     drop(two);
     assert!(tables(&url, "SELECT 1").is_err(), "{url} still answers");
+}
+
+#[test]
+fn a_copy_of_the_migrated_database_has_the_schema_and_is_its_own() {
+    let (one, two) = (Database::create(), Database::create());
+    let count = |url: &str, statement: &'static str| {
+        let url = url.to_owned();
+        block_on(async move {
+            let mut connection = PgConnection::connect(&url).await?;
+            connection.execute(statement).await?;
+            sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM resources")
+                .fetch_one(&mut connection)
+                .await
+        })
+    };
+    let add = "INSERT INTO resources (name, kind, capacity) VALUES ('only in one', 'local', 1)";
+    assert_eq!(count(one.url(), add).expect("one answers"), 1);
+    assert_eq!(count(two.url(), "SELECT 1").expect("two answers"), 0);
 }
