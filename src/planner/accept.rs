@@ -101,9 +101,10 @@ impl Decider<'_> {
         self.give_way(answer);
         let begun = lifted.as_ref().is_some_and(Lifted::has_begun);
         let number = self.plan.next_number();
-        let resource = self.plan.resources.place(&terms.resource);
+        let resource = self.plan.resources.must_place(&terms.resource);
+        let resource = resource.ok_or(Error::Unavailable)?;
         let admitted = Admitted {
-            resource: resource.unwrap_or(usize::MAX),
+            resource,
             nodes: terms.nodes,
             // As offered, or from now on where that time has come and nothing runs yet.
             slot: whole(&terms.pieces).unwrap_or(Interval::of(
@@ -119,26 +120,16 @@ impl Decider<'_> {
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
-        let taken = resource.is_some_and(|at| {
-            let requests = if begun {
-                let rest = self.running_of(at, &agreement, number);
-                vec![(rest, rest.ready)]
-            } else {
-                let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-                requests_of(&agreement, number).into_iter().zip(starts).collect()
-            };
-            self.plan.resources.put_all(at, now, &requests)
-        });
-        if !taken {
-            // Its place was held, so this is a fault of ours; what was there is put back, and nobody is told yes.
-            tracing::error!(offer = %id, "an offer that was held has no room");
-            if let Some(lifted) = lifted {
-                self.put_back(&lifted);
-            }
-            let mut held = self.siblings(&offer);
-            held.push(offer);
-            self.release(held);
-            return Err(Error::Lost(Lost::NotHeld));
+        let requests = if begun {
+            let rest = self.running_of(resource, &agreement, number);
+            vec![(rest, rest.ready)]
+        } else {
+            let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+            requests_of(&agreement, number).into_iter().zip(starts).collect()
+        };
+        // Its place was held.
+        for (request, start) in &requests {
+            self.plan.resources.put_back(resource, now, request, *start);
         }
         let mut old = lifted.map(|lifted| lifted.agreement);
         let mut settled = Vec::new();
@@ -243,7 +234,7 @@ impl Decider<'_> {
         if let Some(fee) = fee {
             events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
         }
-        events.extend(self.close(&mut old, AgreementState::Complete, self.now)?);
+        events.extend(self.must_close(&mut old, AgreementState::Complete, self.now)?);
         self.batch.push(Change::Supersede { old: old.id, new: by });
         self.update(old, events);
         Ok(())

@@ -129,7 +129,7 @@ impl Decider<'_> {
     pub(super) fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
         for of in moves {
-            let Some(mut agreement) = self.plan.by_number(of.id).cloned() else {
+            let Some(mut agreement) = self.plan.must_get_by_number(of.id) else {
                 continue;
             };
             let mut detail = format!("{}, {why}", by(of.to - of.from));
@@ -219,7 +219,9 @@ impl Decider<'_> {
         self.plan.give_up_stopping(now);
         let mut starting = Vec::new();
         for id in self.plan.due_by(now) {
-            let agreement = self.live(id)?;
+            let Some(agreement) = self.plan.must_get(id) else {
+                continue;
+            };
             if agreement.service == ServiceState::Processing {
                 self.overrun(&agreement);
             } else if agreement.service == ServiceState::Idle && agreement.pieces.is_empty() {
@@ -299,7 +301,7 @@ impl Decider<'_> {
             let detail = format!("{} has never held its nodes for it", agreement.resource);
             events.push(self.event(EventKind::Ended, detail));
         }
-        events.extend(self.close(&mut agreement, AgreementState::Complete, end)?);
+        events.extend(self.must_close(&mut agreement, AgreementState::Complete, end)?);
         self.update(agreement, events);
         Ok(())
     }
@@ -387,7 +389,7 @@ impl Decider<'_> {
             kind: EventKind::Ended,
             detail: describe(end),
         }];
-        events.extend(self.close(&mut agreement, last, end.ended)?);
+        events.extend(self.must_close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
         self.batch
             .extend(execution(&agreement, end).map(|of| Change::RecordExecution(Box::new(of))));
@@ -475,12 +477,11 @@ impl Decider<'_> {
 
     /// The agreement that an offer becomes.
     pub(super) fn agreement_of(
-        &self,
+        &mut self,
         proposal: &Proposal,
         window: Interval,
         admitted: &Admitted,
     ) -> Agreement {
-        let resource = self.plan.resources.get(admitted.resource);
         let duration = match admitted.pieces.as_slice() {
             [] => admitted.slot.duration(),
             pieces => seconds_of(pieces),
@@ -490,7 +491,7 @@ impl Decider<'_> {
             party: proposal.party.clone(),
             name: proposal.name.clone(),
             template: proposal.template.clone(),
-            resource: resource.map_or_else(String::new, |of| of.resource.name.clone()),
+            resource: self.plan.resources.name(admitted.resource),
             nodes: admitted.nodes,
             duration,
             ready: window.start,

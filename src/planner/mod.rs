@@ -2,8 +2,8 @@
 //! one. Commands come in by a bounded queue, are decided one after another, and are answered only after the batch they
 //! belong to is stored (group commit), so that what a client was told survives a crash.
 //!
-//! The database is the truth. When a commit fails, or its outcome is unknown, the plan is read anew before anything
-//! else is decided.
+//! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
+//! never happen, the plan is read anew before anything else is decided.
 
 mod accept;
 mod admit;
@@ -17,6 +17,7 @@ mod cut;
 mod decide;
 mod holds;
 mod idempotency;
+mod impossible;
 mod kept;
 mod lost;
 mod measured;
@@ -60,6 +61,7 @@ pub use availability::Availability;
 pub use bargain::{Bargain, Spoken};
 pub use choice::best_of;
 pub use idempotency::Idempotency;
+pub use impossible::IMPOSSIBLE;
 pub use negotiate::{Initiation, NegotiationEnd};
 pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
 pub use overrun::Overruns;
@@ -371,6 +373,9 @@ enum Command {
     Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
     Propose(Box<Proposed>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),
+    /// For tests of what must never happen: it is made to happen.
+    #[cfg(test)]
+    Meddle(Box<dyn FnOnce(&mut Plan) + Send + Sync>, Reply<()>),
 }
 
 /// The handle to the planner: cheap to clone.

@@ -94,8 +94,7 @@ impl Decider<'_> {
             }
         }
         let mut known = self.plan.waiting_on(at, now);
-        let resource = self.plan.resources.get(at).map(|of| of.resource.name.clone());
-        let resource = resource.unwrap_or_default();
+        let resource = self.plan.resources.name(at);
         // What is kept for offers stands where it stands: it leaves after those that may move, and before who may not.
         let held = self.plan.held_on(&resource);
         known.extend(held.keys().map(|number| (*number, 0)));
@@ -322,8 +321,7 @@ impl Decider<'_> {
 
     /// Takes over another place of an agreement.
     fn moved_to(&mut self, mut agreement: Agreement, found: &Found) {
-        let name = self.plan.resources.get(found.resource);
-        let name = name.map_or_else(String::new, |of| of.resource.name.clone());
+        let name = self.plan.resources.name(found.resource);
         let mut detail = by(found.slot.start - agreement.placement.start);
         if name != agreement.resource {
             detail = format!("to {name}, {detail}");
@@ -350,7 +348,7 @@ impl Decider<'_> {
         agreement.outcome = Some(Outcome::Lost);
         let mut events = vec![self.event(EventKind::Broken, detail)];
         // One that waits may always be closed.
-        if let Ok(closing) = self.close(&mut agreement, AgreementState::Complete, self.now) {
+        if let Ok(closing) = self.must_close(&mut agreement, AgreementState::Complete, self.now) {
             events.extend(closing);
             self.update(agreement, events);
         }

@@ -81,8 +81,7 @@ impl Decider<'_> {
         // What was offered in its place counts on its going on.
         self.release_about(agreement.id);
         let next = self.after_now();
-        let number = self.plan.number(agreement.id);
-        if let Some((at, number)) = self.plan.resources.place(&agreement.resource).zip(number) {
+        if let Some((at, number)) = self.plan.planned_at(agreement) {
             let number = number + agreement.pieces_over() as u64;
             self.plan.resources.vacate(at, next, number);
         }
@@ -152,8 +151,8 @@ impl Decider<'_> {
     /// The agreement of lost work with a place in what is left of its window: one that is free, else one on its resource for
     /// which others move inside their windows.
     fn place_lost(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
-        let at = self.plan.resources.place(&agreement.resource)?;
-        let request = request_of(agreement, self.plan.number(agreement.id)?);
+        let (at, number) = self.plan.planned_at(agreement)?;
+        let request = request_of(agreement, number);
         let (shape, scaling) = shape_of(agreement);
         let wish = Wish {
             shape,

@@ -2,6 +2,7 @@
 
 mod clock;
 mod holding;
+mod impossible;
 mod kept;
 mod lost;
 mod pending;

@@ -148,11 +148,20 @@ impl Writer {
         let mut decisions = Vec::new();
         let answers: Vec<Answer> = commands
             .into_iter()
-            .map(|command| decide(&mut decider, command, &mut decisions))
+            // Nothing more is decided on a plan that cannot be right.
+            .map_while(|command| {
+                let right = decider.plan.impossible().is_none();
+                right.then(|| decide(&mut decider, command, &mut decisions))
+            })
             .collect();
         self.changed |= !batch.is_empty();
         if idle && self.may_improve(second_of(now)) {
             self.improve(now, &mut batch);
+        }
+        if let Some(what) = self.plan.impossible().map(str::to_owned) {
+            // The answers are dropped with the batch, which says that nothing was decided.
+            drop(answers);
+            return self.give_up(&what, stop).await;
         }
         // A commit that fails takes the plan with it, and may turn out to have succeeded.
         let suggested = std::mem::take(&mut self.plan.suggested);
@@ -189,10 +198,25 @@ impl Writer {
         if stored && !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
+        self.say_due();
+        true
+    }
+
+    /// Gives up a batch that has found in the plan what must never happen, and reads the plan anew. False when the lease is
+    /// lost, or the service stops meanwhile.
+    async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
+        error!(what, "{}", super::IMPOSSIBLE);
+        self.measure(Measured::gave_up);
+        let read = self.reload(stop).await;
+        self.say_due();
+        read
+    }
+
+    /// Lets everybody know when something is due next.
+    fn say_due(&self) {
         self.signals
             .due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
-        true
     }
 
     fn measure(&self, count: impl FnOnce(&mut Measured)) {
@@ -323,7 +347,10 @@ pub(super) async fn read_plan(
         .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;
     plan.recall_lost(lost);
-    Ok(plan)
+    match plan.impossible() {
+        None => Ok(plan),
+        Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),
+    }
 }
 
 impl Command {
@@ -415,6 +442,11 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
         Command::EndNegotiation(end, reply) => answer(reply, decider.end_negotiation(*end)),
         Command::Ended { run, end, reply } => answer(reply, decider.report_ended(run, &end)),
+        #[cfg(test)]
+        Command::Meddle(with, reply) => {
+            with(decider.plan);
+            answer(reply, Ok(()))
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::support::random::Random;
 use crate::support::stores::TestDatabase;
-use crate::support::{run, size};
+use crate::support::{assert_nothing_impossible, run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a twentieth of them. `BESPEAK_TEST_SEEDS` asks for more.
 const SEEDS: usize = 200;
@@ -129,6 +129,7 @@ impl Domain {
     }
 
     async fn stop(self) {
+        assert_nothing_impossible(&self.planner).await;
         self.stop.cancel();
         self.task.await.expect("the planner does not panic");
         self.store.close().await;

@@ -48,6 +48,7 @@ impl Domain {
             remembered: Remembered::new(),
         };
         let result = verb(&mut decider);
+        assert_eq!(self.plan.impossible(), None);
         for change in batch {
             let (Change::CreateAgreement {
                 agreement, events, ..
@@ -149,6 +150,7 @@ impl Domain {
         if self.plan.ending.is_empty() {
             assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
         }
+        assert_eq!(rebuilt.impossible(), None);
         let windows = [&rebuilt, &self.plan].map(|plan| self.windows(plan));
         assert_eq!(windows[0], windows[1], "pieces move as they did");
     }

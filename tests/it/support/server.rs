@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use bespeak::planner::IMPOSSIBLE;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -205,6 +206,9 @@ impl Drop for Server {
         }
         if std::thread::panicking() {
             eprintln!("--- log of the service\n{}---", self.log());
+        } else {
+            let log = self.log();
+            assert!(!log.contains(IMPOSSIBLE), "--- log of the service\n{log}---");
         }
     }
 }

@@ -14,6 +14,7 @@
 mod blocks;
 mod capacity;
 mod exchange;
+mod fault;
 mod memory;
 mod transfer;
 mod trial;
@@ -24,6 +25,7 @@ use crate::refusal::Reason;
 use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
+pub use fault::Fault;
 use memory::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use trial::{Obstacle, Trial};
@@ -169,6 +171,8 @@ pub struct Schedule {
     duration_max: Seconds,
     /// No waiting request has a window longer than its duration by more.
     slack_max: Seconds,
+    /// The first thing that must never happen and did.
+    fault: Option<Fault>,
 }
 
 impl Schedule {
@@ -191,6 +195,7 @@ impl Schedule {
             running: BTreeMap::new(),
             duration_max: 0,
             slack_max: 0,
+            fault: None,
         }
     }
 
@@ -249,7 +254,7 @@ impl Schedule {
                 slot,
                 nodes: request.nodes,
             };
-            self.by_id.insert(request.id, Place::Running(slot.end));
+            self.known_as(request.id, Place::Running(slot.end));
             self.running.insert((slot.end, request.id), placement);
         }
         Ok(())
@@ -267,7 +272,7 @@ impl Schedule {
                 waiting.slot()
             }
             Place::Running(end) => {
-                let placement = self.running.remove(&(end, id))?;
+                let placement = self.take_running(end, id)?;
                 let rest = Interval::new(self.now, end);
                 if !rest.is_empty() {
                     self.free(rest, placement.nodes);
@@ -353,6 +358,7 @@ impl Schedule {
             if start > now {
                 break;
             }
+            self.by_start.pop_first();
             if let Some(waiting) = self.take(h) {
                 let id = waiting.request.id;
                 let placement = Placement {
@@ -472,9 +478,15 @@ impl Schedule {
             }
         }
         for (h, to) in trial.moved {
-            moved.extend(self.shift(h, to));
-            if let Some(Waiting { request, start, .. }) = self.waiting[h as usize] {
-                self.occupy(request.slot(start), request.nodes);
+            let of = self.shift(h, to);
+            moved.extend(of);
+            if let Some((Waiting { request, .. }, of)) = self.waiting[h as usize].zip(of) {
+                self.occupy(request.slot(to), request.nodes);
+                // What lies beyond its deadline already may move up beyond it.
+                let late = of.to > of.from && request.slot(to).end > request.deadline;
+                if late || to < request.window_at(self.now).start {
+                    self.report(Fault::OutsideWindow { id: of.id, start: to });
+                }
             }
         }
         self.loose.split_off(&(behind, u32::MAX));
@@ -515,15 +527,5 @@ impl Schedule {
         }
         moved.sort_unstable();
         moved
-    }
-
-    fn occupy(&mut self, slot: Interval, nodes: u32) {
-        let done = self.tree.reserve(slot, nodes);
-        debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were found free");
-    }
-
-    fn free(&mut self, slot: Interval, nodes: u32) {
-        let done = self.tree.release(slot, nodes);
-        debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were reserved");
     }
 }

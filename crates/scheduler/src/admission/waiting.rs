@@ -124,13 +124,14 @@ impl Schedule {
             start,
             key: self.order.key(request, self.now),
         });
-        self.by_id.insert(request.id, Place::Waiting(h));
+        self.known_as(request.id, Place::Waiting(h));
         self.by_start.insert((start, h));
         h
     }
 
     pub(super) fn take(&mut self, h: u32) -> Option<Waiting> {
-        let waiting = self.waiting[h as usize].take()?;
+        let waiting = self.waiting[h as usize].take();
+        let waiting = self.must_be(waiting)?;
         self.by_start.remove(&(waiting.start, h));
         self.loose.remove(&(waiting.key, h));
         self.memory.forget(h, |_| true);
