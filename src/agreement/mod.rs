@@ -25,7 +25,7 @@ pub use money::{Currency, Money};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
-    ProposalReason,
+    Promise, ProposalReason,
 };
 pub use pieces::{Piece, most_nodes, seconds_of, whole};
 pub use run::JobRun;

@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::admit::{Admitted, Wanted, placed};
 use super::quotas::Quotas;
 use super::repair::by;
-use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
+use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
-    ServiceState, seconds_of,
+    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
+    seconds_of,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
@@ -499,16 +499,7 @@ impl Decider<'_> {
             pieces: admitted.pieces.clone(),
             fixed: false,
             price: admitted.price,
-            leeway: Leeway {
-                shapes: match proposal.scaling {
-                    Scaling::Contract => Vec::new(),
-                    Scaling::ReferenceRate => proposal.shapes.clone(),
-                },
-                pieces_differ: !admitted.pieces.is_empty()
-                    && proposal.preemption.is_some_and(|cut| cut.independent()),
-                filters: proposal.filters.clone(),
-                fix_at_ppm: proposal.fix_at_ppm,
-            },
+            leeway: proposal.leeway(!admitted.pieces.is_empty()),
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
             state: AgreementState::Observed,

@@ -20,6 +20,7 @@ mod four_calls;
 mod going_on;
 mod hostile;
 mod json;
+mod kept_offers;
 mod lasting;
 mod ledger;
 mod licences;
