@@ -14,7 +14,7 @@ use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
     seconds_of,
 };
-use crate::clock::{Micros, second_after, second_of};
+use crate::clock::{Micros, STEP_MIN, second_after, second_of};
 use crate::store::{Change, Idempotent};
 
 /// What the requests with the idempotency keys of parties were answered, by party and key.
@@ -350,13 +350,10 @@ impl Decider<'_> {
             Some(_) => agreement.placement.start.seconds() * crate::clock::MICROS_PER_SECOND,
         };
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
-        let started = end.started.or(agreement.slot_started());
-        let started = started.map(|at| at.clamp(agreed.min(self.now), self.now));
-        let end = &JobEnd {
-            started,
-            ended: end.ended.clamp(started.unwrap_or(agreed).min(self.now), self.now),
-            ..*end
-        };
+        // The records of this machine's jobs are the supervisor's.
+        let measured = self.is_local(&agreement.resource);
+        let end = &in_its_time(end, agreement.slot_started(), agreed, self.now, measured);
+        let started = end.started;
         let outcome = match end.outcome {
             Outcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
                 Outcome::Terminated
@@ -542,6 +539,33 @@ pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution
 /// A count as it is stored.
 fn bytes(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
+/// was set back: it is told to have come now, and the start so long before as the job ran.
+fn in_its_time(
+    end: &JobEnd,
+    reported: Option<Micros>,
+    agreed: Micros,
+    now: Micros,
+    measured: bool,
+) -> JobEnd {
+    let least = agreed.min(now);
+    let began = end.started.or(reported);
+    let ran = began.map_or(0, |began| end.ended.saturating_sub(began).max(0));
+    let set_back = measured && end.ended > now + STEP_MIN;
+    let started = began.map(|began| {
+        if set_back {
+            now.saturating_sub(ran)
+        } else {
+            began.clamp(least, now)
+        }
+    });
+    JobEnd {
+        started,
+        ended: end.ended.clamp(started.unwrap_or(least), now),
+        ..*end
+    }
 }
 
 fn describe(end: &JobEnd) -> String {

@@ -63,12 +63,17 @@ impl Decider<'_> {
     /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
     /// machine.
     fn makes_way(&self, at: usize, agreement: &Agreement) -> bool {
-        let is_local = |at| {
-            let of = self.plan.resources.get(at);
-            of.is_some_and(|of| of.resource.kind == LOCAL)
-        };
-        let own = self.plan.resources.place(&agreement.resource);
-        own.is_some_and(|own| own == at || is_local(own) && is_local(at))
+        let there = self.plan.resources.get(at).map(|of| of.resource.name.as_str());
+        there.is_some_and(|there| {
+            there == agreement.resource || self.is_local(there) && self.is_local(&agreement.resource)
+        })
+    }
+
+    /// Whether a resource is this machine.
+    pub(super) fn is_local(&self, resource: &str) -> bool {
+        let of = self.plan.resources.place(resource);
+        let of = of.and_then(|at| self.plan.resources.get(at));
+        of.is_some_and(|of| of.resource.kind == LOCAL)
     }
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
