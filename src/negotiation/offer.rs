@@ -417,6 +417,7 @@ impl<'a> Check<'a> {
             version: application.version.clone(),
             arguments,
             restarts: 0,
+            missed: 0,
         })
     }
 
@@ -515,7 +516,6 @@ impl<'a> Check<'a> {
     }
 }
 
-fn choice(choice: &wsag::terms::Choice) -> Choice {
 /// What is wrong with the name of an offer: it stands in lists, pages and on terminals, so that it is one line that obeys no
 /// terminal, and not endless.
 pub(super) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
@@ -530,6 +530,7 @@ pub(super) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<
     })
 }
 
+fn choice(choice: &wsag::terms::Choice) -> Choice {
     Choice {
         path: choice.path.clone(),
         members: choice.members.clone(),

@@ -7,8 +7,10 @@ use scheduler::{Interval, Move, Reason, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted, placed};
+use super::plan::request_of;
 use super::quotas::Quotas;
 use super::repair::by;
+use super::restart::NEVER_STARTED;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
@@ -217,7 +219,7 @@ impl Decider<'_> {
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>, Error> {
         let now = second_of(self.now);
         self.plan.give_up_stopping(now);
-        let mut starting = Vec::new();
+        let (mut starting, mut missed) = (Vec::new(), Vec::new());
         for id in self.plan.due_by(now) {
             let agreement = self.live(id)?;
             if agreement.service == ServiceState::Processing {
@@ -230,13 +232,16 @@ impl Decider<'_> {
                 };
                 self.finish(agreement, outcome)?;
             } else if agreement.slot().end <= now {
-                // The service was down for the whole slot.
-                if !self.place_missed_piece(&agreement, now) {
-                    self.finish(agreement, Outcome::Lost)?;
-                }
+                missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement, now) {
                 starting.push(begun);
             }
+        }
+        // Those with the least room first; what begins now is out of their way.
+        missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
+        for agreement in missed {
+            let agreement = self.live(agreement.id)?;
+            self.place_missed(&agreement, now);
         }
         self.assess_due();
         Ok(starting)
@@ -283,7 +288,7 @@ impl Decider<'_> {
             nodes,
             interval,
         };
-        let mut events = vec![self.event(EventKind::Started, detail)];
+        let mut events = vec![self.event(EventKind::Begun, detail)];
         events.extend(assessed);
         let agreement = self.update(agreement, events);
         self.batch.push(bind);
@@ -536,11 +541,6 @@ pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution
     })
 }
 
-/// A count as it is stored.
-fn bytes(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 /// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
 /// was set back: it is told to have come now, and the start so long before as the job ran.
 fn in_its_time(
@@ -568,6 +568,11 @@ fn in_its_time(
     }
 }
 
+/// A count as it is stored.
+fn bytes(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 fn describe(end: &JobEnd) -> String {
     let how = match end.outcome {
         Outcome::Completed => "exit status 0".to_owned(),
@@ -579,6 +584,7 @@ fn describe(end: &JobEnd) -> String {
             limit.words()
         ),
         Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
+        Outcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
     };
     if end.truncated {

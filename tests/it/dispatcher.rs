@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod missed;
 mod restart;
 
 use std::fs;
@@ -69,6 +70,11 @@ impl Service {
 
     /// One that only plans, as one that is killed right after it has decided.
     async fn start_planner(folder: &Arc<TempDir>, resources: &[&str]) -> Self {
+        Self::start_planner_by(folder, resources, Clock::system()).await
+    }
+
+    /// The same by another clock than the system's.
+    async fn start_planner_by(folder: &Arc<TempDir>, resources: &[&str], clock: Clock) -> Self {
         let store = Store::open(&format!("sqlite:{}", folder.path().join("bespeak.db").display()))
             .await
             .unwrap();
@@ -79,15 +85,12 @@ impl Service {
             capacity: CAPACITY,
         };
         let rows: Vec<_> = resources.iter().map(row).collect();
-        store
-            .put_resources(&rows, Clock::system().micros())
-            .await
-            .unwrap();
+        store.put_resources(&rows, clock.micros()).await.unwrap();
         let resource = |name: &&str| Resource::new(name, "local", CAPACITY);
         let mut settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
         settings.restarting.insert(RESTARTING.to_owned());
         let stop = CancellationToken::new();
-        let (planner, task) = Planner::start(settings, store.clone(), lease, Clock::system(), stop.clone())
+        let (planner, task) = Planner::start(settings, store.clone(), lease, clock, stop.clone())
             .await
             .unwrap();
         Self {
@@ -141,6 +144,7 @@ impl Service {
                 version: None,
                 arguments: vec![text.into()],
                 restarts: 0,
+                missed: 0,
             }),
             guarantees: Vec::new(),
             choices: Vec::new(),

@@ -26,6 +26,7 @@ mod ledger;
 mod licences;
 mod messages;
 mod metrics;
+mod missed;
 mod negotiations;
 mod nodes;
 mod openapi;
