@@ -92,6 +92,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let tls = config.tls.as_ref().map(super::tls::Tls::load).transpose()?;
     let scheme = scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
+    tokio::spawn(clock.clone().notice_steps(stop.clone()));
     let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use super::began::Began;
 use super::folder::{Claim, Folder};
 use super::process::{MARK, ProcessIdentity};
 use super::{ExecutionError, JobSpec, limits};
@@ -48,7 +49,7 @@ fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
         .map_err(ExecutionError::system("identify the process of", folder.path()))?;
     let won = folder.decide(&Claim::Started {
         process,
-        at: Clock::system().micros(),
+        began: Began::now(&Clock::system()),
     })?;
     Ok(won.then_some(job))
 }

@@ -6,6 +6,7 @@
 //! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
 
+mod began;
 pub mod dispatcher;
 pub mod files;
 pub mod folder;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use super::began::{Began, Present};
 use super::folder::{Claim, Folder, PutAway, Stream};
 use super::limits::{Excess, Watch, files_excess};
 use super::process::{Members, ProcessIdentity, ended_within, signal_group};
@@ -122,7 +123,7 @@ impl Supervisor<'_> {
     fn see_to_the_end(&self) -> Result<JobEnd, ExecutionError> {
         loop {
             match self.folder.claim()? {
-                Some(Claim::Started { process, at }) => return self.watch(&process, at),
+                Some(Claim::Started { process, began }) => return self.watch(&process, began),
                 Some(Claim::Abandoned) => {
                     let stop = self.ordered()?;
                     self.tell(stop);
@@ -175,10 +176,10 @@ impl Supervisor<'_> {
 
         let mut watch = self.watch_over(&identity);
         let stop = self.wait(&process, leader, &mut watch)?;
-        let ended = self.clock.micros();
+        let ended = Present::of(&self.clock);
         let status = self.reap(&mut child, leader)?;
-        let started = match self.folder.claim()? {
-            Some(Claim::Started { process, at }) if process == identity => at,
+        let began = match self.folder.claim()? {
+            Some(Claim::Started { process, began }) if process == identity => began,
             None if stop.is_none() => return Err(self.failed("launch")(not_launched(status))),
             _ => return Ok(None),
         };
@@ -194,15 +195,16 @@ impl Supervisor<'_> {
         };
         self.tell(stop.map(|(stop, _)| stop));
         Ok(Some(JobEnd {
-            ended,
+            ended: began.until(ended),
             truncated,
-            ..self.end(outcome, Some(started))
+            ..self.end(outcome, Some(began.at))
         }))
     }
 
     /// Waits for the end of a job that an earlier supervisor launched.
-    fn watch(&self, identity: &ProcessIdentity, started: Micros) -> Result<JobEnd, ExecutionError> {
+    fn watch(&self, identity: &ProcessIdentity, began: Began) -> Result<JobEnd, ExecutionError> {
         let process = identity.open().map_err(self.failed("follow the process of"))?;
+        let began = if process.is_some() { began } else { began.unseen() };
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
             (Some(process), Some(leader)) => {
@@ -213,7 +215,7 @@ impl Supervisor<'_> {
             }
             _ => None,
         };
-        let ended = self.clock.micros();
+        let ended = Present::of(&self.clock);
         self.kill_what_is_left(&mut watch)?;
         let outcome = match stop {
             None => Outcome::Lost,
@@ -224,9 +226,9 @@ impl Supervisor<'_> {
         self.tell(stop.map(|(stop, _)| stop));
         // What it wrote after its first supervisor was gone is not kept.
         Ok(JobEnd {
-            ended,
+            ended: began.until(ended),
             truncated: true,
-            ..self.end(outcome, Some(started))
+            ..self.end(outcome, Some(began.at))
         })
     }
 

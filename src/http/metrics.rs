@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Api, Error};
 use crate::access::{Caller, Role};
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::clock::{MICROS_PER_SECOND, Micros, Steps};
 use crate::metrics::{Exposition, Histogram, Kind, MEDIA_TYPE, SECONDS};
 
 /// The route of a request that no route is for.
@@ -59,17 +59,12 @@ impl Measured {
     fn expose(&self, text: &mut Exposition) {
         text.family("bespeak_build_info", Kind::Gauge, "What was built; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], true);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "microseconds since 1970 are below 2⁵³ until the year 2255"
-        )]
-        let started = self.started as f64 / MICROS_PER_SECOND as f64;
         text.family(
             "process_start_time_seconds",
             Kind::Gauge,
             "When the process was started, in seconds since 1970.",
         )
-        .sample(&[], started);
+        .sample(&[], in_seconds(self.started));
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut family = text.family(
             "bespeak_http_request_seconds",
@@ -89,6 +84,31 @@ impl Measured {
             family.sample(&[("code", code)], *count);
         }
     }
+}
+
+/// Writes down how the clock was stepped.
+fn expose_steps(steps: Steps, text: &mut Exposition) {
+    text.family(
+        "bespeak_clock_steps_total",
+        Kind::Counter,
+        "Steps of the system's clock that were noticed: what is due moves with each.",
+    )
+    .sample(&[], steps.count);
+    text.family(
+        "bespeak_clock_last_step_seconds",
+        Kind::Gauge,
+        "By how much the clock was last stepped; below zero where it was set back, zero where it never was.",
+    )
+    .sample(&[], steps.last.map_or(0.0, |step| in_seconds(step.by)));
+}
+
+fn in_seconds(micros: Micros) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds since 1970 are below 2⁵³ until the year 2255"
+    )]
+    let seconds = micros as f64 / MICROS_PER_SECOND as f64;
+    seconds
 }
 
 /// A method as it is counted: whoever makes up others makes no series.
@@ -152,6 +172,7 @@ pub(super) async fn show(
     }
     let mut text = Exposition::default();
     api.measured.expose(&mut text);
+    expose_steps(api.negotiation.clock().steps(), &mut text);
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())
 }

@@ -11,7 +11,7 @@ use super::replace::Lifted;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
-    PostingKind, whole,
+    OfferTerms, PostingKind, whole,
 };
 use crate::clock::second_of;
 use crate::store::Change;
@@ -31,6 +31,8 @@ pub enum Lost {
     Withdrawn,
     /// The agreement that it is to replace is over or has begun.
     Replaced,
+    /// Its application has left the catalogue: what it promises cannot be carried out.
+    NoApplication,
 }
 
 impl Lost {
@@ -43,6 +45,7 @@ impl Lost {
             Self::Rejected => "the offer has been rejected",
             Self::Withdrawn => "the offer has been withdrawn, since its nodes are out of use",
             Self::Replaced => "the agreement that it is to replace is over or has begun",
+            Self::NoApplication => "the offer has been withdrawn, since its application is no longer offered",
         }
     }
 }
@@ -54,8 +57,8 @@ pub struct Acceptance {
     pub negotiation: Uuid,
     /// The offer.
     pub offer: Uuid,
-    /// What it was offered for, read again from the words that accept it: what to run, its guarantees, its document.
-    /// Size, window and place are those of the offer.
+    /// The request in the words that accept it. Of the agreement only its name and its document come from here: all else
+    /// is what the stored offer promises.
     pub proposal: Proposal,
 }
 
@@ -117,6 +120,7 @@ impl Decider<'_> {
             price: terms.price,
         };
         let mut agreement = self.agreement_of(&proposal, terms.window(), &admitted);
+        keep_promise(&mut agreement, &terms);
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
@@ -238,6 +242,16 @@ impl Decider<'_> {
         self.batch.push(Change::Supersede { old: old.id, new: by });
         self.update(old, events);
         Ok(())
+    }
+}
+
+/// Has an agreement be what its offer promised, rather than what the words that accept it are understood as now.
+fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+    if let Some(promise) = terms.promise.as_deref().cloned() {
+        agreement.template = promise.template;
+        agreement.leeway = promise.leeway;
+        agreement.job = promise.job;
+        agreement.guarantees = promise.guarantees;
     }
 }
 

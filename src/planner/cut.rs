@@ -239,6 +239,7 @@ impl Decider<'_> {
             difference: None,
             fee: None,
             pieces,
+            promise: None,
         };
         let expires = search.until;
         Some(Candidate { terms, expires })

@@ -76,7 +76,7 @@ pub use resource::{Resource, Scaling};
 pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
-    Agreement, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Money, NegotiationInstance,
+    Agreement, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
     NegotiationOffer, Shape,
 };
 use crate::clock::{Clock, Micros};
@@ -204,6 +204,21 @@ pub struct Proposal {
     pub document: String,
     /// The key that the request came with.
     pub idempotency: Option<Idempotency<Accepted>>,
+}
+
+impl Proposal {
+    /// What the agreement that it becomes may have beside what it gets; `in_pieces` where its work is cut.
+    pub(crate) fn leeway(&self, in_pieces: bool) -> Leeway {
+        Leeway {
+            shapes: match self.scaling {
+                Scaling::Contract => Vec::new(),
+                Scaling::ReferenceRate => self.shapes.clone(),
+            },
+            pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
+            filters: self.filters.clone(),
+            fix_at_ppm: self.fix_at_ppm,
+        }
+    }
 }
 
 /// An offer that was accepted.

@@ -232,6 +232,7 @@ mod tests {
                 version: None,
                 arguments: Vec::new(),
                 restarts: 0,
+                missed: 0,
             }),
             guarantees: Vec::new(),
             state: AgreementState::Observed,

@@ -173,26 +173,6 @@ impl Decider<'_> {
         Some(PieceAgain::Moved)
     }
 
-    /// Finds another place for the next piece of an agreement, whose slot has passed while nobody could start it, or leaves it
-    /// at what was agreed where that was all that piece would have added to; whether it did.
-    pub(super) fn place_missed_piece(&mut self, agreement: &Agreement, now: Time) -> bool {
-        let index = agreement.pieces_over();
-        if agreement.pieces.is_empty() {
-            return false;
-        }
-        let Some((at, number)) = self.plan.planned_at(agreement) else {
-            return false;
-        };
-        self.plan.resources.vacate(at, now, number + index as u64);
-        let why = "nobody could start it in its time";
-        match self.another_place(agreement, index, now) {
-            Some(stretch) => self.piece_moved(agreement.clone(), index, stretch, why),
-            None if agreement.adds_to_contract(index) => self.give_up_rest(agreement, why, now),
-            None => return false,
-        }
-        true
-    }
-
     fn piece_moved(&mut self, mut agreement: Agreement, index: usize, stretch: Stretch, why: &str) {
         let ((slot, nodes), old) = (stretch, agreement.pieces[index]);
         let (number, of) = (index + 1, agreement.pieces.len());

@@ -17,8 +17,9 @@ use super::nodes::{NodeReport, Reporter};
 use super::pieces::PieceAgain;
 use super::plan::{placed_request, request_of};
 use super::resources::Wish;
+use super::restart::Why;
 use super::{Error, Repaired};
-use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState, Shape};
+use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState, Shape};
 use crate::clock::second_of;
 use crate::store::{Change, NodeRow};
 
@@ -28,10 +29,10 @@ const CROWDED_MAX: usize = 4;
 const IMPROVE_WAITING_MAX: usize = 10_000;
 
 /// A place for it.
-struct Found {
-    resource: usize,
-    slot: Interval,
-    nodes: u32,
+pub(super) struct Found {
+    pub(super) resource: usize,
+    pub(super) slot: Interval,
+    pub(super) nodes: u32,
 }
 
 impl Decider<'_> {
@@ -106,7 +107,7 @@ impl Decider<'_> {
         for agreement in again {
             let (id, end) = (agreement.id, self.lost_now(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
-            if self.run_again(&agreement, &end, &why) {
+            if self.run_again(&agreement, &end, Why::Lost(&why)) {
                 repaired.moved += 1;
             } else {
                 repaired.lost += usize::from(self.lose(id).is_some());
@@ -192,14 +193,16 @@ impl Decider<'_> {
             self.moved_to(agreement, &found);
             Again::Moved
         } else {
-            self.break_off(agreement, now);
+            let resource = &agreement.resource;
+            let lost = format!("nodes of {resource} are out of use, and no others are free in its window");
+            self.break_off(agreement, &lost, now);
             Again::Broken
         }
     }
 
     fn any_place(&mut self, at: usize, agreement: &Agreement, request: &Request, now: Time) -> Option<Found> {
         self.free_place(at, agreement, request, now)
-            .or_else(|| self.crowded_place(at, agreement, request, now))
+            .or_else(|| self.crowded_place(at, agreement, request, now, "whose nodes are out of use"))
             .or_else(|| self.place_of_another_size(agreement, request, now))
     }
 
@@ -248,13 +251,14 @@ impl Decider<'_> {
         None
     }
 
-    /// A place where others make room inside their windows, on its resource or on a few others.
-    fn crowded_place(
+    /// A place where others make room inside their windows, on its resource or on a few others; `whose` tells them for which.
+    pub(super) fn crowded_place(
         &mut self,
         at: usize,
         agreement: &Agreement,
         request: &Request,
         now: Time,
+        whose: &str,
     ) -> Option<Found> {
         let (shape, scaling) = shape_of(agreement);
         let window = Interval::new(agreement.ready.max(now), agreement.deadline);
@@ -276,7 +280,7 @@ impl Decider<'_> {
                 ..open(agreement, request)
             };
             if let Some((placement, moves)) = self.plan.resources.submit(resource, now, &there) {
-                self.moved(&moves, "to let one in whose nodes are out of use");
+                self.moved(&moves, &format!("to let one in {whose}"));
                 return Some(found(resource, placement.slot, request.nodes));
             }
         }
@@ -284,7 +288,7 @@ impl Decider<'_> {
     }
 
     /// A place for another of its sizes, the one that completes first.
-    fn place_of_another_size(
+    pub(super) fn place_of_another_size(
         &mut self,
         agreement: &Agreement,
         request: &Request,
@@ -342,10 +346,10 @@ impl Decider<'_> {
         self.update(agreement, vec![event]);
     }
 
-    /// Ends one that waits and has no place any more, and tells its party what it could have instead.
-    fn break_off(&mut self, mut agreement: Agreement, now: Time) {
-        let detail = self.broken(&agreement, now);
-        agreement.outcome = Some(Outcome::Lost);
+    /// Ends one that waits and has no place any more, and tells its party why and what it could have instead.
+    pub(super) fn break_off(&mut self, mut agreement: Agreement, lost: &str, now: Time) {
+        let detail = self.broken(&agreement, lost, now);
+        agreement.outcome = Some(agreement.lose());
         let mut events = vec![self.event(EventKind::Broken, detail)];
         // One that waits may always be closed.
         if let Ok(closing) = self.must_close(&mut agreement, AgreementState::Complete, self.now) {
@@ -354,8 +358,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Why an agreement is broken and which slots outside its window there are, in words for its party.
-    fn broken(&mut self, agreement: &Agreement, now: Time) -> String {
+    /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
+    fn broken(&mut self, agreement: &Agreement, lost: &str, now: Time) -> String {
         let (shape, scaling) = shape_of(agreement);
         let shapes = [shape];
         let wanted = Wanted {
@@ -374,10 +378,8 @@ impl Decider<'_> {
             .iter()
             .map(|alternative| by(alternative.slot.start - agreement.placement.start))
             .collect();
-        let resource = &agreement.resource;
-        let lost = format!("nodes of {resource} are out of use, and no others are free in its window");
         if slots.is_empty() {
-            lost
+            lost.to_owned()
         } else {
             format!("{lost}; there is room {}", slots.join(", "))
         }
@@ -400,7 +402,7 @@ fn open(agreement: &Agreement, request: &Request) -> Request {
     }
 }
 
-fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
+pub(super) fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
     Found {
         resource,
         slot,

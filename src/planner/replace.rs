@@ -103,10 +103,7 @@ impl Decider<'_> {
         new.service = old.service;
         new.started = old.started;
         new.job.clone_from(&old.job);
-        let goes_on = self.event(
-            EventKind::Started,
-            format!("goes on with what runs for {}", old.id),
-        );
+        let goes_on = self.event(EventKind::Begun, format!("goes on with what runs for {}", old.id));
         self.update(new, vec![goes_on])
     }
 

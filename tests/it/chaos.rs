@@ -310,6 +310,7 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
             version: None,
             arguments: vec!["1".into()],
             restarts: 0,
+            missed: 0,
         }),
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),

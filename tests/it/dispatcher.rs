@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod missed;
 mod restart;
 
 use std::fs;
@@ -72,7 +73,7 @@ impl Service {
         Self::start_planner_by(folder, resources, Clock::system()).await
     }
 
-    /// The same by another clock.
+    /// The same by another clock than the system's.
     async fn start_planner_by(folder: &Arc<TempDir>, resources: &[&str], clock: Clock) -> Self {
         let store = Store::open(&format!("sqlite:{}", folder.path().join("bespeak.db").display()))
             .await
@@ -143,6 +144,7 @@ impl Service {
                 version: None,
                 arguments: vec![text.into()],
                 restarts: 0,
+                missed: 0,
             }),
             guarantees: Vec::new(),
             choices: Vec::new(),

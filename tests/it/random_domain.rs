@@ -328,6 +328,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
             version: None,
             arguments: vec!["1".into()],
             restarts: 0,
+            missed: 0,
         }),
         guarantees: [
             ("START", "started le latest_start"),

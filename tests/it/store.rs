@@ -70,6 +70,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
             version: None,
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],
             restarts: 0,
+            missed: 0,
         }),
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),

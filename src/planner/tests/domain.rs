@@ -188,6 +188,16 @@ impl Domain {
         self.check();
     }
 
+    /// Has the job of an agreement end that was never started in its slot.
+    pub(in crate::planner) fn never_started(&mut self, id: Uuid) {
+        let end = JobEnd {
+            started: None,
+            ..ended_at(Outcome::Lost, self.now)
+        };
+        self.decide(|decider| decider.ended(id, &end)).unwrap();
+        self.check();
+    }
+
     pub(in crate::planner) fn nodes_down(&mut self, count: usize) {
         let mut states = vec![NodeState::Up; 8];
         states[..count].fill(NodeState::Down);
@@ -244,10 +254,11 @@ impl Domain {
     }
 }
 
+/// The end of a job; one that is lost had begun.
 fn ended_at(outcome: Outcome, at: i64) -> JobEnd {
     JobEnd {
         outcome,
-        started: None,
+        started: (outcome == Outcome::Lost).then_some(at * MICROS_PER_SECOND),
         ended: at * MICROS_PER_SECOND,
         input_bytes: 0,
         output_bytes: 0,
