@@ -16,6 +16,7 @@ pub mod limits;
 pub mod local;
 mod process;
 pub mod retention;
+pub mod shortage;
 pub mod slurm;
 pub mod supervisor;
 mod tree;
@@ -302,6 +303,11 @@ pub enum ExecutionError {
 }
 
 impl ExecutionError {
+    /// Whether the machine lacked something that it may have again later ([`shortage`]).
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, Self::System { source, .. } if shortage::is_shortage(source))
+    }
+
     /// For `map_err`: says what was being done, and to what.
     fn system<E: Into<std::io::Error>>(
         doing: &'static str,

@@ -8,8 +8,9 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use rustix::process::{Resource, getrlimit};
 
-use super::{Api, Error};
+use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
 use crate::clock::{MICROS_PER_SECOND, Micros, Steps};
 use crate::metrics::{Exposition, Histogram, Kind, MEDIA_TYPE, SECONDS};
@@ -162,6 +163,42 @@ pub(super) async fn routed(
     next.run(request).await
 }
 
+/// The connections, and the descriptors that they and all else take.
+fn expose_connections(connections: &Connections, text: &mut Exposition) {
+    let counted = connections.counted();
+    let mut gauge = |name, help, value: usize| text.family(name, Kind::Gauge, help).sample(&[], value);
+    gauge(
+        "bespeak_http_connections",
+        "Connections that are open.",
+        counted.open,
+    );
+    gauge(
+        "bespeak_http_connections_limit",
+        "Connections that may be open at the same time.",
+        counted.most,
+    );
+    // Prometheus knows these two by these names.
+    if let Some(open) = descriptors_open() {
+        gauge("process_open_fds", "File descriptors that are open.", open);
+    }
+    if let Some(most) = getrlimit(Resource::Nofile).current {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        gauge("process_max_fds", "File descriptors that may be open.", most);
+    }
+    text.family(
+        "bespeak_http_connections_refused_total",
+        Kind::Counter,
+        "Connections that were closed at once, because their address had as many as it may have.",
+    )
+    .sample(&[], counted.refused);
+}
+
+/// How many descriptors this process has open, but for the one that it looks with.
+fn descriptors_open() -> Option<usize> {
+    let open = std::fs::read_dir("/proc/self/fd").ok()?;
+    open.count().checked_sub(1)
+}
+
 /// GET /metrics: for operators, and for keys that are made to watch and can nothing else.
 pub(super) async fn show(
     State(api): State<Api>,
@@ -173,6 +210,7 @@ pub(super) async fn show(
     let mut text = Exposition::default();
     api.measured.expose(&mut text);
     expose_steps(api.negotiation.clock().steps(), &mut text);
+    expose_connections(&api.connections, &mut text);
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())
 }

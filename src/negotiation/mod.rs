@@ -185,6 +185,9 @@ pub enum Error {
     /// Nothing was stored; worth another try.
     #[error("the service cannot store decisions at the moment; try again")]
     Unavailable,
+    /// This machine is short of something, which the log tells; worth another try.
+    #[error("the service is short of resources at the moment; try again")]
+    Short(String),
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),

@@ -35,8 +35,9 @@ pub enum Error {
 
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`, the low byte of every variety of them.
 const SQLITE_BUSY: [i32; 2] = [5, 6];
-/// The disk is full.
-const SQLITE_FULL: i32 = 13;
+/// There is no memory, the disk is full, or a file cannot be opened: for want of a descriptor, since the file itself was
+/// opened before.
+const SQLITE_SHORT: [i32; 3] = [7, 13, 14];
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
@@ -73,7 +74,9 @@ fn is_transient(error: &sqlx::Error) -> bool {
         return false;
     };
     if error.as_database_error().is_some_and(is_sqlite) {
-        return code.parse::<i32>().is_ok_and(|code| code & 0xff == SQLITE_FULL);
+        return code
+            .parse::<i32>()
+            .is_ok_and(|code| SQLITE_SHORT.contains(&(code & 0xff)));
     }
     // Postgres: connection exceptions, insufficient resources, the server going down or coming up, a statement or a
     // wait for a lock that took too long, a standby.

@@ -52,6 +52,7 @@ mod rules;
 mod running;
 mod saved;
 mod serving;
+mod shortage;
 mod slow;
 mod slurm;
 mod store;
