@@ -129,7 +129,7 @@ async fn lock_session(options: &PgConnectOptions) -> Result<PgConnection, Error>
 }
 
 async fn next_epoch<D: Dialect>(database: &Database<D>) -> Result<i64, Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     let rows = fetch::<D>(&mut transaction, statements::NEXT_EPOCH, &[]).await?;
     let row = rows
         .first()

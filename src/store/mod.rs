@@ -30,6 +30,7 @@ mod resources;
 mod rows;
 mod statements;
 mod trail;
+mod transaction;
 mod verify;
 
 use std::path::PathBuf;
