@@ -151,7 +151,7 @@ async fn several_processes_may_open_a_new_database_at_once(url: String) {
         .collect();
     for opened in opening {
         let store = opened.await.expect("no panic").expect("each of them opens it");
-        store.ping().await.expect("and can use it");
+        store.epoch().await.expect("and can use it");
     }
 }
 

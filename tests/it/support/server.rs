@@ -109,6 +109,11 @@ impl Server {
             .and_then(Pid::from_raw)
             .expect("a process has an id");
         kill_process(id, Signal::TERM).expect("the service can be signalled");
+        self.wait_until_ended()
+    }
+
+    /// How the service has ended, which it does before long.
+    pub(crate) fn wait_until_ended(&mut self) -> ExitStatus {
         let mut status = None;
         poll_until(DEADLINE, || {
             status = self.process.try_wait().expect("the service can be waited for");
