@@ -328,7 +328,7 @@ pub enum Error {
     /// The request's idempotency key came before; this is what it was answered then.
     #[error("the idempotency key has been used")]
     Repeated(Box<Idempotent>),
-    /// Nothing was stored; worth another try.
+    /// Nothing was stored, as far as is known; worth another try.
     #[error("the service cannot store decisions at the moment")]
     Unavailable,
 }
@@ -401,6 +401,7 @@ pub struct Planner {
     due: watch::Receiver<Option<Time>>,
     stored: watch::Receiver<u64>,
     ready: watch::Receiver<bool>,
+    epoch: i64,
     negotiating: Negotiating,
     resources: Arc<[Resource]>,
     currency: Option<Currency>,
@@ -431,27 +432,21 @@ impl Planner {
             due: due_sender,
             stored: stored_sender,
             ready: ready_sender,
+            measured: Arc::default(),
         };
-        let measured = Arc::default();
+        let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
         let resources = settings.resources.as_slice().into();
         let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
-        let writer = writer::Writer::new(
-            settings,
-            plan,
-            store,
-            lease,
-            clock,
-            signals,
-            Arc::clone(&measured),
-        );
-        let task = tokio::spawn(writer.run(queue, stop));
+        let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
+        let task = tokio::spawn(writer.run(stop));
         let planner = Self {
             suggested,
             commands,
             due,
             stored,
             ready,
+            epoch,
             negotiating,
             resources,
             currency,
@@ -463,6 +458,11 @@ impl Planner {
     /// Whether the plan is in step with the store.
     pub fn is_ready(&self) -> bool {
         *self.ready.borrow() && !self.commands.is_closed()
+    }
+
+    /// The epoch of the lease under which it decides: whether that is still the stored one only the store knows.
+    pub fn epoch(&self) -> i64 {
+        self.epoch
     }
 
     /// What executes on a resource, by the resource's name.

@@ -158,7 +158,7 @@ async fn open_at_once(url: String) {
         .collect();
     for opened in opening {
         let store = opened.await.expect("no panic").expect("each of them opens it");
-        store.ping().await.expect("and can use it");
+        store.epoch().await.expect("and can use it");
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod random;
 pub(crate) mod server;
 pub(crate) mod sessions;
 pub(crate) mod slurm;
+pub(crate) mod small_disk;
 pub(crate) mod stores;
 pub(crate) mod xml;
 

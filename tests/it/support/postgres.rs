@@ -4,10 +4,11 @@
 //! user where the tests run as root. A shell is its parent and waits for the end of its standard input, which the test
 //! process alone holds open: whether that process ends, panics or is killed, the shell then stops the server and
 //! removes its folder. `BESPEAK_TEST_DATABASE_URL` names a server to use instead; databases are then made and dropped
-//! there.
+//! there. A test that stops its server, or fills the disk below it, has a server of its own: [`OwnServer`].
 
 use std::fs::{self, File};
 use std::mem::ManuallyDrop;
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -27,12 +28,15 @@ use super::{block_on, poll_until};
 
 /// Starts the server and outlives the test process by just so long as it takes to clear up.
 ///
-/// The first argument is the server's folder, the rest its command. An immediate shutdown is right for data that
-/// nobody wants any more.
+/// The first argument is the server's folder, the rest its command. A line on standard input stops the server at once,
+/// if it still runs, and starts it again. An immediate shutdown is right for data that nobody wants any more.
 const GUARD: &str = r#"
 folder=$1; shift
 "$@" & server=$!
-read -r _
+while read -r _; do
+    kill -QUIT $server 2>/dev/null; wait $server
+    "$@" & server=$!
+done
 kill -QUIT $server 2>/dev/null; wait $server
 cd /; rm -rf "$folder"
 "#;
@@ -142,7 +146,34 @@ fn server() -> &'static Server {
     })
 }
 
+/// A server of one test's own, which may stop and start it, with its data on a disk that the test chooses. It is reached
+/// by a socket in its folder: no other program can take that from it while it is stopped.
+#[derive(Debug)]
+pub(crate) struct OwnServer(Server);
+
+impl OwnServer {
+    /// Starts it with its data below a folder, or in its own.
+    pub(crate) fn start(data: Option<&Path>) -> Self {
+        match Server::launch(None, data, &needed_programs()) {
+            Ok(server) => Self(server),
+            Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
+        }
+    }
+
+    /// Where its first database is, for `--database-url`.
+    pub(crate) fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// Ends it as a crash would, if it has not ended by itself, and starts it again; does not wait until it answers.
+    pub(crate) fn restart(&mut self) {
+        let lifeline = self.0.lifeline.as_mut().expect("a server of our own has one");
+        lifeline.write_all(b"again\n").expect("its guard reads");
+    }
+}
+
 /// A running server; where it is ours, it runs for as long as the lifeline is open.
+#[derive(Debug)]
 struct Server {
     url: String,
     lifeline: Option<ChildStdin>,
@@ -150,14 +181,9 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let Some(programs) = programs() else {
-            panic!(
-                "These tests need PostgreSQL: install its server (initdb and postgres) as scripts/test does, \
-                 or set BESPEAK_TEST_DATABASE_URL."
-            );
-        };
+        let programs = needed_programs();
         for _ in 0..PORT_ATTEMPTS {
-            match Self::start_on(free_port(), &programs) {
+            match Self::launch(Some(free_port()), None, &programs) {
                 Ok(server) => return server,
                 Err(log) if log.contains(PORT_TAKEN) => {}
                 Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
@@ -166,14 +192,14 @@ impl Server {
         panic!("PostgreSQL found no free port in {PORT_ATTEMPTS} attempts.");
     }
 
-    /// Starts a server on `port`; what it logged when it does not come up.
+    /// Starts a server on a port, or with a socket in its folder only; what it logged when it does not come up.
     ///
     /// That it is ready is read from its log, not asked at the port: there somebody else's server might answer.
     #[expect(
         clippy::zombie_processes,
         reason = "the guard outlives this process by design"
     )]
-    fn start_on(port: u16, programs: &Path) -> Result<Self, String> {
+    fn launch(port: Option<u16>, data: Option<&Path>, programs: &Path) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-postgres-")
             .tempdir()
@@ -190,9 +216,11 @@ impl Server {
             command
         };
         if let Some(user) = &user {
-            chown(&folder, Some(user.uid), Some(user.gid)).expect("root may give its folder away");
+            for folder in [Some(folder.as_path()), data].into_iter().flatten() {
+                chown(folder, Some(user.uid), Some(user.gid)).expect("root may give its folder away");
+            }
         }
-        let data = folder.join("data");
+        let data = data.unwrap_or(&folder).join("data");
         let made = command(&programs.join("initdb"))
             .args([
                 "--username=postgres",
@@ -202,6 +230,8 @@ impl Server {
                 "--pgdata",
             ])
             .arg(&data)
+            // The log of a small disk is in small pieces.
+            .args(port.is_none().then_some("--wal-segsize=1"))
             .output()
             .expect("initdb can be run");
         assert!(
@@ -210,6 +240,25 @@ impl Server {
             String::from_utf8_lossy(&made.stderr)
         );
 
+        let (reached, url) = match port {
+            Some(port) => (
+                [
+                    format!("port={port}"),
+                    "listen_addresses=127.0.0.1".into(),
+                    "unix_socket_directories=".into(),
+                ],
+                format!("postgres://postgres@127.0.0.1:{port}/postgres"),
+            ),
+            None => (
+                [
+                    "listen_addresses=".into(),
+                    format!("unix_socket_directories={}", folder.display()),
+                    // A small disk has no room for much log to be kept.
+                    "max_wal_size=8MB".into(),
+                ],
+                format!("postgres://postgres@localhost/postgres?host={}", folder.display()),
+            ),
+        };
         let log = folder.join("log");
         let output = File::create(&log).expect("a log in the server's folder");
         let mut guard = command(Path::new("/bin/sh"))
@@ -218,7 +267,7 @@ impl Server {
             .arg(programs.join("postgres"))
             .arg("-D")
             .arg(&data)
-            .args(["-p", &port.to_string()])
+            .args(reached.iter().flat_map(|setting| ["-c", setting]))
             .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
             // A group of its own, so that an interrupt from the terminal leaves the guard to do its work.
             .process_group(0)
@@ -233,7 +282,7 @@ impl Server {
         let done = poll_until(START_DEADLINE, || said(READY) || said("FATAL"));
         if done && said(READY) {
             Ok(Self {
-                url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
+                url,
                 lifeline: Some(lifeline),
             })
         } else {
@@ -249,12 +298,20 @@ const READY: &str = "database system is ready to accept connections";
 const PORT_TAKEN: &str = "could not create any TCP/IP sockets";
 
 /// The server's settings. What is on disk need not survive a power cut, only the death of processes.
-const SETTINGS: [&str; 4] = [
-    "listen_addresses=127.0.0.1",
-    "unix_socket_directories=",
-    "max_connections=300",
-    "fsync=off",
-];
+const SETTINGS: [&str; 2] = ["max_connections=300", "fsync=off"];
+
+/// The folder with `initdb` and `postgres`.
+///
+/// # Panics
+/// With one sentence when there is none.
+fn needed_programs() -> PathBuf {
+    programs().unwrap_or_else(|| {
+        panic!(
+            "These tests need PostgreSQL: install its server (initdb and postgres) as scripts/test does, \
+             or set BESPEAK_TEST_DATABASE_URL."
+        )
+    })
+}
 
 /// The folder with `initdb` and `postgres`: one of the search path, or the newest of those that Debian keeps apart.
 fn programs() -> Option<PathBuf> {

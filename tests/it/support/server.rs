@@ -132,6 +132,11 @@ impl Server {
     /// Asks the service to stop with SIGTERM, and waits until it has.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         kill_process(Pid::from_child(&self.process), Signal::TERM).expect("the service can be signalled");
+        self.wait_until_ended()
+    }
+
+    /// How the service has ended, which it does before long.
+    pub(crate) fn wait_until_ended(&mut self) -> ExitStatus {
         let mut status = None;
         poll_until(DEADLINE, || {
             status = self.process.try_wait().expect("the service can be waited for");
