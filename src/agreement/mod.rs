@@ -307,7 +307,9 @@ pub enum EventKind {
     Moved,
     /// The placement moves no more: it has waited long enough under the provider's policy.
     Fixed,
-    /// The slot began and, where there is one, the job was handed to the executor.
+    /// The slot began on a cluster, which has not given its nodes to it yet.
+    Begun,
+    /// The slot began with its nodes and, where there is one, the job was handed to the executor.
     Started,
     /// Its party uses nothing of what it was given, and may lose it.
     Unused,
@@ -347,6 +349,7 @@ impl EventKind {
             Self::Accepted => "accepted",
             Self::Moved => "moved",
             Self::Fixed => "fixed",
+            Self::Begun => "begun",
             Self::Started => "started",
             Self::Unused => "unused",
             Self::Overrun => "overrun",
@@ -372,6 +375,7 @@ impl EventKind {
             Self::Accepted,
             Self::Moved,
             Self::Fixed,
+            Self::Begun,
             Self::Started,
             Self::Unused,
             Self::Overrun,

@@ -283,7 +283,7 @@ impl Decider<'_> {
             nodes,
             interval,
         };
-        let mut events = vec![self.event(EventKind::Started, detail)];
+        let mut events = vec![self.event(self.kind_of_begin(&agreement), detail)];
         events.extend(assessed);
         let agreement = self.update(agreement, events);
         self.batch.push(bind);

@@ -32,6 +32,16 @@ impl Decider<'_> {
         }
     }
 
+    /// What its timeline says when the slot of an agreement begins: on a cluster it has its nodes when that says so.
+    pub(super) fn kind_of_begin(&self, agreement: &Agreement) -> EventKind {
+        let at = self.plan.resources.place(&agreement.resource);
+        let of = at.and_then(|at| self.plan.resources.get(at));
+        match of {
+            Some(of) if of.resource.kind == CLUSTER && agreement.slot_started().is_none() => EventKind::Begun,
+            _ => EventKind::Started,
+        }
+    }
+
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
     /// holds them for it, or else since it does; none before.
     pub(super) fn handed_over(&self, agreement: &Agreement) -> Option<Micros> {

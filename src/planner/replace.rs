@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::decide::Decider;
 use super::plan::request_of;
 use super::{Error, Proposal};
-use crate::agreement::{Agreement, Event, EventKind, GuaranteeState, Job};
+use crate::agreement::{Agreement, Event, GuaranteeState, Job};
 use crate::clock::second_of;
 use crate::store::Change;
 
@@ -103,7 +103,7 @@ impl Decider<'_> {
         new.started = old.started;
         new.job.clone_from(&old.job);
         let goes_on = self.event(
-            EventKind::Started,
+            self.kind_of_begin(&new),
             format!("goes on with what runs for {}", old.id),
         );
         self.update(new, vec![goes_on])
