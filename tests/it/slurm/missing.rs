@@ -89,9 +89,10 @@ fn offers_to_a_cluster_a_quarter_of_which_is_not_there_are_kept_on_the_rest() {
         })
         .await;
         let (known, begin) = (ids.len(), now());
-        let planned = i64::try_from(offers * SLOT as usize / there).expect("a few seconds");
+        let count = |of: usize| i64::try_from(of).expect("a small number");
+        let planned = count(offers) * SLOT / count(there);
         for number in 0..offers {
-            let ready = begin + i64::try_from(number * 10 / OFFERS_IN_TEN_SECONDS).expect("a few seconds");
+            let ready = begin + count(number * 10 / OFFERS_IN_TEN_SECONDS);
             ids.push(place(SLOT, ready, ready + planned + SLACK).await);
         }
         for (number, id) in ids.iter().enumerate() {
