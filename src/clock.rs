@@ -1,21 +1,74 @@
 //! The one clock. Everything that depends on the present takes it as an argument, so that a test can turn it.
+//!
+//! The plan is in wall time, which an administrator or a time server may step. How long something took is measured by the
+//! time since the machine's start, which nobody can step; the two together show when the wall time was stepped
+//! (`docs/decisions/0407`).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
 use scheduler::Time;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 /// Microseconds since the Unix epoch: the unit of everything that is recorded as it happened.
 pub type Micros = i64;
 
 /// Microseconds in a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
+/// By how much the wall time has to differ from what has passed since the last look, to be a step: more than time servers slew
+/// in an hour (at most 500 millionths), less than what a slot's start may be late.
+pub const STEP_MIN: Micros = 2 * MICROS_PER_SECOND;
+/// How often the wall time is compared with what has passed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a step is told of after it was noticed.
+const TOLD_FOR: Micros = 3_600 * MICROS_PER_SECOND;
 
-/// Tells the time: the system's, or one that a test turns.
+/// Tells the time: the system's, or one that a test turns. Clones are the same clock.
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
-    set: Option<Arc<AtomicI64>>,
+    set: Option<Arc<Set>>,
+    steps: Arc<Mutex<Watched>>,
+}
+
+/// A clock that a test turns.
+#[derive(Debug, Default)]
+struct Set {
+    wall: AtomicI64,
+    since_boot: AtomicI64,
+}
+
+/// A change of the wall time that is not the passing of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// By how many microseconds; below zero where the clock was set back.
+    pub by: Micros,
+    /// The wall time when it was noticed, after the step.
+    pub at: Micros,
+    /// The same in microseconds since the machine's start.
+    since_boot: Micros,
+}
+
+/// The steps of the clock that were noticed while the process lives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// How many.
+    pub count: u64,
+    /// The last one.
+    pub last: Option<Step>,
+    /// The latest wall time that was seen before the clock was set back, until that time has come again. What is due before it
+    /// has begun already, and nothing else begins until then.
+    pub behind: Option<Micros>,
+}
+
+/// What is remembered from one look to the next.
+#[derive(Debug, Default)]
+struct Watched {
+    /// Wall time and time since the machine's start.
+    before: Option<(Micros, Micros)>,
+    steps: Steps,
 }
 
 impl Clock {
@@ -26,26 +79,108 @@ impl Clock {
 
     /// A clock that stands at `now` until [`Clock::set`] turns it.
     pub fn standing_at(now: Micros) -> Self {
+        let set = Set {
+            wall: AtomicI64::new(now),
+            since_boot: AtomicI64::new(0),
+        };
         Self {
-            set: Some(Arc::new(AtomicI64::new(now))),
+            set: Some(Arc::new(set)),
+            steps: Arc::default(),
         }
     }
 
-    /// Turns a standing clock; the system's clock is not ours to turn, and stays as it is.
+    /// Turns a standing clock: forwards as time passes, back as somebody sets it. The system's clock is not ours to turn, and
+    /// stays as it is.
     pub fn set(&self, now: Micros) {
         if let Some(set) = &self.set {
-            set.store(now, Ordering::SeqCst);
+            let before = set.wall.swap(now, Ordering::SeqCst);
+            set.since_boot.fetch_add((now - before).max(0), Ordering::SeqCst);
+        }
+    }
+
+    /// Steps a standing clock by so many microseconds, with no time passing.
+    pub fn step(&self, by: Micros) {
+        if let Some(set) = &self.set {
+            set.wall.fetch_add(by, Ordering::SeqCst);
         }
     }
 
     /// Microseconds since the Unix epoch.
     pub fn micros(&self) -> Micros {
         match &self.set {
-            Some(set) => set.load(Ordering::SeqCst),
+            Some(set) => set.wall.load(Ordering::SeqCst),
             None => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)),
         }
+    }
+
+    /// Microseconds since the machine's start, those in which it slept among them: never stepped, and the same for every
+    /// process.
+    pub fn since_boot(&self) -> Micros {
+        if let Some(set) = &self.set {
+            return set.since_boot.load(Ordering::SeqCst);
+        }
+        let now = clock_gettime(ClockId::Boottime);
+        now.tv_sec * MICROS_PER_SECOND + now.tv_nsec / 1_000
+    }
+
+    /// Compares the wall time with what has passed since the last look; answers with the step where there was one.
+    pub fn look(&self) -> Option<Step> {
+        let mut watched = self.watched();
+        let (wall, since_boot) = (self.micros(), self.since_boot());
+        let before = watched.before.replace((wall, since_boot));
+        let (before_wall, before_boot) = before?;
+        let expected = before_wall + (since_boot - before_boot);
+        let steps = &mut watched.steps;
+        if steps.behind.is_some_and(|latest| wall >= latest) {
+            steps.behind = None;
+        }
+        let by = wall - expected;
+        if by.abs() <= STEP_MIN {
+            return None;
+        }
+        let step = Step {
+            by,
+            at: wall,
+            since_boot,
+        };
+        if by < 0 {
+            steps.behind = steps.behind.max(Some(expected));
+        }
+        steps.count += 1;
+        steps.last = Some(step);
+        Some(step)
+    }
+
+    /// The steps that were noticed so far.
+    pub fn steps(&self) -> Steps {
+        self.watched().steps
+    }
+
+    /// What there is to say of the last step: for an hour after it, and as long as the clock is behind where it was.
+    pub fn words_of_step(&self) -> Option<String> {
+        let Steps { last, behind, .. } = self.steps();
+        let step = last?;
+        let recent = self.since_boot() - step.since_boot < TOLD_FOR;
+        (recent || behind.is_some()).then(|| words_of(step, behind))
+    }
+
+    /// Looks again and again, and says in the log what was noticed, until `stop`.
+    pub async fn notice_steps(self, stop: CancellationToken) {
+        loop {
+            if let Some(step) = self.look() {
+                warn!("{}", words_of(step, self.steps().behind));
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The current second, as the planner counts.
@@ -62,6 +197,27 @@ pub fn second_of(micros: Micros) -> Time {
 /// The first second that begins at or after an instant in microseconds.
 pub fn second_after(micros: Micros) -> Time {
     Time(-(-micros).div_euclid(MICROS_PER_SECOND))
+}
+
+/// A step and what follows from it, in words for operators.
+fn words_of(step: Step, behind: Option<Micros>) -> String {
+    let instant = |at: Micros| {
+        jiff::Timestamp::from_second(at.div_euclid(MICROS_PER_SECOND))
+            .map_or_else(|_| at.to_string(), |instant| instant.to_string())
+    };
+    let direction = if step.by < 0 { "back" } else { "forward" };
+    let seconds = (step.by.abs() + MICROS_PER_SECOND / 2) / MICROS_PER_SECOND;
+    let what = format!(
+        "the clock was set {direction} by {seconds} seconds, to {}",
+        instant(step.at)
+    );
+    match behind {
+        Some(latest) => {
+            let latest = instant(latest);
+            format!("{what}: nothing begins before {latest}, and what runs goes on to the end of its slot")
+        }
+        None => what,
+    }
 }
 
 #[cfg(test)]
@@ -89,5 +245,65 @@ mod tests {
         let other = clock.clone();
         clock.set(7 * MICROS_PER_SECOND);
         assert_eq!(other.now(), Time(7));
+    }
+
+    const MINUTE: Micros = 60 * MICROS_PER_SECOND;
+
+    #[test]
+    fn steps_are_told_from_the_passing_of_time() {
+        let clock = Clock::standing_at(1_000 * MINUTE);
+        assert_eq!(clock.look(), None, "there was no look before");
+        clock.set(1_090 * MINUTE);
+        assert_eq!(clock.look(), None, "an hour and a half has passed");
+        clock.step(STEP_MIN);
+        assert_eq!(clock.look(), None, "so much may be slewed");
+        assert_eq!((clock.steps(), clock.words_of_step()), (Steps::default(), None));
+        clock.step(60 * MINUTE);
+        assert_eq!(clock.look().map(|step| step.by), Some(60 * MINUTE));
+        assert_eq!(clock.look(), None, "it is noticed once");
+        let steps = clock.steps();
+        assert_eq!((steps.count, steps.behind), (1, None));
+        let told = clock.words_of_step().unwrap_or_default();
+        assert!(
+            told.starts_with("the clock was set forward by 3600 seconds, to 1970-"),
+            "{told}"
+        );
+        clock.set(clock.micros() + 59 * MINUTE);
+        assert!(clock.words_of_step().is_some());
+        clock.set(clock.micros() + MINUTE);
+        assert_eq!(clock.words_of_step(), None, "an hour later nobody asks");
+        assert_eq!(clock.steps().count, 1);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_behind_until_it_has_caught_up() {
+        let clock = Clock::standing_at(1_000 * MINUTE);
+        clock.look();
+        clock.step(-100 * MINUTE);
+        assert_eq!(clock.look().map(|step| step.by), Some(-100 * MINUTE));
+        assert_eq!(clock.steps().behind, Some(1_000 * MINUTE));
+        clock.set(910 * MINUTE);
+        clock.look();
+        // Set back again: what was seen first counts.
+        clock.step(-10 * MINUTE);
+        assert!(clock.look().is_some());
+        assert_eq!(
+            (clock.steps().count, clock.steps().behind),
+            (2, Some(1_000 * MINUTE))
+        );
+        clock.set(999 * MINUTE);
+        clock.look();
+        let told = clock.words_of_step().unwrap_or_default();
+        assert!(
+            told.contains("set back by 600 seconds"),
+            "longer than an hour: {told}"
+        );
+        assert!(
+            told.contains("nothing begins before 1970-01-01T16:40:00Z"),
+            "{told}"
+        );
+        clock.set(1_000 * MINUTE);
+        clock.look();
+        assert_eq!(clock.words_of_step(), None);
     }
 }

@@ -25,7 +25,7 @@ pub use money::{Currency, Money};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
-    ProposalReason,
+    Promise, ProposalReason,
 };
 pub use pieces::{Piece, most_nodes, seconds_of, whole};
 pub use run::JobRun;
@@ -121,7 +121,7 @@ impl Agreement {
         self.job.is_none() && self.started.is_none()
     }
 
-    /// How often its work was lost and is run again.
+    /// How many jobs it has had before: each was lost, or was never started in its slot.
     pub fn restarts(&self) -> u32 {
         self.job.as_ref().map_or(0, |job| job.restarts)
     }
@@ -159,9 +159,13 @@ pub struct Job {
     pub version: Option<String>,
     /// The arguments, in the order that the catalogue declares.
     pub arguments: Vec<String>,
-    /// How often it was lost and is run again: from its start, or from what the piece before has saved.
+    /// How many jobs it has had before: each was lost, or was never started in its slot. The next one runs from the start, or
+    /// from what the piece before has saved.
     #[serde(default, skip_serializing_if = "never")]
     pub restarts: u32,
+    /// How many of them were never started.
+    #[serde(default, skip_serializing_if = "never")]
+    pub missed: u32,
 }
 
 impl Job {
@@ -170,6 +174,7 @@ impl Job {
     pub fn first_time(&self) -> Self {
         Self {
             restarts: 0,
+            missed: 0,
             ..self.clone()
         }
     }
@@ -307,15 +312,16 @@ pub enum EventKind {
     Moved,
     /// The placement moves no more: it has waited long enough under the provider's policy.
     Fixed,
-    /// The slot began and, where there is one, the job was handed to the executor.
-    Started,
+    /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
+    #[serde(alias = "started")]
+    Begun,
     /// Its party uses nothing of what it was given, and may lose it.
     Unused,
     /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
     Overrun,
-    /// Its nodes are out of use and there is no other place for it.
+    /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
     Broken,
-    /// Its work was lost, and waits to be run again.
+    /// Its work was lost, or was never started in its slot, and waits for another slot.
     Restarted,
     /// The job's process runs.
     Running,
@@ -347,7 +353,7 @@ impl EventKind {
             Self::Accepted => "accepted",
             Self::Moved => "moved",
             Self::Fixed => "fixed",
-            Self::Started => "started",
+            Self::Begun => "begun",
             Self::Unused => "unused",
             Self::Overrun => "overrun",
             Self::Broken => "broken",
@@ -372,7 +378,7 @@ impl EventKind {
             Self::Accepted,
             Self::Moved,
             Self::Fixed,
-            Self::Started,
+            Self::Begun,
             Self::Unused,
             Self::Overrun,
             Self::Broken,
@@ -390,6 +396,8 @@ impl EventKind {
         ]
         .into_iter()
         .find(|kind| kind.word() == word)
+        // The word in stores that were written before it was "begun".
+        .or_else(|| (word == "started").then_some(Self::Begun))
     }
 }
 

@@ -7,7 +7,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Money, Piece, Stretch, whole};
+use super::{Guarantee, Job, Leeway, Money, Piece, Stretch, whole};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -239,6 +239,24 @@ pub struct OfferTerms {
     pub difference: Option<Money>,
     /// What the change of an agreement costs besides.
     pub fee: Option<Money>,
+    /// What else the agreement would have, as it was understood when this was offered: a later change of templates or applications
+    /// does not change it. None where it cannot be accepted, and in offers of stores that were written before there was this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Box<Promise>>,
+}
+
+/// What an offer promises beside its place and price.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Promise {
+    /// The template that it was made from.
+    pub template: String,
+    /// What else the agreement may have than it gets.
+    pub leeway: Leeway,
+    /// What to run.
+    pub job: Option<Job>,
+    /// The guarantee terms.
+    pub guarantees: Vec<Guarantee>,
 }
 
 impl OfferTerms {

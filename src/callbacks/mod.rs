@@ -19,7 +19,7 @@ use uuid::Uuid;
 pub use address::Policy;
 
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::{CallBack, Store};
+use crate::store::{self, CallBack, Store};
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -31,11 +31,13 @@ const AT_ONCE_MAX: usize = 32;
 const OF_EACH_MAX: u32 = 4;
 /// The wait before the second try, and the longest; it doubles in between.
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
+/// How long to wait before it is tried again to store what became of a call, at first and at most; it doubles in between.
+const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
 /// A call that did not succeed for so long is given up: whoever wants to know can still ask.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
 /// Makes the calls that are stored.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CallBacks {
     store: Store,
     clock: Clock,
@@ -50,22 +52,21 @@ impl CallBacks {
 
     /// Makes calls until it is told to stop. A call that is being made then is made again later.
     pub async fn run(self, stop: CancellationToken) {
-        let mut calls: JoinSet<(CallBack, Result<(), Failure>)> = JoinSet::new();
+        let mut calls: JoinSet<Uuid> = JoinSet::new();
         let mut in_flight: BTreeSet<Uuid> = BTreeSet::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 Some(ended) = calls.join_next() => {
                     // A call that panicked stays in flight, and is made again after a restart.
-                    if let Ok((call, result)) = ended {
-                        in_flight.remove(&call.id);
-                        self.record(&call, result).await;
+                    if let Ok(id) = ended {
+                        in_flight.remove(&id);
                     }
                 }
                 () = tokio::time::sleep(LOOK_EVERY), if in_flight.len() < AT_ONCE_MAX => {
                     for call in self.due().await {
                         if in_flight.len() < AT_ONCE_MAX && in_flight.insert(call.id) {
-                            calls.spawn(made(call, self.policy));
+                            calls.spawn(self.clone().tell(call));
                         }
                     }
                 }
@@ -89,31 +90,45 @@ impl CallBacks {
         }
     }
 
-    async fn record(&self, call: &CallBack, result: Result<(), Failure>) {
-        let (agreement, attempt) = (call.agreement, call.attempts + 1);
-        let now = self.clock.micros();
-        let stored = match result {
-            Ok(()) => {
-                info!(%agreement, attempt, "a decision was told");
-                self.store.call_back_done(call.id).await
-            }
+    /// Makes a call and stores what became of it; the call's id. Where that cannot be stored it is tried again until it can:
+    /// the call would still be due, and be made again and again.
+    async fn tell(self, call: CallBack) -> Uuid {
+        let result = made(&call, self.policy).await;
+        let agreement = call.agreement;
+        let mut wait = RECORD_AGAIN.0;
+        while let Err(why) = self.record(&call, &result).await {
+            warn!(%agreement, error = %why, "what became of a call is not stored yet");
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(RECORD_AGAIN.1);
+        }
+        let attempt = call.attempts + 1;
+        match result {
+            Ok(()) => info!(%agreement, attempt, "a decision was told"),
             Err(Failure::Unwanted) => {
                 info!(%agreement, attempt, "nobody wants to be told a decision any more");
-                self.store.call_back_done(call.id).await
             }
-            Err(Failure::Failed(why)) if now - call.created >= GIVEN_UP_AFTER => {
+            Err(Failure::Failed(why)) if self.is_given_up(&call) => {
                 warn!(%agreement, attempt, why, "a decision could not be told, and is not tried again");
-                self.store.call_back_done(call.id).await
             }
             Err(Failure::Failed(why)) => {
-                let wait = wait_after(call.attempts);
                 info!(%agreement, attempt, why, "a decision could not be told; it is tried again later");
-                self.store.call_back_failed(call.id, now + wait).await
             }
-        };
-        if let Err(why) = stored {
-            warn!(%agreement, error = %why, "what became of a call was not stored; it may be made again");
         }
+        call.id
+    }
+
+    async fn record(&self, call: &CallBack, result: &Result<(), Failure>) -> Result<(), store::Error> {
+        match result {
+            Err(Failure::Failed(_)) if !self.is_given_up(call) => {
+                let due = self.clock.micros() + wait_after(call.attempts);
+                self.store.call_back_failed(call.id, due).await
+            }
+            _ => self.store.call_back_done(call.id).await,
+        }
+    }
+
+    fn is_given_up(&self, call: &CallBack) -> bool {
+        self.clock.micros() - call.created >= GIVEN_UP_AFTER
     }
 }
 
@@ -131,11 +146,11 @@ enum Failure {
     Unwanted,
 }
 
-/// A call and what became of it.
-async fn made(call: CallBack, policy: Policy) -> (CallBack, Result<(), Failure>) {
-    let result = tokio::time::timeout(CALL_WAIT, attempt(&call, policy)).await;
-    let result = result.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())));
-    (call, result)
+/// What became of a call.
+async fn made(call: &CallBack, policy: Policy) -> Result<(), Failure> {
+    tokio::time::timeout(CALL_WAIT, attempt(call, policy))
+        .await
+        .unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())))
 }
 
 async fn attempt(call: &CallBack, policy: Policy) -> Result<(), Failure> {

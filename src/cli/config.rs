@@ -21,7 +21,7 @@ use crate::catalogue::{Application, Catalogue};
 use crate::execution::limits::Allowance;
 use crate::execution::local::find_program;
 use crate::execution::slurm;
-use crate::http::Bounds;
+use crate::http::{Bounds, Connections};
 use crate::negotiation::{OnLoss, TemplateText};
 use crate::planner;
 
@@ -320,8 +320,10 @@ struct CallBacks {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
-    /// Connections served at the same time.
-    pub connections: usize,
+    /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
+    pub connections: Option<usize>,
+    /// Those of one address; where it does not say, a part of all.
+    pub connections_per_address: Option<usize>,
     /// Requests worked on at the same time; more are answered 503.
     pub requests: usize,
     /// Those of one party; more are answered 429.
@@ -341,7 +343,8 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4_096,
+            connections: None,
+            connections_per_address: None,
             requests: 512,
             party_requests: 128,
             header_seconds: 10,
@@ -356,7 +359,12 @@ impl Default for Limits {
 impl Limits {
     fn check(&self) -> Result<(), String> {
         for (key, value, max) in [
-            ("connections", self.connections as u64, 1_000_000),
+            ("connections", self.connections.unwrap_or(1) as u64, 1_000_000),
+            (
+                "connections_per_address",
+                self.connections_per_address.unwrap_or(1) as u64,
+                1_000_000,
+            ),
             ("requests", self.requests as u64, 100_000),
             ("party_requests", self.party_requests as u64, 100_000),
             ("header_seconds", self.header_seconds, 3_600),
@@ -546,9 +554,9 @@ fn overrun(percent: u32) -> Result<(), String> {
 }
 
 impl Limits {
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(&self, connections: Connections) -> Bounds {
         Bounds {
-            connections: self.connections,
+            connections,
             header_timeout: Duration::from_secs(self.header_seconds),
             write_timeout: Duration::from_secs(self.write_seconds),
             shutdown_timeout: self.shutdown_timeout(),

@@ -11,6 +11,7 @@ mod bench;
 mod calibrate;
 mod client;
 mod config;
+mod descriptors;
 mod execution;
 mod executions;
 mod explain;

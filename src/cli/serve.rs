@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::config::Config;
-use super::{Failure, StoreOptions};
+use super::{Failure, StoreOptions, descriptors};
 use crate::access::Access;
 use crate::callbacks::CallBacks;
 use crate::catalogue::{Application, Catalogue};
@@ -79,6 +79,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
     let config = Config::load(options.store.config.as_deref())?;
     let mut settings = config.planner();
+    // Before anything is opened.
+    let connections = descriptors::connections(&config.limits, config.clusters().len())?;
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
     let data_dir = &options.store.data_dir;
@@ -92,10 +94,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let tls = config.tls.as_ref().map(super::tls::Tls::load).transpose()?;
     let scheme = scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
+    tokio::spawn(clock.clone().notice_steps(stop.clone()));
     let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
-    let bounds = config.limits.bounds();
+    let bounds = config.limits.bounds(connections.clone());
     let mut served = tokio::spawn(http::serve(
         listener,
         tls,
@@ -153,6 +156,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         body_timeout: config.limits.body_timeout(),
         places: Places::new(config.limits.requests, config.limits.party_requests),
         measured,
+        connections,
         scheme,
         public_address: config.public_address.as_deref().map(Arc::from),
     };
@@ -317,6 +321,8 @@ fn start_log(format: LogFormat) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Said where nothing can be written, it would panic: a full disk under the log must stop nobody.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match format {
         LogFormat::Text => log.init(),

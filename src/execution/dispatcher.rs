@@ -29,8 +29,9 @@ use crate::planner::Planner;
 const TICK: Duration = Duration::from_millis(200);
 /// The longest wait with nothing running: the clock may be stepped, so it is looked at again.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long to wait after a failure before the next try, at first and at most; it doubles in between.
-const RETRY: (Duration, Duration) = (TICK, Duration::from_secs(10));
+/// How long to wait after a failure before the next try, at first and at most; it doubles in between. What fails may have
+/// a slot of a few seconds only.
+const RETRY: (Duration, Duration) = (TICK, Duration::from_secs(2));
 
 /// Makes the plan happen.
 pub struct Dispatcher {

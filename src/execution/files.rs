@@ -247,6 +247,8 @@ impl Upload {
     /// When the system refuses; nothing has changed then.
     pub fn finish(mut self) -> io::Result<bool> {
         self.file.sync_all()?;
+        // Opened before anything changes: afterwards there might be no descriptor for it.
+        let folder = self.target.parent().map(File::open).transpose()?;
         let (draft, target) = (&self.draft, &self.target);
         let replaced = self.files.change(&self.party, |used| {
             let replaced = fs::metadata(target).ok().map(|meta| meta.len());
@@ -258,8 +260,8 @@ impl Upload {
             Ok::<_, io::Error>(replaced.is_some())
         })??;
         self.finished = true;
-        if let Some(folder) = self.target.parent() {
-            File::open(folder)?.sync_all()?;
+        if let Some(folder) = folder {
+            folder.sync_all()?;
         }
         Ok(replaced)
     }

@@ -37,6 +37,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::began::Began;
 use super::files::{modified, put_input};
 use super::limits::Excess;
 use super::process::ProcessIdentity;
@@ -85,7 +86,8 @@ pub(super) enum Claim {
         /// The process, leader of the job's process group.
         process: ProcessIdentity,
         /// When it started.
-        at: Micros,
+        #[serde(flatten)]
+        began: Began,
     },
     /// It never started and never will.
     Abandoned,

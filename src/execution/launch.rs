@@ -6,8 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use super::began::Began;
 use super::folder::{Claim, Folder};
 use super::process::{MARK, ProcessIdentity};
+use super::shortage::{PAUSE, is_shortage, patiently, say};
 use super::{ExecutionError, JobSpec, limits};
 use crate::clock::Clock;
 
@@ -24,7 +26,7 @@ pub fn run(job_folder: &Path) -> ExitCode {
     match claim(&folder) {
         Ok(Some(job)) => {
             let error = become_program(&folder, &job);
-            eprintln!("bespeak: {} cannot be run: {error}", job.program.display());
+            say(&format_args!("{} cannot be run: {error}", job.program.display()));
             ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
                 NOT_FOUND
             } else {
@@ -33,27 +35,31 @@ pub fn run(job_folder: &Path) -> ExitCode {
         }
         Ok(None) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bespeak: {error}");
+            say(&error);
             ExitCode::FAILURE
         }
     }
 }
 
-/// The job to become, if it is for this process to become it.
+/// The job to become, if it is for this process to become it. While the machine is short of something it waits: the
+/// supervisor stops it when the slot is over, and then knows that the job never started.
 fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
-    let Some(job) = folder.spec()? else {
+    let Some(job) = patiently(|| folder.spec())? else {
         return Ok(None);
     };
-    let process = ProcessIdentity::current()
-        .map_err(ExecutionError::system("identify the process of", folder.path()))?;
-    let won = folder.decide(&Claim::Started {
-        process,
-        at: Clock::system().micros(),
-    })?;
+    let identify = || {
+        ProcessIdentity::current().map_err(ExecutionError::system("identify the process of", folder.path()))
+    };
+    let claim = Claim::Started {
+        process: patiently(identify)?,
+        began: Began::now(&Clock::system()),
+    };
+    // A try that failed may have left the claim.
+    let won = patiently(|| Ok(folder.decide(&claim)? || folder.claim()?.as_ref() == Some(&claim)))?;
     Ok(won.then_some(job))
 }
 
-/// Only the program's own error comes back from here.
+/// Only an error of the program itself comes back from here, or what the machine was short of until the slot's end.
 fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
     if let Err(error) = limits::apply(&job.limits) {
         return error;
@@ -78,5 +84,12 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
             .env("BESPEAK_PIECE", piece.number.to_string())
             .env("BESPEAK_PIECES", piece.of.to_string());
     }
-    command.exec()
+    loop {
+        let error = command.exec();
+        // What the machine lacks at the moment is no fault of the program, as long as it has time to run.
+        if !is_shortage(&error) || Clock::system().micros() >= job.slot_end {
+            return error;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::ExecutionError;
@@ -23,6 +24,8 @@ const SHARE: u32 = 50;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long it is looked at files at a time: what else a supervisor has to see to does not wait longer.
 const STRETCH: Duration = Duration::from_millis(20);
+/// Open files of a job for which nothing is said: those beyond it break programs that wait with `select`.
+const OPEN_FILES: u64 = 1_024;
 /// What one process may reserve beyond the job's memory before the system refuses: room for what a supervisor has not seen
 /// yet, so that it is the one that says which limit it was.
 const RESERVE: u64 = 1 << 30;
@@ -36,7 +39,7 @@ pub fn defaults() -> JobLimits {
         memory: machine_memory().map(|bytes| bytes / 4 * 3),
         processes: Some(2_048),
         files: Some(4 << 30),
-        open_files: Some(1_024),
+        open_files: Some(OPEN_FILES),
         output: Some(super::local::OUTPUT_LIMIT),
     }
 }
@@ -73,6 +76,29 @@ fn machine_memory() -> Option<u64> {
     Some(kib << 10)
 }
 
+/// What this process was started with as its soft limit of open files, once that has been raised.
+static OPEN_FILES_BEFORE: OnceLock<u64> = OnceLock::new();
+
+/// Raises the soft limit of this process's open files to its hard limit, as far as the system allows it, and answers with what
+/// holds from now on; `None` for any number.
+pub fn raise_open_files() -> Option<u64> {
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        maximum: before.maximum,
+    };
+    if before.current != before.maximum && setrlimit(Resource::Nofile, raised).is_ok() {
+        let _ = OPEN_FILES_BEFORE.set(before.current.unwrap_or(OPEN_FILES));
+    }
+    getrlimit(Resource::Nofile).current
+}
+
+/// The soft limit of open files that programs are to have which this process starts and which pass it on, where it is not
+/// its own.
+pub(super) fn open_files_of_others() -> Option<u64> {
+    OPEN_FILES_BEFORE.get().copied()
+}
+
 /// Limits this process and what it becomes, as far as the system watches over it.
 ///
 /// # Errors
@@ -97,6 +123,12 @@ pub(super) fn apply(limits: &JobLimits) -> io::Result<()> {
             maximum: Some(most),
         };
         setrlimit(resource, limit)?;
+    }
+    if limits.open_files.is_none() {
+        // Not limited, and yet not what the service has raised for itself.
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        let current = Some(current.map_or(OPEN_FILES, |allowed| allowed.min(OPEN_FILES)));
+        setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
     }
     // Where that cannot be said, the job is as likely to be killed as the rest.
     let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE);

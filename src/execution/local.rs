@@ -160,7 +160,7 @@ impl Executor for LocalExecutor {
         }
         self.supervise(job, &folder)?;
         let started = match folder.claim()? {
-            Some(Claim::Started { at, .. }) => Some(at),
+            Some(Claim::Started { began, .. }) => Some(began.at),
             Some(Claim::Abandoned) | None => None,
         };
         Ok(JobStatus::Running { started })

@@ -6,6 +6,7 @@
 //! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
 
+mod began;
 pub mod dispatcher;
 pub mod files;
 pub mod folder;
@@ -15,6 +16,7 @@ pub mod limits;
 pub mod local;
 mod process;
 pub mod retention;
+pub mod shortage;
 pub mod slurm;
 pub mod supervisor;
 mod tree;
@@ -301,6 +303,11 @@ pub enum ExecutionError {
 }
 
 impl ExecutionError {
+    /// Whether the machine lacked something that it may have again later ([`shortage`]).
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, Self::System { source, .. } if shortage::is_shortage(source))
+    }
+
     /// For `map_err`: says what was being done, and to what.
     fn system<E: Into<std::io::Error>>(
         doing: &'static str,

@@ -13,6 +13,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, p
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::shortage::is_shortage;
+
 /// The variable in a job's environment that marks its processes, whichever groups and sessions they made for themselves.
 pub(super) const MARK: &str = "BESPEAK_AGREEMENT";
 
@@ -39,7 +41,7 @@ impl ProcessIdentity {
 
     /// The process that has a number now.
     pub(super) fn of(pid: Pid) -> io::Result<Self> {
-        let stat = Stat::of(pid).ok_or(io::ErrorKind::NotFound)?;
+        let stat = Stat::of(pid)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(Self {
             pid: pid.as_raw_pid(),
             start_ticks: stat.start_ticks,
@@ -59,16 +61,17 @@ impl ProcessIdentity {
 
     /// A descriptor of it by which it can be waited for; `None` when it is gone, or ended and only not yet reaped.
     pub(super) fn open(&self) -> io::Result<Option<OwnedFd>> {
-        let Some(pid) = self.pid().filter(|_| boot().is_ok_and(|boot| boot == self.boot)) else {
+        let Some(pid) = self.pid() else { return Ok(None) };
+        if boot()? != self.boot {
             return Ok(None);
-        };
+        }
         let process = match pidfd_open(pid, PidfdFlags::empty()) {
             // The number is free, or belongs to a thread by now.
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
             process => process?,
         };
         // Only what is read after opening is certain to be of the process that was opened.
-        let same = Stat::of(pid).is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.ended);
+        let same = Stat::of(pid)?.is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.ended);
         Ok(same.then_some(process))
     }
 }
@@ -183,10 +186,13 @@ impl Members {
                 continue;
             }
             // Opened and looked at again: the number might have gone to another process meanwhile.
-            if let Ok(descriptor) = pidfd_open(process.pid, PidfdFlags::empty())
-                && Stat::of(process.pid)
-                    .is_some_and(|stat| stat.start_ticks == process.start_ticks && !stat.ended)
-            {
+            let descriptor = match pidfd_open(process.pid, PidfdFlags::empty()).map_err(io::Error::from) {
+                Err(error) if is_shortage(&error) => return Err(error),
+                Err(_) => continue,
+                Ok(descriptor) => descriptor,
+            };
+            let now = Stat::of(process.pid)?;
+            if now.is_some_and(|stat| stat.start_ticks == process.start_ticks && !stat.ended) {
                 found += 1;
                 let _ = pidfd_send_signal(descriptor.as_fd(), signal);
             }
@@ -202,14 +208,16 @@ impl Members {
         let mut used = Used::default();
         let mut still = HashMap::with_capacity(self.known.len());
         for pid in all()? {
-            let Some(stat) = Stat::of(pid).filter(|stat| !stat.ended) else {
+            let Some(stat) = Stat::of(pid)?.filter(|stat| !stat.ended) else {
                 continue;
             };
             let process = (pid, stat.start_ticks);
             let known = self.known.get(&process).copied();
-            let belongs = known.unwrap_or_else(|| {
-                used.processes.iter().any(|of| Some(of.pid) == stat.parent) || carries(pid, &self.mark)
-            });
+            let belongs = match known {
+                Some(belongs) => belongs,
+                None if used.processes.iter().any(|of| Some(of.pid) == stat.parent) => true,
+                None => carries(pid, &self.mark)?,
+            };
             still.insert(process, belongs);
             if belongs {
                 used.processes.push(Process {
@@ -227,12 +235,19 @@ impl Members {
 }
 
 /// Whether a process was started with this entry in its environment; `false` for those of other users.
-fn carries(pid: Pid, mark: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
-        environ
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == mark.as_bytes())
-    })
+fn carries(pid: Pid, mark: &str) -> io::Result<bool> {
+    let environ = there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
+    let mut entries = environ.split(|byte| *byte == 0);
+    Ok(entries.any(|entry| entry == mark.as_bytes()))
+}
+
+/// What was read of a process; none where it is gone or not ours to read. That the machine is short of something says
+/// nothing of the process, and is an error.
+fn there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if is_shortage(&error) => Err(error),
+        read => Ok(read.ok()),
+    }
 }
 
 /// The parts of `/proc/PID/stat` that matter here.
@@ -246,8 +261,10 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: Pid) -> Option<Self> {
-        Self::read(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    /// Of the process that has a number now, if one has.
+    fn of(pid: Pid) -> io::Result<Option<Self>> {
+        let line = there(fs::read_to_string(format!("/proc/{pid}/stat")))?;
+        Ok(line.as_deref().and_then(Self::read))
     }
 
     /// Reads fields 3, 4, 20, 22 and 24; the name in field 2 may hold spaces and brackets, so they are counted from its end.

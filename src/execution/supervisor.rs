@@ -5,9 +5,13 @@
 //! It may be killed itself. The next one finds by the job's claim where things stand: a job that never started is
 //! launched, one that runs is watched (its exit status is then lost with its parent, its outputs end where the pipe
 //! broke), one that is gone without a trace is lost.
+//!
+//! A shortage of this machine (`super::shortage`) ends nothing: what the supervisor needs for a launch it has before it
+//! launches, and what it must know or write it tries again until it can.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -18,9 +22,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use super::began::{Began, Present};
 use super::folder::{Claim, Folder, PutAway, Stream};
 use super::limits::{Excess, Watch, files_excess};
 use super::process::{Members, ProcessIdentity, ended_within, signal_group};
+use super::shortage::{self, patiently, say};
 use super::{ExecutionError, JobSpec, SaveWork};
 use crate::agreement::{JobEnd, Limit, Outcome};
 use crate::catalogue::CheckpointSignal;
@@ -33,6 +39,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(200);
 /// How long the outputs may take to come to their ends once no process of the job is left that is known of.
 const DRAIN: Duration = Duration::from_secs(2);
+/// How long to wait before a job is launched again whose launcher was ended from outside.
+const RELAUNCH_PAUSE: Duration = Duration::from_secs(1);
 /// Bytes read from an output at once.
 const BUFFER: usize = 64 << 10;
 
@@ -43,32 +51,30 @@ pub fn run(job_folder: &Path) -> ExitCode {
     match supervise(&Folder::at(job_folder)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bespeak: {error}");
+            say(&error);
             ExitCode::FAILURE
         }
     }
 }
 
 fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
-    let Some(_lock) = folder.lock()? else {
+    let Some(_lock) = patiently(|| folder.lock())? else {
         return Ok(());
     };
-    let Some(job) = folder.spec()? else { return Ok(()) };
-    if folder.end()?.is_some() {
+    let Some(job) = patiently(|| folder.spec())? else {
+        return Ok(());
+    };
+    if patiently(|| folder.end())?.is_some() {
         return Ok(());
     }
-    let supervisor = Supervisor {
-        folder,
-        job,
-        clock: Clock::system(),
-    };
+    let supervisor = Supervisor::new(folder, job, Clock::system());
     let end = supervisor.see_to_the_end()?;
     // Put away first, so that it is in nobody's way, and removed last: that may take long, and is not worth losing the end
     // for.
     let temporary = folder.put_away_temporary();
-    folder.write_end(&end)?;
+    patiently(|| folder.write_end(&end))?;
     if let Err(error) = temporary.and_then(|folder| folder.map_or(Ok(()), PutAway::remove)) {
-        eprintln!("bespeak: {error}");
+        say(&error);
     }
     Ok(())
 }
@@ -112,81 +118,129 @@ enum Left {
     Killed,
 }
 
+/// A process that is to become the job, and what comes from its outputs.
+struct Launched {
+    child: Child,
+    outputs: [Captured; 2],
+}
+
+/// Tells at the end of an output whether anything of it was dropped.
+type Captured = mpsc::Receiver<bool>;
+
 struct Supervisor<'a> {
     folder: &'a Folder,
     job: JobSpec,
     clock: Clock,
+    /// When the slot ends, as was last read.
+    slot_end: Cell<Micros>,
 }
 
-impl Supervisor<'_> {
+impl<'a> Supervisor<'a> {
+    fn new(folder: &'a Folder, job: JobSpec, clock: Clock) -> Self {
+        Self {
+            slot_end: Cell::new(job.slot_end),
+            folder,
+            job,
+            clock,
+        }
+    }
+
     fn see_to_the_end(&self) -> Result<JobEnd, ExecutionError> {
+        let mut told = false;
         loop {
-            match self.folder.claim()? {
-                Some(Claim::Started { process, at }) => return self.watch(&process, at),
+            match patiently(|| self.folder.claim())? {
+                Some(Claim::Started { process, began }) => return self.watch(&process, began),
                 Some(Claim::Abandoned) => {
-                    let stop = self.ordered()?;
+                    let stop = patiently(|| self.ordered())?;
                     self.tell(stop);
                     return Ok(self.end(stop.map_or(Outcome::Lost, Stop::outcome), None));
                 }
                 // A launcher of an earlier supervisor may yet claim the job: who wins is known in the next round.
                 None if self.stop()?.is_some() => {
-                    self.folder.decide(&Claim::Abandoned)?;
+                    patiently(|| self.folder.decide(&Claim::Abandoned))?;
                 }
-                None => {
-                    if let Some(end) = self.launch()? {
-                        return Ok(end);
+                None => match self.launch() {
+                    Ok(launched) => {
+                        if let Some(end) = self.see_to(launched)? {
+                            return Ok(end);
+                        }
                     }
-                }
+                    // Nothing has run, and the slot is not over.
+                    Err(error) if error.is_shortage() => {
+                        if !std::mem::replace(&mut told, true) {
+                            say(&error);
+                        }
+                        thread::sleep(shortage::PAUSE);
+                    }
+                    Err(error) => return Err(error),
+                },
             }
         }
     }
 
-    /// Launches the job and waits for its end; `None` where the process that was launched did not become the job.
-    fn launch(&self) -> Result<Option<JobEnd>, ExecutionError> {
-        let (stdout, stderr) = (
-            self.folder.create_output(Stream::Out)?,
-            self.folder.create_output(Stream::Err)?,
-        );
-        let mut child = Command::new(super::local::EXECUTABLE)
+    /// Launches the job, once all is there that it needs for that.
+    fn launch(&self) -> Result<Launched, ExecutionError> {
+        let [(stdout, out), (stderr, err)] = [self.output(Stream::Out)?, self.output(Stream::Err)?];
+        let child = Command::new(super::local::EXECUTABLE)
             .arg0("bespeak")
             .arg("launch")
             .arg(self.folder.path())
             .env_clear()
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stdout)
+            .stderr(stderr)
             .process_group(0)
             .spawn()
             .map_err(self.failed("launch"))?;
+        Ok(Launched {
+            child,
+            outputs: [out, err],
+        })
+    }
+
+    /// A pipe for one of the job's outputs, of which what comes is kept.
+    fn output(&self, stream: Stream) -> Result<(PipeWriter, Captured), ExecutionError> {
+        let file = self.folder.create_output(stream)?;
         // What the pieces before this one have written is kept, too.
-        let room = |output: &File| {
-            let written = output.metadata().map_or(0, |meta| meta.len());
-            self.job.output_limit.saturating_sub(written)
-        };
-        let (out_room, err_room) = (room(&stdout), room(&stderr));
-        let outputs = [
-            child.stdout.take().map(|pipe| capture(pipe, stdout, out_room)),
-            child.stderr.take().map(|pipe| capture(pipe, stderr, err_room)),
-        ];
+        let written = file.metadata().map_or(0, |meta| meta.len());
+        let room = self.job.output_limit.saturating_sub(written);
+        let (reader, writer) = io::pipe().map_err(self.failed("make a pipe for"))?;
+        let captured = capture(reader, file, room).map_err(self.failed("keep the output of"))?;
+        Ok((writer, captured))
+    }
+
+    /// Waits for the end of the process that was launched; `None` where it did not become the job.
+    fn see_to(&self, launched: Launched) -> Result<Option<JobEnd>, ExecutionError> {
+        let Launched { mut child, outputs } = launched;
         let leader = Pid::from_child(&child);
-        let identity = ProcessIdentity::of(leader).map_err(self.failed("identify the process of"))?;
-        let process =
-            pidfd_open(leader, PidfdFlags::empty()).map_err(self.failed("follow the process of"))?;
+        let identity =
+            patiently(|| ProcessIdentity::of(leader).map_err(self.failed("identify the process of")))?;
+        let process = patiently(|| {
+            pidfd_open(leader, PidfdFlags::empty()).map_err(self.failed("follow the process of"))
+        })?;
 
         let mut watch = self.watch_over(&identity);
         let stop = self.wait(&process, leader, &mut watch)?;
-        let ended = self.clock.micros();
+        let ended = Present::of(&self.clock);
         let status = self.reap(&mut child, leader)?;
-        let started = match self.folder.claim()? {
-            Some(Claim::Started { process, at }) if process == identity => at,
-            None if stop.is_none() => return Err(self.failed("launch")(not_launched(status))),
+        let began = match patiently(|| self.folder.claim())? {
+            Some(Claim::Started { process, began }) if process == identity => began,
+            // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
+            None if stop.is_none() && status.code() == Some(1) => {
+                return Err(self.failed("launch")(not_launched(status)));
+            }
+            None if stop.is_none() => {
+                say(&not_launched(status));
+                thread::sleep(RELAUNCH_PAUSE);
+                return Ok(None);
+            }
             _ => return Ok(None),
         };
         self.kill_what_is_left(&mut watch)?;
         let stop = self.found_afterwards(stop, status);
         // An output that some unknown process still holds open is left where it stands.
-        let cut = |output: &mpsc::Receiver<bool>| output.recv_timeout(DRAIN).unwrap_or(true);
-        let truncated = outputs.iter().flatten().filter(|output| cut(output)).count() > 0;
+        let cut = |output: &Captured| output.recv_timeout(DRAIN).unwrap_or(true);
+        let truncated = outputs.iter().filter(|output| cut(output)).count() > 0;
         let outcome = match stop {
             None => outcome_of(status),
             Some((stop, Left::ByItself)) => stop.outcome_after(Some(status)),
@@ -194,15 +248,16 @@ impl Supervisor<'_> {
         };
         self.tell(stop.map(|(stop, _)| stop));
         Ok(Some(JobEnd {
-            ended,
+            ended: began.until(ended),
             truncated,
-            ..self.end(outcome, Some(started))
+            ..self.end(outcome, Some(began.at))
         }))
     }
 
     /// Waits for the end of a job that an earlier supervisor launched.
-    fn watch(&self, identity: &ProcessIdentity, started: Micros) -> Result<JobEnd, ExecutionError> {
-        let process = identity.open().map_err(self.failed("follow the process of"))?;
+    fn watch(&self, identity: &ProcessIdentity, began: Began) -> Result<JobEnd, ExecutionError> {
+        let process = patiently(|| identity.open().map_err(self.failed("follow the process of")))?;
+        let began = if process.is_some() { began } else { began.unseen() };
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
             (Some(process), Some(leader)) => {
@@ -213,7 +268,7 @@ impl Supervisor<'_> {
             }
             _ => None,
         };
-        let ended = self.clock.micros();
+        let ended = Present::of(&self.clock);
         self.kill_what_is_left(&mut watch)?;
         let outcome = match stop {
             None => Outcome::Lost,
@@ -224,9 +279,9 @@ impl Supervisor<'_> {
         self.tell(stop.map(|(stop, _)| stop));
         // What it wrote after its first supervisor was gone is not kept.
         Ok(JobEnd {
-            ended,
+            ended: began.until(ended),
             truncated: true,
-            ..self.end(outcome, Some(started))
+            ..self.end(outcome, Some(began.at))
         })
     }
 
@@ -237,14 +292,20 @@ impl Supervisor<'_> {
         leader: Pid,
         watch: &mut Watch,
     ) -> Result<Option<(Stop, Left)>, ExecutionError> {
-        let ended = |wait| ended_within(process, wait).map_err(self.failed("wait for"));
+        let ended = |wait| match ended_within(process, wait) {
+            Err(error) if shortage::is_shortage(&error) => {
+                thread::sleep(wait);
+                Ok(false)
+            }
+            ended => ended.map_err(self.failed("wait for")),
+        };
         let mut told = false;
         let mut exceeded = || match watch.look() {
             Ok(excess) => excess.map(Stop::Exceeded),
             // The job is none the better watched without its supervisor.
             Err(error) => {
                 if !std::mem::replace(&mut told, true) {
-                    eprintln!("bespeak: {error}");
+                    say(&error);
                 }
                 None
             }
@@ -270,7 +331,7 @@ impl Supervisor<'_> {
                 }
                 // It may take long to save its work, and has its limits meanwhile.
                 if stop == Stop::SaveWork {
-                    stop = self.ordered()?.or_else(&mut exceeded).unwrap_or(stop);
+                    stop = self.ordered_now()?.or_else(&mut exceeded).unwrap_or(stop);
                     if stop != Stop::SaveWork {
                         break;
                     }
@@ -354,7 +415,15 @@ impl Supervisor<'_> {
         } else {
             (now >= self.told_at()).then_some(Stop::SaveWork)
         };
-        Ok(self.ordered()?.or(over))
+        Ok(self.ordered_now()?.or(over))
+    }
+
+    /// Why somebody wants the job stopped, as far as that can be read at the moment: it is looked at again soon.
+    fn ordered_now(&self) -> Result<Option<Stop>, ExecutionError> {
+        match self.ordered() {
+            Err(error) if error.is_shortage() => Ok(None),
+            ordered => ordered,
+        }
     }
 
     /// Why somebody wants the job stopped, if anybody does.
@@ -368,10 +437,12 @@ impl Supervisor<'_> {
     }
 
     /// When the slot ends: it may have been made longer or shorter since the job began. What cannot be read has not been
-    /// changed, as far as anybody knows.
+    /// changed since it was last read, as far as anybody knows.
     fn slot_end(&self) -> Micros {
-        let changed = self.folder.until().ok().flatten();
-        changed.unwrap_or(self.job.slot_end)
+        if let Ok(Some(changed)) = self.folder.until() {
+            self.slot_end.set(changed);
+        }
+        self.slot_end.get()
     }
 
     /// How long to wait before the clock is looked at again.
@@ -388,7 +459,7 @@ impl Supervisor<'_> {
     }
 
     fn kill_what_is_left(&self, watch: &mut Watch) -> Result<(), ExecutionError> {
-        watch.kill().map_err(self.failed("kill the processes of"))
+        patiently(|| watch.kill().map_err(self.failed("kill the processes of")))
     }
 
     fn end(&self, outcome: Outcome, started: Option<Micros>) -> JobEnd {
@@ -445,10 +516,10 @@ fn not_launched(status: ExitStatus) -> std::io::Error {
 }
 
 /// Writes what comes from a pipe to a file, up to a limit; what comes beyond it is read and dropped, so that the job is
-/// neither stopped nor held up. Tells at the end whether anything was dropped.
-fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> mpsc::Receiver<bool> {
+/// neither stopped nor held up. Tells at the end whether anything was dropped. Fails where there can be no more threads.
+fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> io::Result<Captured> {
     let (done, end) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut buffer = vec![0; BUFFER];
         let (mut room, mut dropped) = (limit, false);
         loop {
@@ -470,108 +541,9 @@ fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> 
         dropped |= file.sync_all().is_err();
         // Nobody listens any more when the outputs took too long to end.
         let _ = done.send(dropped);
-    });
-    end
+    })?;
+    Ok(end)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_output_is_kept_to_its_limit_and_read_to_its_end() {
-        let folder = tempfile::tempdir().unwrap();
-        for (limit, kept, dropped) in [(0, 0, true), (9, 9, true), (10, 10, false), (u64::MAX, 10, false)] {
-            let path = folder.path().join(limit.to_string());
-            let end = capture(
-                std::io::Cursor::new(b"0123456789"),
-                File::create(&path).unwrap(),
-                limit,
-            );
-            assert_eq!(end.recv(), Ok(dropped), "limit {limit}");
-            assert_eq!(std::fs::read(&path).unwrap().len(), kept, "limit {limit}");
-        }
-    }
-
-    /// A process to wait for, in a group of its own, and what supervises it.
-    fn supervised<T>(
-        slot_end: Micros,
-        clock: Clock,
-        fact: impl FnOnce(&Supervisor, &OwnedFd, Pid) -> T,
-    ) -> T {
-        let folder = tempfile::tempdir().unwrap();
-        let job = JobSpec {
-            agreement: uuid::Uuid::now_v7(),
-            party: "physics".into(),
-            program: "/bin/sleep".into(),
-            arguments: Vec::new(),
-            inputs: Vec::new(),
-            nodes: 1,
-            slot_end,
-            output_limit: 0,
-            limits: crate::catalogue::JobLimits::default(),
-            piece: None,
-            restarts: 0,
-        };
-        let mut child = Command::new("sleep")
-            .arg("1000")
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let leader = Pid::from_child(&child);
-        let process = pidfd_open(leader, PidfdFlags::empty()).unwrap();
-        let supervisor = Supervisor {
-            folder: &Folder::at(folder.path()),
-            job,
-            clock,
-        };
-        let result = fact(&supervisor, &process, leader);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        result
-    }
-
-    const HOUR: Micros = 3_600_000_000;
-
-    #[test]
-    fn a_slot_ends_by_the_clock_also_when_that_is_set_forward_meanwhile() {
-        let clock = Clock::standing_at(0);
-        let stop = supervised(HOUR, clock.clone(), |supervisor, process, leader| {
-            assert_eq!(supervisor.stop().unwrap(), None);
-            assert_eq!(
-                supervisor.next_look(),
-                TICK,
-                "an hour is never waited for at once"
-            );
-            thread::scope(|scope| {
-                let identity = ProcessIdentity::of(leader).unwrap();
-                let mut watch = supervisor.watch_over(&identity);
-                let waiting = scope.spawn(move || supervisor.wait(process, leader, &mut watch));
-                clock.set(2 * HOUR);
-                waiting.join().unwrap().unwrap()
-            })
-        });
-        assert_eq!(stop, Some((Stop::SlotOver, Left::ByItself)));
-    }
-
-    #[test]
-    fn a_slot_that_was_almost_over_goes_on_when_the_clock_is_set_back() {
-        let clock = Clock::standing_at(HOUR - 1);
-        supervised(HOUR, clock.clone(), |supervisor, process, _| {
-            assert_eq!(supervisor.next_look(), Duration::from_micros(1));
-            clock.set(0);
-            assert_eq!((supervisor.stop().unwrap(), supervisor.next_look()), (None, TICK));
-            assert!(!ended_within(process, Duration::ZERO).unwrap());
-        });
-    }
-
-    #[test]
-    fn a_status_says_how_a_process_ended() {
-        assert_eq!(outcome_of(ExitStatus::from_raw(0)), Outcome::Completed);
-        assert_eq!(
-            outcome_of(ExitStatus::from_raw(3 << 8)),
-            Outcome::Failed { exit: 3 }
-        );
-        assert_eq!(outcome_of(ExitStatus::from_raw(9)), Outcome::Failed { exit: 137 });
-    }
-}
+mod tests;

@@ -57,8 +57,8 @@ pub enum Error {
     /// More requests than are worked on at once.
     #[error("too many requests at once; try again")]
     Busy,
-    /// More requests of one party than are worked on at once.
-    #[error("too many requests of one party at once; try again")]
+    /// More requests of one party, or of one address without a known key, than are worked on at once.
+    #[error("too many requests of one party or address at once; try again")]
     TooManyAtOnce,
     /// The use case failed.
     #[error(transparent)]
@@ -101,7 +101,9 @@ impl Error {
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
             Self::Negotiation(N::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
-            Self::Negotiation(N::Unavailable) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
+            Self::Negotiation(N::Unavailable | N::Short(_)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
+            }
             Self::Negotiation(N::Internal(_)) | Self::Internal => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL")
             }
@@ -133,7 +135,11 @@ impl Error {
             Self::BodyTimeout
                 | Self::BodyTooLarge(_)
                 | Self::BodyBroken(_)
-                | Self::Negotiation(negotiation::Error::BadName | negotiation::Error::QuotaExceeded(_))
+                | Self::Negotiation(
+                    negotiation::Error::BadName
+                        | negotiation::Error::QuotaExceeded(_)
+                        | negotiation::Error::Short(_)
+                )
         )
     }
 

@@ -11,11 +11,14 @@ pub(super) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-/// GET /readyz: the plan is rebuilt and the store answers. Anybody may ask, so that it says nothing else: how resources do is at
-/// /resources.
+/// GET /readyz: the plan is rebuilt and the store answers; and whether the clock was stepped of late, which moves everything that
+/// is due. Anybody may ask, so that it says nothing else: how resources do is at /resources.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if api.negotiation.is_ready().await {
-        "ready\n".into_response()
+        match api.negotiation.clock().words_of_step() {
+            None => "ready\n".into_response(),
+            Some(words) => format!("ready\n{words}\n").into_response(),
+        }
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,

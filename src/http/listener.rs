@@ -1,7 +1,8 @@
 //! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble
-//! headers would hold two thousand connections for ever; this one has, one for answers that nobody reads, and a cap on
-//! connections. Where there is a certificate, it speaks TLS and nothing else.
+//! headers would hold two thousand connections for ever; this one has, one for answers that nobody reads, and caps on
+//! connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
 
+use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
+use super::connections::{Connections, Origin};
+
 /// The largest head of a request that is read, in bytes.
 const HEAD_MAX: usize = 16 * 1_024;
 /// The most header fields in a request.
@@ -29,11 +32,15 @@ const HEADERS_MAX: usize = 64;
 /// How long to wait after `accept` failed for want of a file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What whoever has too many connections is told, where nothing but plain HTTP is spoken.
+const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\n\
+    Content-Type: text/plain\r\nContent-Length: 31\r\n\r\ntoo many connections of yours\r\n";
+
 /// What connections are held to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Bounds {
-    /// Connections at the same time; further ones wait to be accepted.
-    pub connections: usize,
+    /// Connections at the same time: further ones wait to be accepted, those of an address that has too many are closed.
+    pub connections: Connections,
     /// For the head of a request, and between two requests of a connection.
     pub header_timeout: Duration,
     /// For a client to take a part of an answer.
@@ -52,7 +59,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let tls = tls.map(TlsAcceptor::from);
-    let places = Arc::new(Semaphore::new(bounds.connections));
+    let places = Arc::new(Semaphore::new(bounds.connections.most()));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -67,9 +74,9 @@ pub async fn serve(
         };
         // The semaphore is never closed.
         let Ok(place) = place else { break };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 Err(why) => {
                     warn!(error = %why, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -78,10 +85,22 @@ pub async fn serve(
             },
             () = stop.cancelled() => break,
         };
+        let origin = Origin::from(peer.ip());
+        let Some(connection) = bounds.connections.take(origin) else {
+            debug!(address = %peer.ip(), "has too many connections");
+            if tls.is_none()
+                && let Ok(mut stream) = stream.into_std()
+            {
+                // There is room for it, and it is not waited for.
+                let _ = stream.write(TOO_MANY);
+            }
+            continue;
+        };
         // Answers are short: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
         let (router, starting) = (Arc::clone(&router), starting.clone());
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(origin);
             let router = router.get().unwrap_or(&starting).clone();
             router.oneshot(request.map(Body::new))
         });
@@ -112,7 +131,7 @@ pub async fn serve(
             if let Err(why) = ended {
                 debug!(error = %why, "connection ended");
             }
-            drop(place);
+            drop((place, connection));
         });
     }
     drop(listener);

@@ -8,10 +8,11 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use rustix::process::{Resource, getrlimit};
 
-use super::{Api, Error};
+use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::clock::{MICROS_PER_SECOND, Micros, Steps};
 use crate::metrics::{Exposition, Histogram, Kind, MEDIA_TYPE, SECONDS};
 
 /// The route of a request that no route is for.
@@ -59,17 +60,12 @@ impl Measured {
     fn expose(&self, text: &mut Exposition) {
         text.family("bespeak_build_info", Kind::Gauge, "What was built; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], true);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "microseconds since 1970 are below 2⁵³ until the year 2255"
-        )]
-        let started = self.started as f64 / MICROS_PER_SECOND as f64;
         text.family(
             "process_start_time_seconds",
             Kind::Gauge,
             "When the process was started, in seconds since 1970.",
         )
-        .sample(&[], started);
+        .sample(&[], in_seconds(self.started));
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut family = text.family(
             "bespeak_http_request_seconds",
@@ -89,6 +85,31 @@ impl Measured {
             family.sample(&[("code", code)], *count);
         }
     }
+}
+
+/// Writes down how the clock was stepped.
+fn expose_steps(steps: Steps, text: &mut Exposition) {
+    text.family(
+        "bespeak_clock_steps_total",
+        Kind::Counter,
+        "Steps of the system's clock that were noticed: what is due moves with each.",
+    )
+    .sample(&[], steps.count);
+    text.family(
+        "bespeak_clock_last_step_seconds",
+        Kind::Gauge,
+        "By how much the clock was last stepped; below zero where it was set back, zero where it never was.",
+    )
+    .sample(&[], steps.last.map_or(0.0, |step| in_seconds(step.by)));
+}
+
+fn in_seconds(micros: Micros) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds since 1970 are below 2⁵³ until the year 2255"
+    )]
+    let seconds = micros as f64 / MICROS_PER_SECOND as f64;
+    seconds
 }
 
 /// A method as it is counted: whoever makes up others makes no series.
@@ -142,6 +163,42 @@ pub(super) async fn routed(
     next.run(request).await
 }
 
+/// The connections, and the descriptors that they and all else take.
+fn expose_connections(connections: &Connections, text: &mut Exposition) {
+    let counted = connections.counted();
+    let mut gauge = |name, help, value: usize| text.family(name, Kind::Gauge, help).sample(&[], value);
+    gauge(
+        "bespeak_http_connections",
+        "Connections that are open.",
+        counted.open,
+    );
+    gauge(
+        "bespeak_http_connections_limit",
+        "Connections that may be open at the same time.",
+        counted.most,
+    );
+    // Prometheus knows these two by these names.
+    if let Some(open) = descriptors_open() {
+        gauge("process_open_fds", "File descriptors that are open.", open);
+    }
+    if let Some(most) = getrlimit(Resource::Nofile).current {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        gauge("process_max_fds", "File descriptors that may be open.", most);
+    }
+    text.family(
+        "bespeak_http_connections_refused_total",
+        Kind::Counter,
+        "Connections that were closed at once, because their address had as many as it may have.",
+    )
+    .sample(&[], counted.refused);
+}
+
+/// How many descriptors this process has open, but for the one that it looks with.
+fn descriptors_open() -> Option<usize> {
+    let open = std::fs::read_dir("/proc/self/fd").ok()?;
+    open.count().checked_sub(1)
+}
+
 /// GET /metrics: for operators, and for keys that are made to watch and can nothing else.
 pub(super) async fn show(
     State(api): State<Api>,
@@ -152,6 +209,8 @@ pub(super) async fn show(
     }
     let mut text = Exposition::default();
     api.measured.expose(&mut text);
+    expose_steps(api.negotiation.clock().steps(), &mut text);
+    expose_connections(&api.connections, &mut text);
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())
 }

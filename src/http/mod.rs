@@ -1,13 +1,14 @@
 //! The API over HTTP: one file a noun, one function a verb. The only module, with the portal's pages, that knows axum.
 //!
-//! What every request passes, from the outside in: a request id and its log line; a bound on requests at work; the key;
-//! a bound on those of its party; the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
+//! What every request passes, from the outside in: a request id and its log line; a bound on requests at work; the key, with
+//! a bound on those of an address whose key is looked for; a bound on those of its party; the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
 
 mod accounts;
 mod agreements;
 mod availability;
 mod body;
 mod conditions;
+mod connections;
 mod error;
 mod files;
 mod format;
@@ -37,10 +38,11 @@ use uuid::Uuid;
 
 pub(crate) use agreements::base_address;
 pub(crate) use body::{of as output_body, whole as body_of};
+pub use connections::{Connections, Origin};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
-pub use places::{PartyPlace, Places};
+pub use places::{Place, Places};
 pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
@@ -76,6 +78,8 @@ pub struct Api {
     pub places: Places,
     /// What is counted of requests.
     pub measured: Measured,
+    /// The connections that they come on.
+    pub connections: Connections,
     /// What clients that name no other address speak: `https` where there is a certificate, or `http`.
     pub scheme: &'static str,
     /// The address by which clients know the service, where it is not the one they name.
@@ -203,6 +207,11 @@ async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Respon
     }
 }
 
+/// Where a request comes from, as the accept loop has noted it.
+pub(crate) fn origin_of(request: &Request) -> Option<Origin> {
+    request.extensions().get().copied()
+}
+
 /// Lets in who has a key, and tells the handlers who that is.
 async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let bearer = request
@@ -213,7 +222,14 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, key)| key.trim().to_owned());
     let caller = match bearer {
-        Some(key) => api.access.authenticate(&key).await,
+        Some(key) => {
+            // Until it is known whose it is: guesses are work, too.
+            let _place = match api.places.take_unknown(origin_of(&request)) {
+                Ok(place) => place,
+                Err(why) => return why.into_response(),
+            };
+            api.access.authenticate(&key).await
+        }
         None => Ok(None),
     };
     match caller {

@@ -1,26 +1,42 @@
-//! Requests at work are bounded, all together and each party's, so that whoever sends bodies slowly stands in nobody else's
-//! way.
+//! Requests at work are bounded, all together, each party's, and each address's of those of which nobody knows yet whose they
+//! are, so that whoever sends bodies slowly or guesses keys stands in nobody else's way.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Error;
+use super::{Error, Origin};
+
+/// One address has at most one part in so many of the places of those who sign in.
+const SIGN_IN_SHARE: usize = 4;
 
 /// The places for requests at work.
 #[derive(Debug, Clone)]
 pub struct Places {
     all: Arc<Semaphore>,
     of_each: usize,
-    parties: Arc<Mutex<HashMap<String, usize>>>,
+    taken: Arc<Mutex<HashMap<Whose, usize>>>,
 }
 
-/// The place of a party's request, until it is dropped.
+/// Whose requests are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Whose {
+    /// A party's.
+    Party(String),
+    /// Those of an address whose key is being looked for.
+    Unknown(Origin),
+    /// Those of all who sign in on the page: they are nobody's yet.
+    SignIn,
+    /// Those among them of an address.
+    SignInFrom(Origin),
+}
+
+/// The place of a request, until it is dropped.
 #[derive(Debug)]
-pub struct PartyPlace {
-    party: String,
-    parties: Arc<Mutex<HashMap<String, usize>>>,
+pub struct Place {
+    whose: Whose,
+    taken: Arc<Mutex<HashMap<Whose, usize>>>,
 }
 
 impl Places {
@@ -29,7 +45,7 @@ impl Places {
         Self {
             all: Arc::new(Semaphore::new(all)),
             of_each,
-            parties: Arc::default(),
+            taken: Arc::default(),
         }
     }
 
@@ -42,27 +58,52 @@ impl Places {
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
-    pub(crate) fn take_of(&self, party: &str) -> Result<PartyPlace, Error> {
-        let mut parties = self.parties.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = parties.entry(party.to_owned()).or_default();
-        if *taken >= self.of_each {
+    pub(crate) fn take_of(&self, party: &str) -> Result<Place, Error> {
+        self.take_one(Whose::Party(party.to_owned()), self.of_each)
+    }
+
+    /// A place for a request whose key is looked for, among those of its address, where that is known.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    pub(super) fn take_unknown(&self, origin: Option<Origin>) -> Result<Option<Place>, Error> {
+        let whose = origin.map(Whose::Unknown);
+        whose.map(|whose| self.take_one(whose, self.of_each)).transpose()
+    }
+
+    /// The places of somebody who signs in: among all who do, who have together what a party has, and among those of the
+    /// address, where that is known.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    pub(crate) fn take_sign_in(&self, origin: Option<Origin>) -> Result<(Option<Place>, Place), Error> {
+        let of_address = (self.of_each / SIGN_IN_SHARE).max(1);
+        let whose = origin.map(Whose::SignInFrom);
+        let from = whose.map(|whose| self.take_one(whose, of_address)).transpose()?;
+        Ok((from, self.take_one(Whose::SignIn, self.of_each)?))
+    }
+
+    fn take_one(&self, whose: Whose, most: usize) -> Result<Place, Error> {
+        let mut places = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = places.get(&whose).copied().unwrap_or(0);
+        if taken >= most {
             return Err(Error::TooManyAtOnce);
         }
-        *taken += 1;
-        Ok(PartyPlace {
-            party: party.to_owned(),
-            parties: Arc::clone(&self.parties),
+        places.insert(whose.clone(), taken + 1);
+        Ok(Place {
+            whose,
+            taken: Arc::clone(&self.taken),
         })
     }
 }
 
-impl Drop for PartyPlace {
+impl Drop for Place {
     fn drop(&mut self) {
-        let mut parties = self.parties.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = parties.get_mut(&self.party) {
+        let mut places = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = places.get_mut(&self.whose) {
             *taken -= 1;
             if *taken == 0 {
-                parties.remove(&self.party);
+                places.remove(&self.whose);
             }
         }
     }
@@ -70,7 +111,9 @@ impl Drop for PartyPlace {
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use std::net::IpAddr;
+
+    use super::*;
 
     #[test]
     fn a_party_leaves_places_to_others_and_gives_back_its_own() {
@@ -81,9 +124,20 @@ mod tests {
         assert!(places.take_of("biology").is_ok());
         drop(mine);
         assert!(places.take_of("physics").is_ok());
-        assert!(
-            places.parties.lock().unwrap().is_empty(),
-            "nothing is left behind"
-        );
+        assert!(places.taken.lock().unwrap().is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn an_address_without_a_key_leaves_places_to_others() {
+        let places = Places::new(99, 8);
+        let from = |number: u8| Some(Origin::from(IpAddr::from([192, 0, 2, number])));
+        let guesses: Vec<_> = (0..8).map(|_| places.take_unknown(from(1))).collect();
+        assert!(guesses.iter().all(Result::is_ok) && places.take_unknown(from(1)).is_err());
+        assert!(places.take_unknown(from(2)).is_ok());
+        let slow: Vec<_> = (0..2).map(|_| places.take_sign_in(from(1))).collect();
+        assert!(slow.iter().all(Result::is_ok) && places.take_sign_in(from(1)).is_err());
+        assert!(places.take_sign_in(from(2)).is_ok());
+        drop((guesses, slow));
+        assert!(places.taken.lock().unwrap().is_empty());
     }
 }

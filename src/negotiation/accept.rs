@@ -6,13 +6,17 @@ use wsag::compare::difference;
 use wsag::endpoint::EndpointReference;
 use wsag::{Document, Violation, ViolationKind, Violations};
 
+use super::documents::verbatim;
 use super::idempotency::{kept, repeated};
 use super::negotiations::id_in;
-use super::offer::Draft;
+use super::offer::{Draft, wrong_name};
 use super::offer_views::{Negotiated, Said};
+use super::request::{in_request, point_into_request};
 use super::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
-use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator};
-use crate::planner::{self, Acceptance, Accepted, Lost, Proposal};
+use crate::agreement::{
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
+};
+use crate::planner::{self, Acceptance, Accepted, Lost, Proposal, Scaling};
 
 /// An offer that cannot be accepted any more, and what can be had now instead.
 pub struct LostOffer {
@@ -39,12 +43,17 @@ impl LostOffer {
 
     /// Whether the service has taken it back.
     pub fn is_withdrawn(&self) -> bool {
-        self.lost == Lost::Withdrawn
+        matches!(self.lost, Lost::Withdrawn | Lost::NoApplication)
     }
 
     /// What can be had now, as flat values.
     pub fn offers(&self) -> Vec<OfferView> {
-        self.fresh.views()
+        let mut views = self.fresh.views();
+        // A flat request was accepted as it stands: what is wrong with it now has no path in a document.
+        for refusal in views.iter_mut().filter_map(|view| view.refusal.as_mut()) {
+            point_into_request(refusal);
+        }
+        views
     }
 }
 
@@ -183,7 +192,8 @@ impl Negotiation {
         })
     }
 
-    /// The request of a counter offer, from the words that accept it, or else its own.
+    /// The request of a counter offer: what it promised when it was made, whatever templates and applications there are by now.
+    /// The words that accept it have to say the same, but for their name; without them its own are taken.
     fn draft_accepted(
         &self,
         said: &Said,
@@ -206,11 +216,62 @@ impl Negotiation {
                 return Err(Error::Invalid(Violations(vec![difference])));
             }
         }
-        match wsag::read(&document).map_err(Error::Invalid)? {
-            // Counter offers leave no choice.
-            wsag::Message::AgreementOffer(offer) => only(self.drafts(&document, &offer, party, replaced)?),
-            _ => Err(Error::Internal("an offer is no offer".to_owned())),
+        let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
+            return Err(Error::Internal("an offer is no offer".to_owned()));
+        };
+        let promised = said.row.terms.as_ref();
+        let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
+        else {
+            // One of before it was kept: read again. Counter offers leave no choice.
+            let drafts = self.drafts(&document, &offer, party, replaced);
+            return match words {
+                Some(_) => only(drafts?),
+                None => only(drafts.map_err(in_request)?),
+            };
+        };
+        if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
+            return Err(Error::Invalid(Violations(vec![wrong])));
         }
+        let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
+        let job = promise.job.as_ref().filter(|_| !goes_on);
+        if job.is_some_and(|job| !self.offers_to_run(job)) {
+            return Err(Error::Lost(Box::new(LostOffer {
+                lost: Lost::NoApplication,
+                fresh: Negotiated { said: Vec::new() },
+            })));
+        }
+        Ok(Draft {
+            proposal: Proposal {
+                id: Uuid::now_v7(),
+                party: party.to_owned(),
+                name: offer.name,
+                template: promise.template.clone(),
+                shapes: vec![Shape {
+                    nodes: terms.nodes,
+                    duration: terms.duration,
+                }],
+                scaling: Scaling::Contract,
+                preemption: None,
+                filters: promise.leeway.filters.clone(),
+                fix_at_ppm: promise.leeway.fix_at_ppm,
+                deviation_max: None,
+                ready: Some(terms.ready),
+                deadline: Some(terms.deadline),
+                job: promise.job.clone(),
+                guarantees: promise.guarantees.clone(),
+                budget: None,
+                choices: Vec::new(),
+                document: verbatim(&document)?,
+                idempotency: None,
+            },
+            window: terms.window(),
+        })
+    }
+
+    /// Whether the catalogue has what a job runs.
+    fn offers_to_run(&self, job: &Job) -> bool {
+        let version = job.version.as_deref();
+        self.catalogue().find(&job.application, version).is_some()
     }
 
     /// Why an offer cannot be accepted, as far as the store tells.

@@ -14,6 +14,7 @@ use crate::execution::ExecutionError;
 use crate::execution::files::{self, UploadError};
 use crate::execution::folder::{Folder, Stream};
 use crate::execution::retention::Removal;
+use crate::execution::shortage::is_shortage;
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -75,7 +76,7 @@ impl Upload {
     /// Writes more of the file.
     ///
     /// # Errors
-    /// [`Error::QuotaExceeded`], [`Error::Internal`] when the system refuses.
+    /// [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`] when the system refuses.
     pub async fn write(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Self, Error> {
         blocking(move || {
             self.0.write(bytes.as_ref())?;
@@ -87,7 +88,7 @@ impl Upload {
     /// Puts the file in its place, durably; answers whether it replaced one.
     ///
     /// # Errors
-    /// [`Error::Internal`] when the system refuses.
+    /// [`Error::Short`], [`Error::Internal`] when the system refuses.
     pub async fn finish(self) -> Result<bool, Error> {
         blocking(move || Ok(self.0.finish()?)).await
     }
@@ -114,7 +115,7 @@ impl Negotiation {
     /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
     ///
     /// # Errors
-    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Internal`].
+    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`].
     pub async fn upload(&self, party: &str, name: &str) -> Result<Upload, Error> {
         if !is_file_name(name) {
             return Err(Error::BadName);
@@ -236,18 +237,28 @@ pub(super) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<(), E
 #[derive(Debug)]
 pub(super) enum Failure {
     Quota(UploadError),
+    /// The machine lacks something that it may have again.
+    Short(String),
     System(String),
 }
 
 impl From<std::io::Error> for Failure {
     fn from(why: std::io::Error) -> Self {
-        Self::System(why.to_string())
+        if is_shortage(&why) {
+            Self::Short(why.to_string())
+        } else {
+            Self::System(why.to_string())
+        }
     }
 }
 
 impl From<ExecutionError> for Failure {
     fn from(why: ExecutionError) -> Self {
-        Self::System(why.to_string())
+        if why.is_shortage() {
+            Self::Short(why.to_string())
+        } else {
+            Self::System(why.to_string())
+        }
     }
 }
 
@@ -267,6 +278,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(Failure::Quota(why))) => Err(Error::QuotaExceeded(why.to_string())),
+        Ok(Err(Failure::Short(why))) => Err(Error::Short(why)),
         Ok(Err(Failure::System(why))) => Err(Error::Internal(why)),
         Err(why) => Err(Error::Internal(why.to_string())),
     }

@@ -185,6 +185,9 @@ pub enum Error {
     /// Nothing was stored; worth another try.
     #[error("the service cannot store decisions at the moment; try again")]
     Unavailable,
+    /// This machine is short of something, which the log tells; worth another try.
+    #[error("the service is short of resources at the moment; try again")]
+    Short(String),
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
@@ -326,10 +329,11 @@ impl Negotiation {
         self
     }
 
-    /// Whether offers can be decided now.
+    /// Whether offers can be decided now: the plan is in step with the store, which answers, and no other process has
+    /// taken over.
     pub async fn is_ready(&self) -> bool {
-        let ping = tokio::time::timeout(PING_WAIT, self.store.ping());
-        self.planner.is_ready() && matches!(ping.await, Ok(Ok(())))
+        let epoch = tokio::time::timeout(PING_WAIT, self.store.epoch());
+        self.planner.is_ready() && matches!(epoch.await, Ok(Ok(epoch)) if epoch == self.planner.epoch())
     }
 
     /// Writes down what is counted here and below.

@@ -156,7 +156,8 @@ impl Negotiation {
 impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
     fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft, Error> {
-        self.name();
+        self.found
+            .extend(wrong_name(self.document, self.offer.name.as_deref()));
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
@@ -224,17 +225,6 @@ impl<'a> Check<'a> {
             kind: ViolationKind::NotSupported,
             message: message.to_owned(),
         });
-    }
-
-    /// The name stands in lists, pages and on terminals: one line that obeys no terminal, and not endless.
-    fn name(&mut self) {
-        let name = self.offer.name.as_deref().unwrap_or_default();
-        if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
-            let message = format!(
-                "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character"
-            );
-            self.violation(ns::WSAG, "Name", 0, message);
-        }
     }
 
     fn context(&mut self) {
@@ -427,6 +417,7 @@ impl<'a> Check<'a> {
             version: application.version.clone(),
             arguments,
             restarts: 0,
+            missed: 0,
         })
     }
 
@@ -523,6 +514,20 @@ impl<'a> Check<'a> {
         }
         Some(Money::new(budget.amount_micros, currency))
     }
+}
+
+/// What is wrong with the name of an offer: it stands in lists, pages and on terminals, so that it is one line that obeys no
+/// terminal, and not endless.
+pub(super) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
+    let name = name.unwrap_or_default();
+    let wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);
+    wrong.then(|| Violation {
+        path: document.path_to(ns::WSAG, "Name", 0),
+        kind: ViolationKind::Value,
+        message: format!(
+            "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character"
+        ),
+    })
 }
 
 fn choice(choice: &wsag::terms::Choice) -> Choice {

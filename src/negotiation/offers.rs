@@ -19,7 +19,9 @@ use super::negotiations::over;
 use super::offer_views::{Negotiated, Said};
 use super::rejection::Rejection;
 use super::{Error, Negotiation, RefusalView, RequestKey, Scope};
-use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
+};
 use crate::planner::{self, About, Ask, Bargain, Candidate, Spoken as Put, Suggestion};
 
 /// An offer of the requester's, found to be what an offer must be.
@@ -165,10 +167,10 @@ impl Negotiation {
     ) -> Result<Result<Vec<Put>, Rejection>, Error> {
         let (party, to) = (instance.party.clone(), place.to_owned());
         let replaced = self.replaced(instance).await?;
-        let (asked, drafted) = self
+        let (asked, replaced, drafted) = self
             .reading(move |this| {
                 let drafted = this.draft_of(&asked, &party, &to, replaced.as_ref());
-                (asked, drafted)
+                (asked, replaced, drafted)
             })
             .await?;
         let draft = match drafted {
@@ -210,7 +212,20 @@ impl Negotiation {
                 return Err(Rejection::Violations(Vec::new()));
             };
             let say = |of: &Candidate| counter(&asked, offered, &demands, &of.terms);
-            let (mut counters, broken) = sayable(quote.candidates, weights, say);
+            let (said, mut broken) = sayable(quote.candidates, weights, say);
+            let mut counters = Vec::with_capacity(said.len());
+            for (counter, mut candidate) in said {
+                if state == OfferState::Acceptable {
+                    match this.promise_of(&counter.offer, &candidate.terms, &party, replaced.as_ref()) {
+                        Ok(promise) => candidate.terms.promise = Some(Box::new(promise)),
+                        Err(violations) => {
+                            broken.extend(violations);
+                            continue;
+                        }
+                    }
+                }
+                counters.push((counter, candidate));
+            }
             for (_, candidate) in &mut counters {
                 candidate.terms.confidence = job
                     .as_ref()
@@ -391,6 +406,33 @@ impl Negotiation {
             Error::Invalid(violations) => Error::Invalid(there(violations)),
             Error::NotOffered(violations) => Error::NotOffered(there(violations)),
             other => other,
+        })
+    }
+
+    /// What a counter offer promises beside its place and its price, as it is understood now; or what is wrong with it, so that it
+    /// cannot be offered.
+    fn promise_of(
+        &self,
+        offer: &AgreementOffer,
+        terms: &OfferTerms,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Promise, Vec<Violation>> {
+        let draft = self
+            .draft_of(offer, party, "", replaced)
+            .map_err(|why| match why {
+                Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
+                other => {
+                    tracing::warn!(error = %other, "a counter offer cannot be read");
+                    Vec::new()
+                }
+            })?;
+        let leeway = draft.proposal.leeway(!terms.pieces.is_empty());
+        Ok(Promise {
+            template: draft.proposal.template,
+            leeway,
+            job: draft.proposal.job,
+            guarantees: draft.proposal.guarantees,
         })
     }
 

@@ -137,7 +137,7 @@ impl Negotiation {
             }
         };
         let ways = match ways {
-            Err(why @ (Error::Unavailable | Error::Internal(_))) => return Err(why),
+            Err(why @ (Error::Unavailable | Error::Short(_) | Error::Internal(_))) => return Err(why),
             // What was right when it came may be so no longer: its window may have passed, or what was held has lapsed.
             ways => ways.map_err(|why| why.to_string()),
         };

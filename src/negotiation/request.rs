@@ -1,6 +1,7 @@
 //! The flat request of a client that speaks JSON: read strictly, made into the same offer as a document, and what is
 //! wrong with that offer told where the request has it.
 
+use serde_json::Value;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Violation, Violations};
 
@@ -305,7 +306,7 @@ fn share(check: &mut Check, at: &At<'_>) -> Option<f64> {
 pub(super) fn in_request(error: Error) -> Error {
     let pointed = |violations: Violations| {
         let moved = violations.0.into_iter().map(|violation| Violation {
-            path: pointer(&violation),
+            path: pointer(&violation.path),
             ..violation
         });
         Violations::of(moved.collect())
@@ -319,9 +320,22 @@ pub(super) fn in_request(error: Error) -> Error {
     }
 }
 
+/// Has the violations of a refusal in JSON point to the members of a request, instead of to the elements of the offer that was made
+/// of it.
+pub(super) fn point_into_request(refusal: &mut Value) {
+    let violations = refusal.get_mut("violations").and_then(Value::as_array_mut);
+    for violation in violations.into_iter().flatten() {
+        if let Some(path) = violation.get_mut("path")
+            && let Some(element) = path.as_str().filter(|path| path.starts_with("/wsag:"))
+        {
+            *path = pointer(element).into();
+        }
+    }
+}
+
 /// The pointer to what an element of the offer was made of; the whole, where it is none of the request's.
-fn pointer(violation: &Violation) -> String {
-    for step in violation.path.rsplit('/') {
+fn pointer(path: &str) -> String {
+    for step in path.rsplit('/') {
         let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
         let local = name.rsplit(':').next().unwrap_or(name);
         let member = match local {

@@ -11,7 +11,7 @@ use super::replace::Lifted;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
-    PostingKind, whole,
+    OfferTerms, PostingKind, whole,
 };
 use crate::clock::second_of;
 use crate::store::Change;
@@ -31,6 +31,8 @@ pub enum Lost {
     Withdrawn,
     /// The agreement that it is to replace is over or has begun.
     Replaced,
+    /// Its application has left the catalogue: what it promises cannot be carried out.
+    NoApplication,
 }
 
 impl Lost {
@@ -43,6 +45,7 @@ impl Lost {
             Self::Rejected => "the offer has been rejected",
             Self::Withdrawn => "the offer has been withdrawn, since its nodes are out of use",
             Self::Replaced => "the agreement that it is to replace is over or has begun",
+            Self::NoApplication => "the offer has been withdrawn, since its application is no longer offered",
         }
     }
 }
@@ -54,8 +57,8 @@ pub struct Acceptance {
     pub negotiation: Uuid,
     /// The offer.
     pub offer: Uuid,
-    /// What it was offered for, read again from the words that accept it: what to run, its guarantees, its document.
-    /// Size, window and place are those of the offer.
+    /// The request in the words that accept it. Of the agreement only its name and its document come from here: all else
+    /// is what the stored offer promises.
     pub proposal: Proposal,
 }
 
@@ -101,9 +104,10 @@ impl Decider<'_> {
         self.give_way(answer);
         let begun = lifted.as_ref().is_some_and(Lifted::has_begun);
         let number = self.plan.next_number();
-        let resource = self.plan.resources.place(&terms.resource);
+        let resource = self.plan.resources.must_place(&terms.resource);
+        let resource = resource.ok_or(Error::Unavailable)?;
         let admitted = Admitted {
-            resource: resource.unwrap_or(usize::MAX),
+            resource,
             nodes: terms.nodes,
             // As offered, or from now on where that time has come and nothing runs yet.
             slot: whole(&terms.pieces).unwrap_or(Interval::of(
@@ -116,29 +120,20 @@ impl Decider<'_> {
             price: terms.price,
         };
         let mut agreement = self.agreement_of(&proposal, terms.window(), &admitted);
+        keep_promise(&mut agreement, &terms);
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
-        let taken = resource.is_some_and(|at| {
-            let requests = if begun {
-                let rest = self.running_of(at, &agreement, number);
-                vec![(rest, rest.ready)]
-            } else {
-                let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-                requests_of(&agreement, number).into_iter().zip(starts).collect()
-            };
-            self.plan.resources.put_all(at, now, &requests)
-        });
-        if !taken {
-            // Its place was held, so this is a fault of ours; what was there is put back, and nobody is told yes.
-            tracing::error!(offer = %id, "an offer that was held has no room");
-            if let Some(lifted) = lifted {
-                self.put_back(&lifted);
-            }
-            let mut held = self.siblings(&offer);
-            held.push(offer);
-            self.release(held);
-            return Err(Error::Lost(Lost::NotHeld));
+        let requests = if begun {
+            let rest = self.running_of(resource, &agreement, number);
+            vec![(rest, rest.ready)]
+        } else {
+            let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+            requests_of(&agreement, number).into_iter().zip(starts).collect()
+        };
+        // Its place was held.
+        for (request, start) in &requests {
+            self.plan.resources.put_back(resource, now, request, *start);
         }
         let mut old = lifted.map(|lifted| lifted.agreement);
         let mut settled = Vec::new();
@@ -243,10 +238,20 @@ impl Decider<'_> {
         if let Some(fee) = fee {
             events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
         }
-        events.extend(self.close(&mut old, AgreementState::Complete, self.now)?);
+        events.extend(self.must_close(&mut old, AgreementState::Complete, self.now)?);
         self.batch.push(Change::Supersede { old: old.id, new: by });
         self.update(old, events);
         Ok(())
+    }
+}
+
+/// Has an agreement be what its offer promised, rather than what the words that accept it are understood as now.
+fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+    if let Some(promise) = terms.promise.as_deref().cloned() {
+        agreement.template = promise.template;
+        agreement.leeway = promise.leeway;
+        agreement.job = promise.job;
+        agreement.guarantees = promise.guarantees;
     }
 }
 

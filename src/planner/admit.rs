@@ -330,7 +330,13 @@ impl Decider<'_> {
         }
         for transfer in transferred.iter().rev() {
             let back = self.take_back(transfer, now);
-            debug_assert!(back, "the place of {} is as it was", transfer.number);
+            let what = || {
+                format!(
+                    "{} went to another resource and cannot come back",
+                    transfer.number
+                )
+            };
+            self.plan.resources.impossible.unless(back, what);
         }
         None
     }
@@ -368,15 +374,18 @@ impl Decider<'_> {
                 slot: found.slot,
             });
         }
-        self.plan.resources.put(from, now, &request, start);
+        self.plan.resources.put_back(from, now, &request, start);
         None
     }
 
     /// Moves an agreement back to where it was, if there is room.
+    #[must_use]
     fn take_back(&mut self, of: &Transfer, now: Time) -> bool {
         let back = self.plan.resources.put(of.from, now, &of.request, of.start);
         if back {
-            self.plan.resources.withdraw(of.to, of.number);
+            let left = self.plan.resources.withdraw(of.to, of.number).is_some();
+            let what = || format!("{} has no place where it went", of.number);
+            self.plan.resources.impossible.unless(left, what);
         }
         back
     }
@@ -385,8 +394,8 @@ impl Decider<'_> {
     pub(super) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(transfers.len());
         for of in transfers {
-            let name = self.plan.resources.get(of.to).map(|of| of.resource.name.clone());
-            let Some((mut agreement, name)) = self.plan.by_number(of.number).cloned().zip(name) else {
+            let name = self.plan.resources.name(of.to);
+            let Some(mut agreement) = self.plan.must_get_by_number(of.number) else {
                 continue;
             };
             let by = of.slot.start - agreement.placement.start;

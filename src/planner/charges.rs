@@ -168,7 +168,7 @@ impl Decider<'_> {
     /// Assesses the agreements for which time alone may decide something by now.
     pub(super) fn assess_due(&mut self) {
         for id in self.plan.assessments_due_by(second_of(self.now)) {
-            let Some(mut agreement) = self.plan.get(id).cloned() else {
+            let Some(mut agreement) = self.plan.must_get(id) else {
                 continue;
             };
             let events = self.assess(&mut agreement);

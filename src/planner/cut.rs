@@ -145,8 +145,7 @@ impl Decider<'_> {
             }
         }
         for (request, start) in &lifted {
-            let back = self.plan.resources.put(at, now, request, *start);
-            debug_assert!(back, "nobody has taken its place meanwhile");
+            self.plan.resources.put_back(at, now, request, *start);
         }
         None
     }
@@ -240,6 +239,7 @@ impl Decider<'_> {
             difference: None,
             fee: None,
             pieces,
+            promise: None,
         };
         let expires = search.until;
         Some(Candidate { terms, expires })

@@ -7,14 +7,16 @@ use scheduler::{Interval, Move, Reason, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted, placed};
+use super::plan::request_of;
 use super::quotas::Quotas;
 use super::repair::by;
-use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Scaling, Settings, Termination, Unused};
+use super::restart::NEVER_STARTED;
+use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Leeway, Outcome, PostingKind,
-    ServiceState, seconds_of,
+    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
+    seconds_of,
 };
-use crate::clock::{Micros, second_after, second_of};
+use crate::clock::{Micros, STEP_MIN, second_after, second_of};
 use crate::store::{Change, Idempotent};
 
 /// What the requests with the idempotency keys of parties were answered, by party and key.
@@ -129,7 +131,7 @@ impl Decider<'_> {
     pub(super) fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
         for of in moves {
-            let Some(mut agreement) = self.plan.by_number(of.id).cloned() else {
+            let Some(mut agreement) = self.plan.must_get_by_number(of.id) else {
                 continue;
             };
             let mut detail = format!("{}, {why}", by(of.to - of.from));
@@ -217,9 +219,11 @@ impl Decider<'_> {
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>, Error> {
         let now = second_of(self.now);
         self.plan.give_up_stopping(now);
-        let mut starting = Vec::new();
+        let (mut starting, mut missed) = (Vec::new(), Vec::new());
         for id in self.plan.due_by(now) {
-            let agreement = self.live(id)?;
+            let Some(agreement) = self.plan.must_get(id) else {
+                continue;
+            };
             if agreement.service == ServiceState::Processing {
                 self.overrun(&agreement);
             } else if agreement.service == ServiceState::Idle && agreement.pieces.is_empty() {
@@ -230,13 +234,16 @@ impl Decider<'_> {
                 };
                 self.finish(agreement, outcome)?;
             } else if agreement.slot().end <= now {
-                // The service was down for the whole slot.
-                if !self.place_missed_piece(&agreement, now) {
-                    self.finish(agreement, Outcome::Lost)?;
-                }
+                missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement, now) {
                 starting.push(begun);
             }
+        }
+        // Those with the least room first; what begins now is out of their way.
+        missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
+        for agreement in missed {
+            let agreement = self.live(agreement.id)?;
+            self.place_missed(&agreement, now);
         }
         self.assess_due();
         Ok(starting)
@@ -283,7 +290,7 @@ impl Decider<'_> {
             nodes,
             interval,
         };
-        let mut events = vec![self.event(EventKind::Started, detail)];
+        let mut events = vec![self.event(EventKind::Begun, detail)];
         events.extend(assessed);
         let agreement = self.update(agreement, events);
         self.batch.push(bind);
@@ -299,7 +306,7 @@ impl Decider<'_> {
             let detail = format!("{} has never held its nodes for it", agreement.resource);
             events.push(self.event(EventKind::Ended, detail));
         }
-        events.extend(self.close(&mut agreement, AgreementState::Complete, end)?);
+        events.extend(self.must_close(&mut agreement, AgreementState::Complete, end)?);
         self.update(agreement, events);
         Ok(())
     }
@@ -350,13 +357,10 @@ impl Decider<'_> {
             Some(_) => agreement.placement.start.seconds() * crate::clock::MICROS_PER_SECOND,
         };
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
-        let started = end.started.or(agreement.slot_started());
-        let started = started.map(|at| at.clamp(agreed.min(self.now), self.now));
-        let end = &JobEnd {
-            started,
-            ended: end.ended.clamp(started.unwrap_or(agreed).min(self.now), self.now),
-            ..*end
-        };
+        // The records of this machine's jobs are the supervisor's.
+        let measured = self.is_local(&agreement.resource);
+        let end = &in_its_time(end, agreement.slot_started(), agreed, self.now, measured);
+        let started = end.started;
         let outcome = match end.outcome {
             Outcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
                 Outcome::Terminated
@@ -387,7 +391,7 @@ impl Decider<'_> {
             kind: EventKind::Ended,
             detail: describe(end),
         }];
-        events.extend(self.close(&mut agreement, last, end.ended)?);
+        events.extend(self.must_close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
         self.batch
             .extend(execution(&agreement, end).map(|of| Change::RecordExecution(Box::new(of))));
@@ -475,12 +479,11 @@ impl Decider<'_> {
 
     /// The agreement that an offer becomes.
     pub(super) fn agreement_of(
-        &self,
+        &mut self,
         proposal: &Proposal,
         window: Interval,
         admitted: &Admitted,
     ) -> Agreement {
-        let resource = self.plan.resources.get(admitted.resource);
         let duration = match admitted.pieces.as_slice() {
             [] => admitted.slot.duration(),
             pieces => seconds_of(pieces),
@@ -490,7 +493,7 @@ impl Decider<'_> {
             party: proposal.party.clone(),
             name: proposal.name.clone(),
             template: proposal.template.clone(),
-            resource: resource.map_or_else(String::new, |of| of.resource.name.clone()),
+            resource: self.plan.resources.name(admitted.resource),
             nodes: admitted.nodes,
             duration,
             ready: window.start,
@@ -499,16 +502,7 @@ impl Decider<'_> {
             pieces: admitted.pieces.clone(),
             fixed: false,
             price: admitted.price,
-            leeway: Leeway {
-                shapes: match proposal.scaling {
-                    Scaling::Contract => Vec::new(),
-                    Scaling::ReferenceRate => proposal.shapes.clone(),
-                },
-                pieces_differ: !admitted.pieces.is_empty()
-                    && proposal.preemption.is_some_and(|cut| cut.independent()),
-                filters: proposal.filters.clone(),
-                fix_at_ppm: proposal.fix_at_ppm,
-            },
+            leeway: proposal.leeway(!admitted.pieces.is_empty()),
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
             state: AgreementState::Observed,
@@ -548,6 +542,33 @@ pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution
     })
 }
 
+/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
+/// was set back: it is told to have come now, and the start so long before as the job ran.
+fn in_its_time(
+    end: &JobEnd,
+    reported: Option<Micros>,
+    agreed: Micros,
+    now: Micros,
+    measured: bool,
+) -> JobEnd {
+    let least = agreed.min(now);
+    let began = end.started.or(reported);
+    let ran = began.map_or(0, |began| end.ended.saturating_sub(began).max(0));
+    let set_back = measured && end.ended > now + STEP_MIN;
+    let started = began.map(|began| {
+        if set_back {
+            now.saturating_sub(ran)
+        } else {
+            began.clamp(least, now)
+        }
+    });
+    JobEnd {
+        started,
+        ended: end.ended.clamp(started.unwrap_or(least), now),
+        ..*end
+    }
+}
+
 /// A count as it is stored.
 fn bytes(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
@@ -564,6 +585,7 @@ fn describe(end: &JobEnd) -> String {
             limit.words()
         ),
         Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
+        Outcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
         Outcome::Lost => "gone without a trace of its end".to_owned(),
     };
     if end.truncated {

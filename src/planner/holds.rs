@@ -122,7 +122,7 @@ impl Decider<'_> {
             let mut moves = Vec::new();
             let end = second_after(self.now);
             for held in kept_so_far {
-                if let Some(at) = self.plan.resources.place(&held.resource) {
+                if let Some(at) = self.plan.resources.must_place(&held.resource) {
                     moves.extend(self.plan.resources.end(at, end, held.number));
                 }
             }
@@ -196,7 +196,8 @@ impl Decider<'_> {
     fn keep(&mut self, answer: Uuid, needed: BTreeMap<String, Vec<Stretch>>) {
         let now = second_of(self.now);
         if let Err(why) = self.plan.hold_again(answer, needed, now) {
-            debug_assert!(false, "there is the room that was given back: {why}");
+            self.plan
+                .note_impossible(|| format!("what is kept for {answer} was given up for a moment: {why}"));
         }
     }
 
@@ -273,7 +274,7 @@ impl super::Plan {
 
     /// Takes something that is kept out of the plan; everybody else stays where he is.
     fn vacate(&mut self, held: &Held, now: Time) {
-        if let Some(at) = self.resources.place(&held.resource) {
+        if let Some(at) = self.resources.must_place(&held.resource) {
             self.resources.vacate(at, now, held.number);
         }
     }

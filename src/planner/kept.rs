@@ -113,7 +113,7 @@ impl Plan {
     /// Takes the nodes from an agreement that it was given.
     fn take_nodes(&mut self, agreement: &Agreement, now: Time) {
         let nodes = self.bound.remove(&agreement.id).unwrap_or_default();
-        if let Some(at) = self.resources.place(&agreement.resource) {
+        if let Some(at) = self.resources.must_place(&agreement.resource) {
             let until = agreement.slot().end;
             self.resources.bindings(at, |of| of.unbind(&nodes, until, now));
         }
@@ -121,7 +121,7 @@ impl Plan {
 
     /// Gives an agreement these nodes of its resource until the end of its slot.
     fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
-        if let Some(at) = self.resources.place(&agreement.resource) {
+        if let Some(at) = self.resources.must_place(&agreement.resource) {
             let until = agreement.slot().end;
             self.resources.bindings(at, |of| of.bind(nodes, until));
         }

@@ -26,6 +26,8 @@ pub(super) struct Measured {
     commits: Histogram,
     /// Batches that were not stored, or of which that is not known.
     failed: u64,
+    /// Batches that were given up because of what must never happen to the plan.
+    pub(super) given_up: u64,
     decisions: BTreeMap<(&'static str, &'static str), u64>,
     refusals: BTreeMap<(&'static str, &'static str), u64>,
     ended: BTreeMap<&'static str, u64>,
@@ -39,6 +41,7 @@ impl Default for Measured {
             batches: Histogram::new(COMMANDS),
             commits: Histogram::new(SECONDS),
             failed: 0,
+            given_up: 0,
             decisions: BTreeMap::new(),
             refusals: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -119,6 +122,11 @@ impl Measured {
         self.failed += 1;
     }
 
+    /// Counts a batch that was given up because of what must never happen to the plan.
+    pub(super) fn gave_up(&mut self) {
+        self.given_up += 1;
+    }
+
     /// Counts what was decided and, of what was stored, what is worth it.
     pub(super) fn decided(&mut self, decisions: &[Decision], batch: &[Change]) {
         for decision in decisions {
@@ -166,6 +174,12 @@ impl Measured {
             "Batches that were not stored, or of which that is not known.",
         )
         .sample(&[], self.failed);
+        text.family(
+            "bespeak_planner_impossible_total",
+            Kind::Counter,
+            "Batches that were given up because of what must never happen to the plan: each is a fault of the service.",
+        )
+        .sample(&[], self.given_up);
         let mut family = text.family(
             "bespeak_decisions_total",
             Kind::Counter,

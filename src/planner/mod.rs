@@ -2,8 +2,8 @@
 //! one. Commands come in by a bounded queue, are decided one after another, and are answered only after the batch they
 //! belong to is stored (group commit), so that what a client was told survives a crash.
 //!
-//! The database is the truth. When a commit fails, or its outcome is unknown, the plan is read anew before anything
-//! else is decided.
+//! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
+//! never happen, the plan is read anew before anything else is decided.
 
 mod accept;
 mod admit;
@@ -17,6 +17,7 @@ mod cut;
 mod decide;
 mod holds;
 mod idempotency;
+mod impossible;
 mod kept;
 mod lost;
 mod measured;
@@ -60,6 +61,7 @@ pub use availability::Availability;
 pub use bargain::{Bargain, Spoken};
 pub use choice::best_of;
 pub use idempotency::Idempotency;
+pub use impossible::IMPOSSIBLE;
 pub use negotiate::{Initiation, NegotiationEnd};
 pub use nodes::{BusyTime, Failures, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
 pub use overrun::Overruns;
@@ -74,7 +76,7 @@ pub use resource::{Resource, Scaling};
 pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
-    Agreement, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Money, NegotiationInstance,
+    Agreement, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
     NegotiationOffer, Shape,
 };
 use crate::clock::{Clock, Micros};
@@ -204,6 +206,21 @@ pub struct Proposal {
     pub idempotency: Option<Idempotency<Accepted>>,
 }
 
+impl Proposal {
+    /// What the agreement that it becomes may have beside what it gets; `in_pieces` where its work is cut.
+    pub(crate) fn leeway(&self, in_pieces: bool) -> Leeway {
+        Leeway {
+            shapes: match self.scaling {
+                Scaling::Contract => Vec::new(),
+                Scaling::ReferenceRate => self.shapes.clone(),
+            },
+            pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
+            filters: self.filters.clone(),
+            fix_at_ppm: self.fix_at_ppm,
+        }
+    }
+}
+
 /// An offer that was accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
@@ -311,7 +328,7 @@ pub enum Error {
     /// The request's idempotency key came before; this is what it was answered then.
     #[error("the idempotency key has been used")]
     Repeated(Box<Idempotent>),
-    /// Nothing was stored; worth another try.
+    /// Nothing was stored, as far as is known; worth another try.
     #[error("the service cannot store decisions at the moment")]
     Unavailable,
 }
@@ -371,6 +388,9 @@ enum Command {
     Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
     Propose(Box<Proposed>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),
+    /// For tests of what must never happen: it is made to happen.
+    #[cfg(test)]
+    Meddle(Box<dyn FnOnce(&mut Plan) + Send + Sync>, Reply<()>),
 }
 
 /// The handle to the planner: cheap to clone.
@@ -381,6 +401,7 @@ pub struct Planner {
     due: watch::Receiver<Option<Time>>,
     stored: watch::Receiver<u64>,
     ready: watch::Receiver<bool>,
+    epoch: i64,
     negotiating: Negotiating,
     resources: Arc<[Resource]>,
     currency: Option<Currency>,
@@ -411,27 +432,21 @@ impl Planner {
             due: due_sender,
             stored: stored_sender,
             ready: ready_sender,
+            measured: Arc::default(),
         };
-        let measured = Arc::default();
+        let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
         let resources = settings.resources.as_slice().into();
         let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
-        let writer = writer::Writer::new(
-            settings,
-            plan,
-            store,
-            lease,
-            clock,
-            signals,
-            Arc::clone(&measured),
-        );
-        let task = tokio::spawn(writer.run(queue, stop));
+        let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
+        let task = tokio::spawn(writer.run(stop));
         let planner = Self {
             suggested,
             commands,
             due,
             stored,
             ready,
+            epoch,
             negotiating,
             resources,
             currency,
@@ -443,6 +458,11 @@ impl Planner {
     /// Whether the plan is in step with the store.
     pub fn is_ready(&self) -> bool {
         *self.ready.borrow() && !self.commands.is_closed()
+    }
+
+    /// The epoch of the lease under which it decides: whether that is still the stored one only the store knows.
+    pub fn epoch(&self) -> i64 {
+        self.epoch
     }
 
     /// What executes on a resource, by the resource's name.

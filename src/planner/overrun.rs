@@ -164,9 +164,7 @@ impl Decider<'_> {
     fn prolong(&mut self, agreement: &Agreement, end: Time, now: Time) -> bool {
         // What its party has been offered in its place counted on its end.
         self.release_about(agreement.id);
-        let place = self.plan.resources.place(&agreement.resource);
-        let number = self.plan.number(agreement.id);
-        let Some((at, number)) = place.zip(number) else {
+        let Some((at, number)) = self.plan.planned_at(agreement) else {
             return false;
         };
         let number = number + agreement.pieces_over() as u64;
@@ -182,8 +180,7 @@ impl Decider<'_> {
             .then(|| self.plan.resources.submit(at, now, &longer))
             .flatten();
         let Some((_, moves)) = placed else {
-            let back = self.plan.resources.put(at, now, &rest, rest.ready);
-            debug_assert!(back, "nobody has taken its place meanwhile");
+            self.plan.resources.put_back(at, now, &rest, rest.ready);
             return false;
         };
         self.hand_over_nodes(agreement, agreement.id, end);
@@ -235,6 +232,7 @@ mod tests {
                 version: None,
                 arguments: Vec::new(),
                 restarts: 0,
+                missed: 0,
             }),
             guarantees: Vec::new(),
             state: AgreementState::Observed,

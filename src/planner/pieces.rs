@@ -54,8 +54,8 @@ impl Decider<'_> {
         window: Interval,
         now: Time,
     ) -> Option<Stretch> {
-        let at = self.plan.resources.place(&agreement.resource)?;
-        let number = self.plan.number(agreement.id)? + index as u64;
+        let (at, first) = self.plan.planned_at(agreement)?;
+        let number = first + index as u64;
         let piece = agreement.pieces.get(index)?;
         let of = self.plan.resources.get(at)?;
         let tree = of.schedule.tree();
@@ -91,8 +91,7 @@ impl Decider<'_> {
             placed.place_piece(index, stretch);
             return Some(placed);
         }
-        let place = self.plan.resources.place(&agreement.resource);
-        let (at, number) = place.zip(self.plan.number(agreement.id))?;
+        let (at, number) = self.plan.planned_at(agreement)?;
         let mut rest: Vec<usize> = (index + 1..agreement.pieces.len()).collect();
         // Those have left the plan, too, whose nodes are out of use.
         rest.retain(|of| self.plan.resources.has(at, number + *of as u64));
@@ -109,8 +108,7 @@ impl Decider<'_> {
                 for of in rest {
                     let start = agreement.pieces[of].placement.start;
                     let request = request_of_piece(agreement, number + of as u64, of);
-                    let back = self.plan.resources.put(at, next, &request, start);
-                    debug_assert!(back, "nobody has taken its place meanwhile");
+                    self.plan.resources.put_back(at, next, &request, start);
                 }
                 return None;
             };
@@ -155,8 +153,8 @@ impl Decider<'_> {
         why: &str,
         now: Time,
     ) -> Option<PieceAgain> {
-        let at = self.plan.resources.place(&agreement.resource)?;
-        let number = self.plan.number(agreement.id).unwrap_or_default() + index as u64;
+        let (at, first) = self.plan.planned_at(agreement)?;
+        let number = first + index as u64;
         let request = request_of_piece(agreement, number, index);
         let start = agreement.pieces[index].placement.start;
         if self.plan.resources.put(at, now, &request, start) {
@@ -173,27 +171,6 @@ impl Decider<'_> {
         self.piece_moved(agreement.clone(), index, (placement.slot, request.nodes), why);
         self.moved(&moves, "to let one in whose nodes are out of use");
         Some(PieceAgain::Moved)
-    }
-
-    /// Finds another place for the next piece of an agreement, whose slot has passed while nobody could start it, or leaves it
-    /// at what was agreed where that was all that piece would have added to; whether it did.
-    pub(super) fn place_missed_piece(&mut self, agreement: &Agreement, now: Time) -> bool {
-        let index = agreement.pieces_over();
-        let place = self.plan.resources.place(&agreement.resource);
-        let Some((at, number)) = place.zip(self.plan.number(agreement.id)) else {
-            return false;
-        };
-        if agreement.pieces.is_empty() {
-            return false;
-        }
-        self.plan.resources.vacate(at, now, number + index as u64);
-        let why = "nobody could start it in its time";
-        match self.another_place(agreement, index, now) {
-            Some(stretch) => self.piece_moved(agreement.clone(), index, stretch, why),
-            None if agreement.adds_to_contract(index) => self.give_up_rest(agreement, why, now),
-            None => return false,
-        }
-        true
     }
 
     fn piece_moved(&mut self, mut agreement: Agreement, index: usize, stretch: Stretch, why: &str) {
@@ -220,7 +197,7 @@ impl Decider<'_> {
         agreement.outcome = Some(agreement.lose());
         let mut events = vec![self.event(kind, why)];
         events.extend(
-            self.close(&mut agreement, AgreementState::Complete, self.now)
+            self.must_close(&mut agreement, AgreementState::Complete, self.now)
                 .ok()?,
         );
         let lost = self.update(agreement, events);
@@ -250,8 +227,10 @@ impl Plan {
 
     /// Has the pieces of an agreement that have not begun move in the windows that they have now.
     pub(super) fn open_windows(&mut self, agreement: &Agreement) {
-        let place = self.resources.place(&agreement.resource);
-        let Some((at, number)) = place.zip(self.number(agreement.id)) else {
+        if agreement.pieces.is_empty() {
+            return;
+        }
+        let Some((at, number)) = self.planned_at(agreement) else {
             return;
         };
         for index in agreement.pieces_begun()..agreement.pieces.len() {
@@ -265,10 +244,8 @@ impl Plan {
                 request = request.fixed_to(start);
             }
             // Most of them are as they were, and to take one out has the schedule look at all others again.
-            if request.window() != old.window() {
-                self.resources.withdraw(at, number);
-                let back = self.resources.put(at, Time::MIN, &request, start);
-                debug_assert!(back, "nobody has taken its place meanwhile");
+            if request.window() != old.window() && self.resources.withdraw(at, number).is_some() {
+                self.resources.put_back(at, Time::MIN, &request, start);
             }
         }
     }

@@ -201,6 +201,7 @@ impl Plan {
     /// its nodes are free, and the moves of those who use that are returned.
     pub(super) fn replace(&mut self, next: Agreement, now: Time) -> Vec<Move> {
         let Some(old) = self.live.remove(&next.id) else {
+            self.note_impossible(|| format!("agreement {} is changed and is not in the plan", next.id));
             return Vec::new();
         };
         self.unwatch(&old);
@@ -226,15 +227,16 @@ impl Plan {
         self.agenda.drop(next.id);
         self.ending.remove(&next.id);
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
-        let Some(number) = self.numbers.remove(&next.id) else {
+        if is_undecided(&old) {
+            return Vec::new();
+        }
+        let Some((at, number)) = self.planned_at(&old) else {
             return Vec::new();
         };
+        self.numbers.remove(&next.id);
         for number in number..number + numbers_of(&old) {
             self.by_number.remove(&number);
         }
-        let Some(at) = self.resources.place(&old.resource) else {
-            return Vec::new();
-        };
         let (end, until) = (next.occupied().end, old.slot().end);
         if end < until {
             self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
@@ -249,8 +251,10 @@ impl Plan {
     /// Frees what the pieces have left of their slots that are over in `next` and were not in `old`.
     fn free_pieces(&mut self, old: &Agreement, next: &Agreement, now: Time) -> Vec<Move> {
         let over = old.pieces_over()..next.pieces_over();
-        let place = self.resources.place(&old.resource);
-        let Some((number, at)) = self.number(old.id).zip(place).filter(|_| !over.is_empty()) else {
+        if over.is_empty() {
+            return Vec::new();
+        }
+        let Some((at, number)) = self.planned_at(old) else {
             return Vec::new();
         };
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
@@ -267,13 +271,11 @@ impl Plan {
 
     /// Fixes a waiting agreement's placement where it lies.
     pub(super) fn fix(&mut self, agreement: &Agreement) {
-        let Some(number) = self.numbers.get(&agreement.id).copied() else {
+        let Some((at, number)) = self.planned_at(agreement) else {
             return;
         };
-        if let Some(at) = self.resources.place(&agreement.resource) {
-            for number in number..number + numbers_of(agreement) {
-                self.resources.fix(at, number);
-            }
+        for number in number..number + numbers_of(agreement) {
+            self.resources.fix(at, number);
         }
     }
 
@@ -435,7 +437,7 @@ impl Plan {
     /// Gives an agreement concrete nodes of its resource that are free from `now` on, those that are kept for it before
     /// the lowest-numbered, until the end of its placement. Fewer than it holds only if the plan is over capacity, which it never is.
     pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let Some(at) = self.resources.place(&agreement.resource) else {
+        let Some(at) = self.resources.must_place(&agreement.resource) else {
             return Vec::new();
         };
         let bind = |of: &mut ResourcePlan| {
@@ -450,8 +452,11 @@ impl Plan {
 
     /// Gives the nodes that an agreement has to another, or to itself, until `end`.
     pub(super) fn hand_over(&mut self, old: &Agreement, to: Uuid, end: Time) {
-        let nodes = self.bound.remove(&old.id).unwrap_or_default();
-        if let Some(at) = self.resources.place(&old.resource) {
+        let Some(nodes) = self.bound.remove(&old.id) else {
+            self.note_impossible(|| format!("agreement {} has begun and has no nodes", old.id));
+            return;
+        };
+        if let Some(at) = self.resources.must_place(&old.resource) {
             self.resources.bindings(at, |of| of.rebind(&nodes, end));
         }
         self.bound.insert(to, nodes);
@@ -473,7 +478,7 @@ impl Plan {
     pub(super) fn unbind(&mut self, agreement: &Agreement, now: Time) {
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
         let until = agreement.slot().end;
-        if let Some(at) = self.resources.place(&agreement.resource) {
+        if let Some(at) = self.resources.must_place(&agreement.resource) {
             self.resources.bindings(at, |of| of.unbind(nodes, until, now));
         }
     }

@@ -131,6 +131,7 @@ impl Decider<'_> {
                 .zip(old.price)
                 .and_then(|(price, old)| difference(price, old)),
             fee,
+            promise: None,
         };
         Ok(Quote {
             candidates: vec![Candidate {

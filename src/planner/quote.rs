@@ -421,6 +421,7 @@ impl Decider<'_> {
                 .zip(before)
                 .and_then(|(price, before)| difference(price, before)),
             fee,
+            promise: None,
         };
         Some(Candidate { terms, expires })
     }

@@ -17,8 +17,9 @@ use super::nodes::{NodeReport, Reporter};
 use super::pieces::PieceAgain;
 use super::plan::{placed_request, request_of};
 use super::resources::Wish;
+use super::restart::Why;
 use super::{Error, Repaired};
-use crate::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState, Shape};
+use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState, Shape};
 use crate::clock::second_of;
 use crate::store::{Change, NodeRow};
 
@@ -28,10 +29,10 @@ const CROWDED_MAX: usize = 4;
 const IMPROVE_WAITING_MAX: usize = 10_000;
 
 /// A place for it.
-struct Found {
-    resource: usize,
-    slot: Interval,
-    nodes: u32,
+pub(super) struct Found {
+    pub(super) resource: usize,
+    pub(super) slot: Interval,
+    pub(super) nodes: u32,
 }
 
 impl Decider<'_> {
@@ -94,8 +95,7 @@ impl Decider<'_> {
             }
         }
         let mut known = self.plan.waiting_on(at, now);
-        let resource = self.plan.resources.get(at).map(|of| of.resource.name.clone());
-        let resource = resource.unwrap_or_default();
+        let resource = self.plan.resources.name(at);
         // What is kept for offers stands where it stands: it leaves after those that may move, and before who may not.
         let held = self.plan.held_on(&resource);
         known.extend(held.keys().map(|number| (*number, 0)));
@@ -107,7 +107,7 @@ impl Decider<'_> {
         for agreement in again {
             let (id, end) = (agreement.id, self.lost_now(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
-            if self.run_again(&agreement, &end, &why) {
+            if self.run_again(&agreement, &end, Why::Lost(&why)) {
                 repaired.moved += 1;
             } else {
                 repaired.lost += usize::from(self.lose(id).is_some());
@@ -193,14 +193,16 @@ impl Decider<'_> {
             self.moved_to(agreement, &found);
             Again::Moved
         } else {
-            self.break_off(agreement, now);
+            let resource = &agreement.resource;
+            let lost = format!("nodes of {resource} are out of use, and no others are free in its window");
+            self.break_off(agreement, &lost, now);
             Again::Broken
         }
     }
 
     fn any_place(&mut self, at: usize, agreement: &Agreement, request: &Request, now: Time) -> Option<Found> {
         self.free_place(at, agreement, request, now)
-            .or_else(|| self.crowded_place(at, agreement, request, now))
+            .or_else(|| self.crowded_place(at, agreement, request, now, "whose nodes are out of use"))
             .or_else(|| self.place_of_another_size(agreement, request, now))
     }
 
@@ -249,13 +251,14 @@ impl Decider<'_> {
         None
     }
 
-    /// A place where others make room inside their windows, on its resource or on a few others.
-    fn crowded_place(
+    /// A place where others make room inside their windows, on its resource or on a few others; `whose` tells them for which.
+    pub(super) fn crowded_place(
         &mut self,
         at: usize,
         agreement: &Agreement,
         request: &Request,
         now: Time,
+        whose: &str,
     ) -> Option<Found> {
         let (shape, scaling) = shape_of(agreement);
         let window = Interval::new(agreement.ready.max(now), agreement.deadline);
@@ -277,7 +280,7 @@ impl Decider<'_> {
                 ..open(agreement, request)
             };
             if let Some((placement, moves)) = self.plan.resources.submit(resource, now, &there) {
-                self.moved(&moves, "to let one in whose nodes are out of use");
+                self.moved(&moves, &format!("to let one in {whose}"));
                 return Some(found(resource, placement.slot, request.nodes));
             }
         }
@@ -285,7 +288,7 @@ impl Decider<'_> {
     }
 
     /// A place for another of its sizes, the one that completes first.
-    fn place_of_another_size(
+    pub(super) fn place_of_another_size(
         &mut self,
         agreement: &Agreement,
         request: &Request,
@@ -322,8 +325,7 @@ impl Decider<'_> {
 
     /// Takes over another place of an agreement.
     fn moved_to(&mut self, mut agreement: Agreement, found: &Found) {
-        let name = self.plan.resources.get(found.resource);
-        let name = name.map_or_else(String::new, |of| of.resource.name.clone());
+        let name = self.plan.resources.name(found.resource);
         let mut detail = by(found.slot.start - agreement.placement.start);
         if name != agreement.resource {
             detail = format!("to {name}, {detail}");
@@ -344,20 +346,20 @@ impl Decider<'_> {
         self.update(agreement, vec![event]);
     }
 
-    /// Ends one that waits and has no place any more, and tells its party what it could have instead.
-    fn break_off(&mut self, mut agreement: Agreement, now: Time) {
-        let detail = self.broken(&agreement, now);
-        agreement.outcome = Some(Outcome::Lost);
+    /// Ends one that waits and has no place any more, and tells its party why and what it could have instead.
+    pub(super) fn break_off(&mut self, mut agreement: Agreement, lost: &str, now: Time) {
+        let detail = self.broken(&agreement, lost, now);
+        agreement.outcome = Some(agreement.lose());
         let mut events = vec![self.event(EventKind::Broken, detail)];
         // One that waits may always be closed.
-        if let Ok(closing) = self.close(&mut agreement, AgreementState::Complete, self.now) {
+        if let Ok(closing) = self.must_close(&mut agreement, AgreementState::Complete, self.now) {
             events.extend(closing);
             self.update(agreement, events);
         }
     }
 
-    /// Why an agreement is broken and which slots outside its window there are, in words for its party.
-    fn broken(&mut self, agreement: &Agreement, now: Time) -> String {
+    /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
+    fn broken(&mut self, agreement: &Agreement, lost: &str, now: Time) -> String {
         let (shape, scaling) = shape_of(agreement);
         let shapes = [shape];
         let wanted = Wanted {
@@ -376,10 +378,8 @@ impl Decider<'_> {
             .iter()
             .map(|alternative| by(alternative.slot.start - agreement.placement.start))
             .collect();
-        let resource = &agreement.resource;
-        let lost = format!("nodes of {resource} are out of use, and no others are free in its window");
         if slots.is_empty() {
-            lost
+            lost.to_owned()
         } else {
             format!("{lost}; there is room {}", slots.join(", "))
         }
@@ -402,7 +402,7 @@ fn open(agreement: &Agreement, request: &Request) -> Request {
     }
 }
 
-fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
+pub(super) fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
     Found {
         resource,
         slot,

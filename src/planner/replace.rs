@@ -15,6 +15,7 @@ use crate::store::Change;
 /// An agreement that is out of the plan for a while.
 pub(super) struct Lifted {
     pub(super) agreement: Agreement,
+    resource: usize,
     number: u64,
 }
 
@@ -49,19 +50,18 @@ impl Decider<'_> {
         if !agreement.pieces.is_empty() {
             return Err(Error::Conflict("planned in pieces, which are not changed"));
         }
-        let number = self.plan.number(id).ok_or(Error::NotFound)?;
-        if let Some(at) = self.plan.resources.place(&agreement.resource) {
-            self.plan.resources.vacate(at, now, number);
-        }
-        Ok(Lifted { agreement, number })
+        let (resource, number) = self.plan.planned_at(&agreement).ok_or(Error::Unavailable)?;
+        self.plan.resources.vacate(resource, now, number);
+        Ok(Lifted {
+            agreement,
+            resource,
+            number,
+        })
     }
 
     /// Puts it back where it lay.
     pub(super) fn put_back(&mut self, lifted: &Lifted) {
-        let agreement = &lifted.agreement;
-        let Some(at) = self.plan.resources.place(&agreement.resource) else {
-            return;
-        };
+        let (agreement, at) = (&lifted.agreement, lifted.resource);
         let (request, start) = if lifted.has_begun() {
             let rest = self.running_of(at, agreement, lifted.number);
             (rest, rest.ready)
@@ -72,8 +72,9 @@ impl Decider<'_> {
             let fixed = agreement.fixed || self.plan.table.is_counted_on(agreement.id);
             (if fixed { request.fixed_to(start) } else { request }, start)
         };
-        let back = self.plan.resources.put(at, second_of(self.now), &request, start);
-        debug_assert!(back, "nobody has taken its place meanwhile");
+        self.plan
+            .resources
+            .put_back(at, second_of(self.now), &request, start);
     }
 
     /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and
@@ -102,10 +103,7 @@ impl Decider<'_> {
         new.service = old.service;
         new.started = old.started;
         new.job.clone_from(&old.job);
-        let goes_on = self.event(
-            EventKind::Started,
-            format!("goes on with what runs for {}", old.id),
-        );
+        let goes_on = self.event(EventKind::Begun, format!("goes on with what runs for {}", old.id));
         self.update(new, vec![goes_on])
     }
 

@@ -139,6 +139,7 @@ mod tests {
                     version: None,
                     arguments: Vec::new(),
                     restarts: 0,
+                    missed: 0,
                 }),
                 ..proposal(4, 30, (0, 400))
             };

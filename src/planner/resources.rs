@@ -3,16 +3,17 @@
 //! All changes of a plan go through here, because the domain's index has to hear of each of them: it is what makes that
 //! few of ten thousand resources are looked at for a decision.
 
+mod out_of_use;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
-use scheduler::{
-    Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Seconds, SlotTree, Time,
-};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
 use uuid::Uuid;
 
-use super::nodes::{Failures, NodeState, Nodes, Reporter, Said};
+use super::impossible::Impossible;
+use super::nodes::{NodeState, Nodes, Reporter, Said};
 use super::{KeptNodes, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, Shape};
 
@@ -74,6 +75,8 @@ pub(super) struct Resources {
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
+    /// What must never happen and did.
+    pub(super) impossible: Impossible,
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
@@ -111,6 +114,8 @@ impl Resources {
         let looks = troubled.map(|(index, _)| (index, now)).collect();
         let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
+        let mut impossible = Impossible::default();
+        plans.iter().for_each(|of| impossible.look_at(of));
         let known = plans.into_iter().enumerate().map(|(index, of)| {
             let price = pricing.map_or(0, |pricing| pricing.node_hour(&of.resource.name));
             let known = scheduler::domain::Resource {
@@ -128,6 +133,7 @@ impl Resources {
             looks,
             capacity_max,
             rate_max,
+            impossible,
         }
     }
 
@@ -198,6 +204,22 @@ impl Resources {
         able.into_iter().take(most).map(index).collect()
     }
 
+    /// The same for the resource of something that is in the plan: it must be there.
+    pub(super) fn must_place(&mut self, name: &str) -> Option<usize> {
+        let place = self.place(name);
+        self.impossible
+            .unless(place.is_some(), || format!("there is no resource \"{name}\""));
+        place
+    }
+
+    /// The name of the resource at a place of the configuration, which must be there.
+    pub(super) fn name(&mut self, at: usize) -> String {
+        let name = self.get(at).map(|of| of.resource.name.clone());
+        self.impossible
+            .unless(name.is_some(), || format!("there is no resource {at}"));
+        name.unwrap_or_default()
+    }
+
     /// Changes a plan; `change` answers with what it found and the intervals in which the number of free nodes may now be
     /// another.
     pub(super) fn change<R>(
@@ -206,7 +228,24 @@ impl Resources {
         change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
     ) -> Option<R> {
         self.changed.insert(at);
-        self.domain.change(id(at), |of| change(&mut of.schedule))
+        self.change_plan(at, |of| change(&mut of.schedule))
+    }
+
+    /// The same with all that is known of the resource. Every change goes through here, so that nothing that must never
+    /// happen to a schedule goes unnoticed.
+    fn change_plan<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        let impossible = &mut self.impossible;
+        let changed = self.domain.change(id(at), |of| {
+            let changed = change(of);
+            impossible.look_at(of);
+            changed
+        });
+        impossible.unless(changed.is_some(), || format!("there is no resource {at}"));
+        changed
     }
 
     /// Lets a request in by algorithm 1.
@@ -227,6 +266,7 @@ impl Resources {
     }
 
     /// Puts a request where it is told to go; whether there was room.
+    #[must_use]
     pub(super) fn put(&mut self, at: usize, now: Time, request: &Request, start: Time) -> bool {
         let put = |schedule: &mut Schedule| {
             schedule.advance(now);
@@ -238,7 +278,17 @@ impl Resources {
         self.change(at, put).unwrap_or(false)
     }
 
+    /// Puts a request where there must be room: it was there a moment ago, or its place was kept.
+    pub(super) fn put_back(&mut self, at: usize, now: Time, request: &Request, start: Time) {
+        let back = self.put(at, now, request, start);
+        self.impossible.unless(back, || {
+            let (id, nodes) = (request.id, request.nodes);
+            format!("{nodes} nodes from {start} on were kept for request {id} and are taken")
+        });
+    }
+
     /// Puts requests where they are told to go, all or none; whether there was room.
+    #[must_use]
     pub(super) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
         for (count, (request, start)) in requests.iter().enumerate() {
             if !self.put(at, now, request, *start) {
@@ -263,6 +313,7 @@ impl Resources {
     }
 
     /// Takes a waiting request out, with all others left where they are.
+    #[must_use]
     pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
         self.change(at, |schedule| match schedule.withdraw(number) {
             Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
@@ -351,62 +402,6 @@ impl Resources {
         self.looks.values().min().copied()
     }
 
-    /// Takes out of use what a resource's nodes and its maintenance say, and gives back what they no longer do. Of the
-    /// requests in `known`, each with its slack, those leave that stand in the way, with most slack first; they are the answer,
-    /// with their starts. Others stay, and what they take is not taken from them. `None` where nothing has changed.
-    pub(super) fn put_out_of_use(
-        &mut self,
-        at: usize,
-        now: Time,
-        failures: &Failures,
-        known: &BTreeMap<u64, Seconds>,
-    ) -> Option<Vec<(u64, Time)>> {
-        let mut look = None;
-        let leave = |of: &mut ResourcePlan| {
-            of.schedule.advance(now);
-            // What ended within this second has its nodes until the second is over.
-            let now = of.schedule.now();
-            let bound = &of.bound_until;
-            let kept = |node: u32| bound.get(&node).copied().filter(|until| *until > now);
-            let next = of.nodes.out_of_use(of.resource.capacity, now, failures, kept);
-            look = of.nodes.next_look(now, failures);
-            let before = from_now(&of.nodes.blocks, now);
-            if before == next {
-                of.nodes.blocks = before;
-                return (None, Vec::new());
-            }
-            let mut touched: Vec<Interval> = before
-                .iter()
-                .chain(&next)
-                .map(|(interval, _)| *interval)
-                .collect();
-            for (interval, nodes) in before {
-                // They were taken, so they can be given back.
-                let _ = of.schedule.unblock(interval, nodes);
-            }
-            let mut left = Vec::new();
-            let mut blocks = Vec::new();
-            for (interval, nodes) in next {
-                while let Some(lies) = in_excess(&of.schedule, known, interval, nodes)
-                    && let Some(start) = take_out(&mut of.schedule, lies.id)
-                {
-                    touched.push(lies.slot);
-                    left.push((lies.id, start));
-                }
-                blocks.extend(block(&mut of.schedule, interval, nodes));
-            }
-            of.nodes.blocks = blocks;
-            (Some(left), touched)
-        };
-        let left = self.domain.change(id(at), leave)?;
-        match look {
-            Some(look) => self.looks.insert(at, look),
-            None => self.looks.remove(&at),
-        };
-        self.changed.insert(at);
-        left
-    }
-
     /// Who of those that wait on a resource stands in the way of a newcomer: first those whose place it would take in order,
     /// then those who lie in its window, by start.
     pub(super) fn in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
@@ -434,7 +429,7 @@ impl Resources {
         at: usize,
         change: impl FnOnce(&mut ResourcePlan) -> R,
     ) -> Option<R> {
-        self.domain.change(id(at), |of| (change(of), Vec::new()))
+        self.change_plan(at, |of| (change(of), Vec::new()))
     }
 
     /// The value of an attribute of any resource that has it, to say what there is.
@@ -445,86 +440,6 @@ impl Resources {
             .filter_map(|(of, _)| of.attributes.get(attribute));
         values.cloned().collect()
     }
-}
-
-/// What of the blocks is not over.
-fn from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
-    let rest = |(interval, nodes): &(Interval, u32)| {
-        let rest = Interval::new(interval.start.max(now), interval.end);
-        (!rest.is_empty()).then_some((rest, *nodes))
-    };
-    blocks.iter().filter_map(rest).collect()
-}
-
-/// The steps of a plan inside an interval, with the free nodes of each.
-fn free_steps(schedule: &Schedule, interval: Interval) -> Vec<(Interval, u32)> {
-    let mut steps: Vec<(Interval, u32)> = Vec::new();
-    for (start, free) in schedule.tree().steps() {
-        if let Some((last, _)) = steps.last_mut() {
-            last.end = last.end.min(start);
-        }
-        if start >= interval.end {
-            break;
-        }
-        steps.push((Interval::new(start.max(interval.start), interval.end), free));
-    }
-    steps.retain(|(step, _)| !step.is_empty());
-    steps
-}
-
-/// Who is to leave first so that as many nodes are free throughout an interval: none where they are, or where nobody who
-/// lies there is known.
-fn in_excess(
-    schedule: &Schedule,
-    known: &BTreeMap<u64, Seconds>,
-    interval: Interval,
-    nodes: u32,
-) -> Option<Placement> {
-    if schedule.tree().min_free(interval) >= nodes {
-        return None;
-    }
-    let steps = free_steps(schedule, interval).into_iter();
-    let mut short = steps.filter(|(_, free)| *free < nodes);
-    short.find_map(|(step, _)| most_flexible(schedule, known, step))
-}
-
-/// The one with most slack of those who are known and lie in an interval: it is the easiest to place again.
-fn most_flexible(
-    schedule: &Schedule,
-    known: &BTreeMap<u64, Seconds>,
-    interval: Interval,
-) -> Option<Placement> {
-    let lies = |number: &u64| {
-        schedule
-            .placement(*number)
-            .filter(|lies| lies.slot.meets(interval))
-    };
-    let found = known
-        .iter()
-        .filter_map(|(number, slack)| Some((*slack, lies(number)?)));
-    found
-        .max_by_key(|(slack, lies)| (*slack, lies.id))
-        .map(|(_, lies)| lies)
-}
-
-/// Takes a request out, also one whose slot has begun in the plan; answers with its start.
-fn take_out(schedule: &mut Schedule, number: u64) -> Option<Time> {
-    match schedule.withdraw(number) {
-        Some((_, start)) => Some(start),
-        None => schedule.recall(number),
-    }
-}
-
-/// Takes nodes out of use, as many as are free at each time; answers with what was taken.
-fn block(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
-    if schedule.block(interval, nodes).is_ok() {
-        return vec![(interval, nodes)];
-    }
-    let steps = free_steps(schedule, interval).into_iter();
-    let steps = steps.map(|(step, free)| (step, free.min(nodes)));
-    steps
-        .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok())
-        .collect()
 }
 
 /// The slots that moves have left and taken.

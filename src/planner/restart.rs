@@ -1,24 +1,33 @@
-//! Work that was lost and is run again, where its template has it so: from its start, or with work in pieces from what the
-//! piece before has saved.
+//! Work that waits again after its slot: what was lost, where its template has that run again, and what was never started,
+//! always.
 //!
-//! Its agreement waits again, for a place in what is left of its window, as it did before its slot began; nothing of it
-//! is given up but the nodes that it had. The job of the time before is stopped, where anything is left of it, before the
-//! next one starts (`docs/decisions/0404`).
+//! Its agreement waits for a place in what is left of its window, as it did before its slot began; nothing of it is given up
+//! but the nodes that it had. Work that was lost is run from its start, or with work in pieces from what the piece before has
+//! saved. The job of the time before is stopped, where anything is left of it, before the next one starts
+//! (`docs/decisions/0404`).
 
-use scheduler::{Interval, Seconds, Time};
+use std::collections::BTreeSet;
+
+use scheduler::{Interval, Request, Seconds, Time};
+use uuid::Uuid;
 
 use super::admit::shape_of;
 use super::decide::{Decider, execution};
 use super::pieces::CLUSTER;
 use super::plan::request_of;
-use super::repair::by;
+use super::repair::{by, found};
 use super::resources::Wish;
-use crate::agreement::{Agreement, AgreementState, EventKind, Execution, JobEnd, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState};
 use crate::clock::second_of;
 use crate::store::Change;
 
-/// How often work is run again at most: what is lost so often is not lost by chance.
+/// How often lost work is run again at most: what is lost so often is not lost by chance.
 const RESTARTS_MAX: u32 = 10;
+/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
+/// takes some of it, but a short job with a long window would fill its timeline.
+const MISSES_MAX: u32 = 100;
+/// Why an agreement has another slot, in words for its party.
+pub(super) const NEVER_STARTED: &str = "it was never started in its slot";
 /// The kind of resources that are all this machine.
 const LOCAL: &str = "local";
 /// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
@@ -27,32 +36,38 @@ const CLEARED_AFTER: Seconds = 20;
 impl Decider<'_> {
     /// Whether the work of an agreement would be run again if it were lost now.
     pub(super) fn may_restart(&self, agreement: &Agreement) -> bool {
-        self.settings.restarting.contains(&agreement.template) && self.can_restart(agreement)
+        let lost = |job: &Job| job.restarts.saturating_sub(job.missed);
+        self.settings.restarting.contains(&agreement.template)
+            && self.may_wait_again(agreement, |job| lost(job) < RESTARTS_MAX)
     }
 
-    /// Whether work that came to this end is run again: where it was lost and its template has that so, or where it is a piece
-    /// that nobody could start in its time, of which nothing has run.
-    fn may_go_on_after(&self, agreement: &Agreement, end: &JobEnd) -> bool {
-        let missed = !agreement.pieces.is_empty() && end.started.is_none() && self.can_restart(agreement);
-        end.outcome == Outcome::Lost && (missed || self.may_restart(agreement))
-    }
-
-    fn can_restart(&self, agreement: &Agreement) -> bool {
-        let job = agreement.job.as_ref();
+    /// Whether an agreement that is being carried out may wait for another slot, where that is so of its job.
+    fn may_wait_again(&self, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
         agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
-            && job.is_some_and(|job| job.restarts < RESTARTS_MAX)
+            && agreement.job.as_ref().is_some_and(may)
             && self.plan.resources.place(&agreement.resource).is_some()
     }
 
-    /// Has the work of an agreement that came to this end run again, where it is to be and there is a place for it; whether it
-    /// is.
+    /// Has an agreement whose work came to this end wait for another slot, where that is to be and there is one; whether it
+    /// does. Work that was never started always waits again, whatever its template says of losses.
     pub(super) fn goes_on_after(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
-        if !self.may_go_on_after(agreement, end) {
+        let never_started = end.started.is_none();
+        let may = if never_started {
+            self.may_wait_again(agreement, |job| job.missed < MISSES_MAX)
+        } else {
+            self.may_restart(agreement)
+        };
+        if end.outcome != Outcome::Lost || !may {
             return false;
         }
         self.vacate(agreement);
-        self.run_again(agreement, end, why_lost(end))
+        let why = if never_started {
+            Why::NeverStarted
+        } else {
+            Why::Lost("its work is gone without a trace of its end")
+        };
+        self.run_again(agreement, end, why)
     }
 
     /// Whether an agreement may go to a resource: work that was lost is run again where its job of before can be stopped.
@@ -63,12 +78,17 @@ impl Decider<'_> {
     /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
     /// machine.
     fn makes_way(&self, at: usize, agreement: &Agreement) -> bool {
-        let is_local = |at| {
-            let of = self.plan.resources.get(at);
-            of.is_some_and(|of| of.resource.kind == LOCAL)
-        };
-        let own = self.plan.resources.place(&agreement.resource);
-        own.is_some_and(|own| own == at || is_local(own) && is_local(at))
+        let there = self.plan.resources.get(at).map(|of| of.resource.name.as_str());
+        there.is_some_and(|there| {
+            there == agreement.resource || self.is_local(there) && self.is_local(&agreement.resource)
+        })
+    }
+
+    /// Whether a resource is this machine.
+    pub(super) fn is_local(&self, resource: &str) -> bool {
+        let of = self.plan.resources.place(resource);
+        let of = of.and_then(|at| self.plan.resources.get(at));
+        of.is_some_and(|of| of.resource.kind == LOCAL)
     }
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
@@ -81,17 +101,16 @@ impl Decider<'_> {
         // What was offered in its place counts on its going on.
         self.release_about(agreement.id);
         let next = self.after_now();
-        let number = self.plan.number(agreement.id);
-        if let Some((at, number)) = self.plan.resources.place(&agreement.resource).zip(number) {
+        if let Some((at, number)) = self.plan.planned_at(agreement) {
             let number = number + agreement.pieces_over() as u64;
             self.plan.resources.vacate(at, next, number);
         }
         self.plan.unbind(agreement, next);
     }
 
-    /// Has lost work, whose slot has been vacated, wait for another place in its window; `false` where there is none, and
-    /// nothing has changed then.
-    pub(super) fn run_again(&mut self, agreement: &Agreement, end: &JobEnd, why: &str) -> bool {
+    /// Has work, whose slot has been vacated, wait for another place in its window; `false` where there is none, and nothing
+    /// has changed then.
+    pub(super) fn run_again(&mut self, agreement: &Agreement, end: &JobEnd, why: Why<'_>) -> bool {
         let next = self.after_now();
         // What was to be added to this time is not to the next.
         let agreement = &self.give_back_rest(agreement, next);
@@ -101,30 +120,35 @@ impl Decider<'_> {
         // On this machine its job has ended, or does so within a moment; what never started leaves nothing.
         let leaves = on_cluster && end.started.is_some();
         let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
-        let waits = Agreement {
+        let mut waits = Agreement {
             ready: agreement.ready.max(cleared),
             ..agreement.clone()
         };
-        let placed = if agreement.pieces.is_empty() {
-            self.place_lost(&waits, next)
-        } else {
-            self.place_lost_pieces(&waits, next)
+        if let Some(job) = &mut waits.job {
+            job.restarts += 1;
+            job.missed += u32::from(why == Why::NeverStarted);
+        }
+        let mut given_way = BTreeSet::new();
+        let placed = match why {
+            Why::Lost(_) => self.place_anew(&waits, next),
+            Why::NeverStarted => self.place_before_offers(&waits, next, &mut given_way),
         };
         let Some(mut placed) = placed else {
+            self.keep_all_again(given_way);
             return false;
         };
         placed.ready = agreement.ready;
         placed.has_started(end.started);
         let mut events = self.assess(&mut placed);
-        let (detail, service) = match agreement.pieces_over() {
+        let (start, service) = match agreement.pieces_over() {
             0 => ("its start".to_owned(), ServiceState::NotReady),
             over => (format!("what piece {over} has saved"), ServiceState::Idle),
         };
-        let mut detail = format!("{why}: it is run again from {detail}");
-        if placed.resource != agreement.resource {
-            detail += &format!(" on {}", placed.resource);
-        }
-        detail += &format!(", {}", by(placed.slot().start - agreement.slot().start));
+        let moved = moved_by(agreement, &placed);
+        let detail = match why {
+            Why::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
+            Why::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
+        };
         events.push(self.event(EventKind::Restarted, detail));
 
         self.plan.forget_slot(agreement.id);
@@ -138,22 +162,96 @@ impl Decider<'_> {
         if service == ServiceState::NotReady {
             placed.started = None;
         }
-        if let Some(job) = &mut placed.job {
-            job.restarts += 1;
-        }
         let waiting = self.update(placed, events);
         self.plan.stop_later(waiting);
         let lost = lost_execution(agreement, end);
         self.batch
             .extend(lost.map(|of| Change::RecordExecution(Box::new(of))));
+        self.keep_all_again(given_way);
         true
     }
 
-    /// The agreement of lost work with a place in what is left of its window: one that is free, else one on its resource for
-    /// which others move inside their windows.
-    fn place_lost(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
-        let at = self.plan.resources.place(&agreement.resource)?;
-        let request = request_of(agreement, self.plan.number(agreement.id)?);
+    /// Gives an agreement another place whose slot, or the slot of its next piece, is over before anything of it began: the
+    /// service was down, or the clock was stepped. Ends it where there is none, or leaves it at what was agreed where that
+    /// piece would have added to it.
+    pub(super) fn place_missed(&mut self, agreement: &Agreement, now: Time) {
+        let Some((at, number)) = self.plan.planned_at(agreement) else {
+            return;
+        };
+        // What is kept for its changes counts on its place.
+        let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
+        let index = agreement.pieces_over();
+        self.plan.resources.vacate(at, now, number + index as u64);
+        let adds = !agreement.pieces.is_empty() && agreement.adds_to_contract(index);
+        let placed = if adds {
+            self.place_anew(agreement, now)
+        } else {
+            self.place_before_offers(agreement, now, &mut given_way)
+        };
+        match placed {
+            Some(placed) => {
+                let detail = format!(
+                    "{NEVER_STARTED}: it waits for another{}",
+                    moved_by(agreement, &placed)
+                );
+                let event = self.event(EventKind::Moved, detail);
+                self.update(placed, vec![event]);
+            }
+            None if adds => self.give_up_rest(agreement, NEVER_STARTED, now),
+            None if agreement.pieces.is_empty() => {
+                let lost = format!("{NEVER_STARTED}, and there is no other in its window");
+                self.break_off(agreement.clone(), &lost, now);
+            }
+            None => {
+                let lost = format!(
+                    "{NEVER_STARTED}, and there is no other for its piece {}",
+                    index + 1
+                );
+                self.lose_because(agreement.clone(), EventKind::Broken, lost);
+            }
+        }
+        self.keep_all_again(given_way);
+    }
+
+    /// Keeps again what can be kept of the offers of answers that have given way.
+    fn keep_all_again(&mut self, answers: BTreeSet<Uuid>) {
+        for answer in answers {
+            self.keep_again(answer);
+        }
+    }
+
+    /// As [`Self::place_anew`], at last where something is kept for offers: an agreement counts more. The answers whose offers
+    /// have made room go to `given_way`.
+    fn place_before_offers(
+        &mut self,
+        agreement: &Agreement,
+        next: Time,
+        given_way: &mut BTreeSet<Uuid>,
+    ) -> Option<Agreement> {
+        let placed = self.place_anew(agreement, next);
+        if placed.is_some() {
+            return placed;
+        }
+        let window = Interval::new(agreement.ready.max(next), agreement.deadline);
+        given_way.extend(self.give_way_in(&agreement.resource, window));
+        self.place_anew(agreement, next)
+    }
+
+    /// An agreement that has left the plan with its slot, or with that of its next piece, with another place in what is left of
+    /// its window; none where there is none.
+    fn place_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
+        if agreement.pieces.is_empty() {
+            self.place_whole_anew(agreement, next)
+        } else {
+            self.place_lost_pieces(agreement, next)
+        }
+    }
+
+    /// The same of work in one: the best place that is free, else one for which others move inside their windows, else one of
+    /// another of its sizes.
+    fn place_whole_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
+        let (at, number) = self.plan.planned_at(agreement)?;
+        let request = request_of(agreement, number);
         let (shape, scaling) = shape_of(agreement);
         let wish = Wish {
             shape,
@@ -163,22 +261,23 @@ impl Decider<'_> {
             except: None,
         };
         let best = self.plan.resources.best(&wish, self.settings.objective).ok();
-        let (at, slot) = if let Some((to, best)) = best.filter(|(to, _)| self.makes_way(*to, agreement)) {
-            let there = scheduler::Request {
+        let found = if let Some((to, best)) = best.filter(|(to, _)| self.may_go_to(*to, agreement)) {
+            let there = Request {
                 duration: best.slot.duration(),
                 ..request
             };
             let put = self.plan.resources.put(to, next, &there, best.slot.start);
-            put.then_some((to, best.slot))?
+            put.then(|| found(to, best.slot, agreement.nodes))
         } else {
-            let (placement, moves) = self.plan.resources.submit(at, next, &request)?;
-            self.moved(&moves, "to let one in whose work was lost");
-            (at, placement.slot)
+            self.crowded_place(at, agreement, &request, next, "whose slot was lost")
+                .or_else(|| self.place_of_another_size(agreement, &request, next))
         };
+        let found = found?;
         Some(Agreement {
-            resource: self.plan.resources.get(at)?.resource.name.clone(),
-            placement: slot,
-            duration: slot.duration(),
+            resource: self.plan.resources.get(found.resource)?.resource.name.clone(),
+            placement: found.slot,
+            duration: found.slot.duration(),
+            nodes: found.nodes,
             fixed: false,
             ..agreement.clone()
         })
@@ -199,12 +298,30 @@ impl Decider<'_> {
     }
 }
 
-/// Why work waits again that came to this end, in words for its party.
-fn why_lost(end: &JobEnd) -> &'static str {
-    match end.started {
-        Some(_) => "its work is gone without a trace of its end",
-        None => "nobody could start it in its time",
+/// Why work waits for another slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why<'a> {
+    /// It was lost, for this reason in words for its party.
+    Lost(&'a str),
+    /// It was never started in its slot.
+    NeverStarted,
+}
+
+/// Where an agreement goes that has another slot, in words for its party.
+fn moved_by(before: &Agreement, after: &Agreement) -> String {
+    let mut moved = String::new();
+    if after.resource != before.resource {
+        moved += &format!(" on {}", after.resource);
     }
+    moved += &format!(", {}", by(after.slot().start - before.slot().start));
+    if after.slot_nodes() != before.slot_nodes() {
+        moved += &format!(
+            ", with {} nodes for {} seconds",
+            after.slot_nodes(),
+            after.slot().duration()
+        );
+    }
+    moved
 }
 
 /// The record of what was lost.

@@ -2,8 +2,10 @@
 
 mod clock;
 mod holding;
+mod impossible;
 mod kept;
 mod lost;
+mod missed;
 mod pending;
 pub(super) mod trial;
 
@@ -122,6 +124,7 @@ fn with_job(mut proposal: Proposal) -> Proposal {
         version: None,
         arguments: vec!["5".into()],
         restarts: 0,
+        missed: 0,
     });
     proposal
 }
@@ -279,7 +282,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
         kinds,
         [
             EventKind::Accepted,
-            EventKind::Started,
+            EventKind::Begun,
             EventKind::Ended,
             EventKind::Assessed,
             EventKind::Closed

@@ -1,12 +1,13 @@
 //! The task that owns the plan: takes what waits in the queue, decides it, has it stored in one transaction, and only
 //! then answers.
 
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::{Seconds, Time};
 use tokio::sync::{broadcast, mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -36,6 +37,12 @@ const RECALLED_MAX: u32 = 10_000;
 /// How long to wait before the store is asked again after a failure, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
+/// For how long commands, and the answers of a batch of which it is not known whether it is stored, wait for the plan to
+/// be read anew: what is over by then nobody needs to notice.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the lease still holds.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
 /// Gives the answer of one command, once it is known whether its batch is stored.
 type Answer = Box<dyn FnOnce(bool) + Send>;
 
@@ -49,6 +56,8 @@ pub(super) struct Signals {
     pub(super) stored: watch::Sender<u64>,
     /// Whether the plan is in step with the store.
     pub(super) ready: watch::Sender<bool>,
+    /// What is counted.
+    pub(super) measured: Arc<Mutex<Measured>>,
 }
 
 pub(super) struct Writer {
@@ -58,7 +67,9 @@ pub(super) struct Writer {
     lease: Lease,
     clock: Clock,
     signals: Signals,
-    measured: Arc<Mutex<Measured>>,
+    queue: mpsc::Receiver<Command>,
+    /// Whether the store has failed to take a batch, and has taken nothing since.
+    doubtful: bool,
     /// When an idle moment was last used, and whether the plan has changed since.
     improved: Time,
     changed: bool,
@@ -74,7 +85,7 @@ impl Writer {
         lease: Lease,
         clock: Clock,
         signals: Signals,
-        measured: Arc<Mutex<Measured>>,
+        queue: mpsc::Receiver<Command>,
     ) -> Self {
         Self {
             settings,
@@ -83,7 +94,8 @@ impl Writer {
             lease,
             clock,
             signals,
-            measured,
+            queue,
+            doubtful: false,
             improved: Time::MIN,
             changed: false,
             forgotten: Time::MIN,
@@ -91,31 +103,58 @@ impl Writer {
     }
 
     /// Runs until `stop` is cancelled and the queue is empty, or until it may decide no longer.
-    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Command>, stop: CancellationToken) {
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let mut watch = tokio::time::interval(WATCH_EVERY);
+        watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let first = tokio::select! {
                 biased;
-                command = queue.recv() => command,
-                () = stop.cancelled() => { queue.close(); queue.recv().await }
+                _ = watch.tick() => {
+                    if self.keep_lease(&stop).await {
+                        continue;
+                    }
+                    return self.give_way(&stop);
+                }
+                command = self.queue.recv() => command,
+                () = stop.cancelled() => { self.queue.close(); self.queue.recv().await }
             };
             let Some(first) = first else { return };
             let mut commands = vec![first];
             while commands.len() < BATCH_MAX
-                && let Ok(next) = queue.try_recv()
+                && let Ok(next) = self.queue.try_recv()
             {
                 commands.push(next);
             }
-            let idle = queue.is_empty();
+            let idle = self.queue.is_empty();
             if !self.decide_and_store(commands, idle, &stop).await {
-                if !stop.is_cancelled() {
-                    error!("this process may decide no longer; another holds the lease");
-                }
-                self.signals.ready.send_replace(false);
-                stop.cancel();
-                return;
+                return self.give_way(&stop);
             }
             if idle {
                 self.forget().await;
+            }
+        }
+    }
+
+    /// Stops everything: another process decides, or the service stops anyway.
+    fn give_way(&self, stop: &CancellationToken) {
+        self.signals.ready.send_replace(false);
+        if !stop.is_cancelled() {
+            error!("this process may decide no longer; another holds the lease");
+        }
+        stop.cancel();
+    }
+
+    /// Looks whether the lease still holds, and takes it again where its session has ended. False when another process
+    /// has taken over, or the service stops meanwhile.
+    async fn keep_lease(&mut self, stop: &CancellationToken) -> bool {
+        match self.store.check_lease(&mut self.lease).await {
+            Ok(()) => true,
+            Err(store::Error::LeaseLost) => false,
+            Err(why) => {
+                error!(error = %why, "the lease is gone; taking it again");
+                let is_taken = self.reload(stop).await;
+                self.say_due();
+                is_taken
             }
         }
     }
@@ -148,11 +187,20 @@ impl Writer {
         let mut decisions = Vec::new();
         let answers: Vec<Answer> = commands
             .into_iter()
-            .map(|command| decide(&mut decider, command, &mut decisions))
+            // Nothing more is decided on a plan that cannot be right.
+            .map_while(|command| {
+                let right = decider.plan.impossible().is_none();
+                right.then(|| decide(&mut decider, command, &mut decisions))
+            })
             .collect();
         self.changed |= !batch.is_empty();
         if idle && self.may_improve(second_of(now)) {
             self.improve(now, &mut batch);
+        }
+        if let Some(what) = self.plan.impossible().map(str::to_owned) {
+            // The answers are dropped with the batch, which says that nothing was decided.
+            drop(answers);
+            return self.give_up(&what, stop).await;
         }
         // A commit that fails takes the plan with it, and may turn out to have succeeded.
         let suggested = std::mem::take(&mut self.plan.suggested);
@@ -164,17 +212,13 @@ impl Writer {
         };
         let commit = (stored.is_ok() && !batch.is_empty()).then(|| begun.elapsed().as_secs_f64());
         self.measure(|of| of.batch(many, commit));
-        let stored = match stored {
-            Ok(()) => true,
+        let (stored, answers) = match stored {
+            Ok(()) => (true, answers),
             Err(store::Error::LeaseLost) => return false,
-            Err(why) => {
-                error!(error = %why, "decisions were not stored; reading the plan anew");
-                self.measure(Measured::failed);
-                if !self.reload(stop).await {
-                    return false;
-                }
-                matches!(why, store::Error::Unknown(_)) && self.is_stored(&batch).await
-            }
+            Err(why) => match self.recover(&why, &batch, answers, stop).await {
+                Some(found) => found,
+                None => return false,
+            },
         };
         for answer in answers {
             answer(stored);
@@ -189,14 +233,61 @@ impl Writer {
         if stored && !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
-        self.signals
-            .due
-            .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
+        self.say_due();
         true
     }
 
+    /// Gives up a batch that has found in the plan what must never happen, and reads the plan anew. False when the lease is
+    /// lost, or the service stops meanwhile.
+    async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
+        error!(what, "{}", super::IMPOSSIBLE);
+        self.measure(Measured::gave_up);
+        let read = self.reload(stop).await;
+        self.say_due();
+        read
+    }
+
+    /// Reads the plan anew after a batch that could not be stored, or of which that is not known. Answers whether it is
+    /// stored after all, with the answers that have not been given meanwhile. `None` when another process has taken
+    /// over, or the service stops meanwhile.
+    async fn recover(
+        &mut self,
+        why: &store::Error,
+        batch: &[Change],
+        mut answers: Vec<Answer>,
+        stop: &CancellationToken,
+    ) -> Option<(bool, Vec<Answer>)> {
+        error!(error = %why, "decisions were not stored; reading the plan anew");
+        self.measure(Measured::failed);
+        // Before anybody is answered: who is refused must not find the service ready.
+        self.signals.ready.send_replace(false);
+        self.doubtful = true;
+        let is_unknown = matches!(why, store::Error::Unknown(_));
+        let refuse = |answers: &mut Vec<Answer>| answers.drain(..).for_each(|answer| answer(false));
+        if !is_unknown {
+            refuse(&mut answers);
+        }
+        let mut reloaded = tokio::time::timeout(PATIENCE, self.reload(stop)).await;
+        if reloaded.is_err() {
+            refuse(&mut answers);
+            reloaded = Ok(self.reload(stop).await);
+        }
+        if !reloaded.unwrap_or(false) {
+            return None;
+        }
+        Some((is_unknown && self.is_stored(batch).await, answers))
+    }
+
+    /// Lets everybody know when something is due next.
+    fn say_due(&self) {
+        self.signals
+            .due
+            .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
+    }
+
     fn measure(&self, count: impl FnOnce(&mut Measured)) {
-        count(&mut self.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        let measured = &self.signals.measured;
+        count(&mut measured.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Lets go of what nobody may ask for any more. That it fails now and then does no harm.
@@ -245,37 +336,38 @@ impl Writer {
         Ok(remembered)
     }
 
-    /// Reads the plan anew until that succeeds: nothing is decided on a plan that may differ from the store. False
-    /// when another process has taken over, or the service stops meanwhile.
+    /// Reads the plan anew until that succeeds: nothing is decided on a plan that may differ from the store. Commands
+    /// that wait for longer than [`PATIENCE`] are refused. False when another process has taken over, or the service
+    /// stops meanwhile.
     async fn reload(&mut self, stop: &CancellationToken) -> bool {
         self.signals.ready.send_replace(false);
+        let patient_until = Instant::now() + PATIENCE;
         let mut wait = RETRY.0;
         loop {
-            match self.read().await {
+            let read = read_again(
+                &self.settings,
+                &self.store,
+                &mut self.lease,
+                &self.clock,
+                self.doubtful,
+            );
+            match refusing(&mut self.queue, patient_until, read).await {
                 Ok(mut plan) => {
                     plan.recall_reports(&self.plan, self.clock.now());
                     self.plan = plan;
+                    self.doubtful = false;
                     self.signals.ready.send_replace(true);
                     return true;
                 }
-                Err(super::StartError::Store(store::Error::LeaseHeld(_))) => return false,
-                Err(why) => warn!(error = %why, "the store cannot be read; trying again in {wait:?}"),
+                Err(super::StartError::Store(store::Error::LeaseLost)) => return false,
+                Err(why) => warn!(error = %why, "the store cannot be used; trying again in {wait:?}"),
             }
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = stop.cancelled() => return false,
+            let stopped = tokio::time::timeout(wait, stop.cancelled());
+            if refusing(&mut self.queue, patient_until, stopped).await.is_ok() {
+                return false;
             }
             wait = (wait * 2).min(RETRY.1);
         }
-    }
-
-    async fn read(&mut self) -> Result<Plan, super::StartError> {
-        if !self.lease.is_held().await {
-            self.lease = self.store.acquire_lease().await?;
-        }
-        // The batch that failed may still be on its way.
-        self.store.settle().await?;
-        read_plan(&self.settings, &self.store, &self.clock).await
     }
 
     /// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
@@ -304,6 +396,39 @@ impl Writer {
     }
 }
 
+/// Does some work, and refuses the commands that wait or come after an instant until it is done. The answer of a command
+/// is dropped with it, which says that nothing was decided.
+async fn refusing<T>(queue: &mut mpsc::Receiver<Command>, from: Instant, work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    tokio::select! {
+        done = &mut work => return done,
+        () = tokio::time::sleep_until(from) => {}
+    }
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            Some(_) = queue.recv() => {}
+        }
+    }
+}
+
+/// The plan as it is stored, for the holder of the lease, which is taken again where it has to be. Where the store is
+/// doubted, that it takes batches is shown first.
+async fn read_again(
+    settings: &Settings,
+    store: &Store,
+    lease: &mut Lease,
+    clock: &Clock,
+    doubtful: bool,
+) -> Result<Plan, super::StartError> {
+    // After this the batch that failed is not on its way any more.
+    store.retake_lease(lease).await?;
+    if doubtful {
+        store.prove_room(lease.epoch).await?;
+    }
+    read_plan(settings, store, clock).await
+}
+
 /// The plan as it is stored.
 pub(super) async fn read_plan(
     settings: &Settings,
@@ -323,7 +448,10 @@ pub(super) async fn read_plan(
         .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;
     plan.recall_lost(lost);
-    Ok(plan)
+    match plan.impossible() {
+        None => Ok(plan),
+        Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),
+    }
 }
 
 impl Command {
@@ -415,6 +543,11 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
         Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
         Command::EndNegotiation(end, reply) => answer(reply, decider.end_negotiation(*end)),
         Command::Ended { run, end, reply } => answer(reply, decider.report_ended(run, &end)),
+        #[cfg(test)]
+        Command::Meddle(with, reply) => {
+            with(decider.plan);
+            answer(reply, Ok(()))
+        }
     }
 }
 

@@ -11,13 +11,11 @@ use super::error::Failure;
 use super::values::Values;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
-use crate::http::{Api, base_address, body_of};
+use crate::http::{Api, base_address, body_of, origin_of};
 use crate::negotiation;
 
 /// The name of the session's cookie.
 const COOKIE: &str = "bespeak_session";
-/// The party of whoever is not known yet: none has this name.
-const NOBODY: &str = "";
 
 /// Somebody who is signed in.
 pub(super) struct Visitor {
@@ -120,8 +118,8 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Result<
     if is_from_elsewhere(request.headers(), &base) {
         return Err(Failure::Forged);
     }
-    // Nobody knows yet whose it is: all of them together have the places of one party.
-    let place = api.places.take_of(NOBODY)?;
+    // Nobody knows yet whose it is.
+    let place = api.places.take_sign_in(origin_of(&request))?;
     let values = Values::read(&body_of(&api, request).await?);
     drop(place);
     let back: Option<Uuid> = values.get("back").parse().ok();

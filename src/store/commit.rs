@@ -11,7 +11,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::engine::{Dialect, fetch};
-use super::error::is_contention;
+use super::error::{is_contention, is_undone};
 use super::rows::Columns;
 use super::trail::Trail;
 use super::{
@@ -216,7 +216,7 @@ async fn write<D: Dialect>(
     batch: &[Change],
 ) -> Result<(), Failure> {
     let writing = async {
-        let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+        let mut transaction = database.begin().await?;
         let values = [epoch.into(), id.into()];
         let rows = fetch::<D>(&mut transaction, statements::BEGIN_BATCH, &values).await?;
         let row = rows.first().ok_or(Failure::Refused(Error::LeaseLost))?;
@@ -236,7 +236,7 @@ async fn write<D: Dialect>(
         .map_err(|_| silence())??;
     match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) if is_contention(&error) => Err(Failure::Contention(error)),
+        Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
         Ok(Err(error)) => Err(Failure::Unknown(error)),
         Err(_) => Err(Failure::Unknown(silence())),
     }
@@ -388,8 +388,8 @@ async fn inquire<D: Dialect>(database: &Database<D>, epoch: i64, id: Uuid) -> Op
 }
 
 /// The epoch and the last batch, once no transaction that writes is open any more.
-async fn settled<D: Dialect>(database: &Database<D>) -> Result<(i64, Option<Uuid>), Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+pub(super) async fn settled<D: Dialect>(database: &Database<D>) -> Result<(i64, Option<Uuid>), Error> {
+    let mut transaction = database.begin().await?;
     let rows = fetch::<D>(&mut transaction, statements::SETTLE, &[]).await?;
     let row = rows
         .first()

@@ -1,5 +1,7 @@
 //! What can go wrong in the store, by what the caller would do about it.
 
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
+
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,8 +37,11 @@ pub enum Error {
 
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`, the low byte of every variety of them.
 const SQLITE_BUSY: [i32; 2] = [5, 6];
-/// The disk is full.
+/// The disk is full: nothing of the transaction was written.
 const SQLITE_FULL: i32 = 13;
+/// What may pass: no memory, a file system that fails (over its quota, with no block for the shared index), the disk is
+/// full, a file that cannot be opened (no descriptor is left).
+const SQLITE_TRANSIENT: [i32; 4] = [7, 10, SQLITE_FULL, 14];
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
@@ -73,7 +78,7 @@ fn is_transient(error: &sqlx::Error) -> bool {
         return false;
     };
     if error.as_database_error().is_some_and(is_sqlite) {
-        return code.parse::<i32>().is_ok_and(|code| code & 0xff == SQLITE_FULL);
+        return sqlite_code(&code).is_some_and(|code| SQLITE_TRANSIENT.contains(&code));
     }
     // Postgres: connection exceptions, insufficient resources, the server going down or coming up, a statement or a
     // wait for a lock that took too long, a standby.
@@ -89,12 +94,29 @@ pub(super) fn is_contention(error: &sqlx::Error) -> bool {
     };
     let Some(code) = error.code() else { return false };
     if is_sqlite(error) {
-        return code
-            .parse::<i32>()
-            .is_ok_and(|code| SQLITE_BUSY.contains(&(code & 0xff)));
+        return sqlite_code(&code).is_some_and(|code| SQLITE_BUSY.contains(&code));
     }
     // Serialization failure and deadlock.
     matches!(&*code, "40001" | "40P01")
+}
+
+/// Whether a COMMIT that failed so has certainly not been carried out, now or after a crash. SQLite, where the disk is
+/// full, has not written the frame that ends a transaction. Postgres has undone a transaction of which it reports an
+/// error; where it goes down meanwhile (`FATAL`, `PANIC`) that is not known.
+pub(super) fn is_undone(error: &sqlx::Error) -> bool {
+    let Some(error) = error.as_database_error() else {
+        return false;
+    };
+    if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+        return error.severity() == PgSeverity::Error;
+    }
+    let code = error.code();
+    is_sqlite(error) && code.and_then(|code| sqlite_code(&code)) == Some(SQLITE_FULL)
+}
+
+/// The primary result code of any variety of it.
+fn sqlite_code(code: &str) -> Option<i32> {
+    Some(code.parse::<i32>().ok()? & 0xff)
 }
 
 fn is_sqlite(error: &(dyn sqlx::error::DatabaseError + 'static)) -> bool {

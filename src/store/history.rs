@@ -172,7 +172,7 @@ pub(super) async fn first_of_newest<D: Dialect>(
 async fn fold<D: Dialect>(database: &Database<D>, now: Time, kept: SamplesKept) -> Result<(), Error> {
     let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
     let before_us = whole(kept.samples) * MICROS_PER_SECOND;
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     execute::<D>(&mut transaction, statements::FOLD_SAMPLES, &[before_us.into()]).await?;
     execute::<D>(&mut transaction, statements::FORGET_SAMPLES, &[before_us.into()]).await?;
     execute::<D>(

@@ -145,7 +145,7 @@ async fn add_session<D: Dialect>(
     now: Micros,
     most: u32,
 ) -> Result<(), Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     execute::<D>(&mut transaction, statements::FORGET_SESSIONS, &[now.into()]).await?;
     let values = [digest.into(), key.into(), expires.into()];
     execute::<D>(&mut transaction, statements::INSERT_SESSION, &values).await?;

@@ -1,6 +1,12 @@
 //! Never two deciders. The lease is two things at once: a lock that dies with its process, so that a restart after
 //! kill -9 need not wait for anything to time out; and an epoch that rises with every holder, so that a decider that
 //! has lost its lock without noticing cannot write any more.
+//!
+//! On Postgres the lock is a session's, and sessions end while their process lives: an administrator ends one, the
+//! server restarts, a network fails. So the holder watches the lease ([`Store::check_lease`]) and takes its lock again
+//! ([`Store::retake_lease`]) under the epoch that it has. That is safe: whoever wants a new epoch must have the lock
+//! first, so that an epoch which is unchanged once the lock is ours again says that nobody has decided in between, and
+//! that nobody can from here on. A later epoch says that another process has taken over, for good.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,11 +15,11 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Postgres};
-use tokio::sync::Mutex;
 
+use super::commit::settled;
 use super::engine::{Dialect, fetch};
 use super::rows::Columns;
-use super::{Database, Error, Inner, Store, on, statements};
+use super::{Database, Error, Inner, Store, on, read_on, statements};
 
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
@@ -22,6 +28,8 @@ const POSTGRES_LOCK: &str = "SELECT pg_advisory_lock(7018974218)";
 const POSTGRES_UNLOCK: &str = "SELECT pg_advisory_unlock(7018974218)";
 /// A connection that does not answer for this long does not hold anything that we may rely on.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// How long it may take to open a session and to have the lock in it, the wait for another holder included.
+const SESSION_WAIT: Duration = Duration::from_secs(10);
 
 /// The right to decide, until it is dropped.
 pub struct Lease {
@@ -33,8 +41,8 @@ pub struct Lease {
 enum Lock {
     /// Released when the file is closed, at the latest by the death of the process.
     File(File),
-    /// Released when the session ends.
-    Session(Box<Mutex<PgConnection>>),
+    /// Released when the session ends; none once it is known to have ended.
+    Session(Option<Box<PgConnection>>),
 }
 
 impl Store {
@@ -45,25 +53,79 @@ impl Store {
     pub async fn acquire_lease(&self) -> Result<Lease, Error> {
         let lock = match &*self.inner {
             Inner::Sqlite { lock, .. } => Lock::File(lock_file(lock)?),
-            Inner::Postgres { options, .. } => {
-                Lock::Session(Box::new(Mutex::new(lock_session(options).await?)))
-            }
+            Inner::Postgres { options, .. } => Lock::Session(Some(lock_session(options).await?)),
         };
         let epoch = on!(self, database => next_epoch(database).await)?;
         Ok(Lease { epoch, lock })
     }
+
+    /// The epoch of the present holder, or of the last one.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn epoch(&self) -> Result<i64, Error> {
+        on!(self, database => one_epoch(database.read(statements::EPOCH, &[], read_epoch).await?))
+    }
+
+    /// Whether a lease still holds, by one read of the database: over the session that has the lock, where that is a
+    /// session's. Batches are safe without asking; this is for a holder that has nothing to write.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where another process has taken over. [`Error::Unavailable`] where the lock is gone, or does
+    /// not answer within some seconds; [`Store::retake_lease`] may get it back.
+    pub async fn check_lease(&self, lease: &mut Lease) -> Result<(), Error> {
+        let Lock::Session(session) = &mut lease.lock else {
+            // A file is locked for as long as the process lives: a read that fails says nothing about the lock.
+            return match self.epoch().await {
+                Ok(epoch) => lease.confirm(epoch),
+                Err(_) => Ok(()),
+            };
+        };
+        let answered = async {
+            let connection = session.as_deref_mut().ok_or_else(gone)?;
+            one_epoch(read_on::<Postgres, _>(connection, statements::EPOCH, &[], read_epoch).await?)
+        };
+        match tokio::time::timeout(ANSWER_WAIT, answered).await {
+            Ok(Ok(epoch)) => lease.confirm(epoch),
+            Ok(Err(why)) => {
+                *session = None;
+                Err(why)
+            }
+            Err(_) => {
+                *session = None;
+                Err(gone().into())
+            }
+        }
+    }
+
+    /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch
+    /// is being written any more, not even one whose connection broke.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others
+    /// it may be tried again: [`Error::LeaseHeld`] where another session has the lock and has not decided anything (it
+    /// may be the one that was ours, of which the server does not know yet that it is gone), [`Error::Unavailable`].
+    pub async fn retake_lease(&self, lease: &mut Lease) -> Result<(), Error> {
+        if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
+            return Err(lost);
+        }
+        if let (Lock::Session(None), Inner::Postgres { options, .. }) = (&lease.lock, &*self.inner) {
+            // Asked first, as another process that has the lock is waited for.
+            lease.confirm(self.epoch().await?)?;
+            lease.lock = Lock::Session(Some(lock_session(options).await?));
+        }
+        let (epoch, _) = on!(self, database => settled(database).await)?;
+        lease.confirm(epoch)
+    }
 }
 
 impl Lease {
-    /// Whether the lock is still ours, as far as can be told. Batches are safe without asking; this is for saying
-    /// that the service is not ready, and for taking the lease anew.
-    pub async fn is_held(&self) -> bool {
-        match &self.lock {
-            Lock::File(_) => true,
-            Lock::Session(session) => {
-                let answered = async { session.lock().await.ping().await.is_ok() };
-                tokio::time::timeout(ANSWER_WAIT, answered).await.unwrap_or(false)
-            }
+    /// Whether the epoch that is stored is this one.
+    fn confirm(&self, stored: i64) -> Result<(), Error> {
+        if stored == self.epoch {
+            Ok(())
+        } else {
+            Err(Error::LeaseLost)
         }
     }
 
@@ -71,8 +133,8 @@ impl Lease {
     pub async fn release(self) {
         match self.lock {
             Lock::File(file) => drop(file),
-            Lock::Session(session) => {
-                let mut session = session.into_inner();
+            Lock::Session(None) => {}
+            Lock::Session(Some(mut session)) => {
                 // Where this fails the session is gone, and the lock with it.
                 let _ = <Postgres as Dialect>::script(&mut session, POSTGRES_UNLOCK).await;
                 let _ = session.close().await;
@@ -108,28 +170,51 @@ fn lock_file(path: &Path) -> Result<File, Error> {
 }
 
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
-async fn lock_session(options: &PgConnectOptions) -> Result<PgConnection, Error> {
-    let mut session = options
-        .clone()
-        .application_name("bespeak decider")
-        .connect()
-        .await?;
-    <Postgres as Dialect>::script(&mut session, POSTGRES_WAIT).await?;
-    match <Postgres as Dialect>::script(&mut session, POSTGRES_LOCK).await {
-        Ok(()) => Ok(session),
-        Err(error)
-            if error
-                .as_database_error()
-                .is_some_and(|error| error.code().as_deref() == Some("55P03")) =>
-        {
-            Err(Error::LeaseHeld("its advisory lock is taken".into()))
+async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>, Error> {
+    let locked = async {
+        let mut session = options
+            .clone()
+            .application_name("bespeak decider")
+            .connect()
+            .await?;
+        <Postgres as Dialect>::script(&mut session, POSTGRES_WAIT).await?;
+        <Postgres as Dialect>::script(&mut session, POSTGRES_LOCK).await?;
+        Ok(Box::new(session))
+    };
+    let locked: sqlx::Result<_> = tokio::time::timeout(SESSION_WAIT, locked)
+        .await
+        .unwrap_or_else(|_| Err(gone()));
+    locked.map_err(|error| {
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
+        if code.as_deref() == Some("55P03") {
+            Error::LeaseHeld("its advisory lock is taken".into())
+        } else {
+            error.into()
         }
-        Err(error) => Err(error.into()),
-    }
+    })
+}
+
+/// A session that has ended, or does not answer.
+fn gone() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(
+        std::io::ErrorKind::NotConnected,
+        "the session of the lease does not answer",
+    ))
+}
+
+fn read_epoch<D: Dialect>(row: &Columns<'_, D>) -> Result<i64, Error> {
+    row.integer("epoch")
+}
+
+fn one_epoch(mut rows: Vec<i64>) -> Result<i64, Error> {
+    rows.pop()
+        .ok_or_else(|| Error::Corrupt("the lease has no row".into()))
 }
 
 async fn next_epoch<D: Dialect>(database: &Database<D>) -> Result<i64, Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     let rows = fetch::<D>(&mut transaction, statements::NEXT_EPOCH, &[]).await?;
     let row = rows
         .first()

@@ -32,7 +32,7 @@ async fn of_account<D: Dialect>(
 ) -> Result<(Vec<Balance>, Vec<Entry>), Error> {
     let before = after.unwrap_or(Uuid::max());
     let word = account.map(ToString::to_string);
-    let mut snapshot = database.readers.begin_with(D::BEGIN_SNAPSHOT).await?;
+    let mut snapshot = database.snapshot().await?;
     let connection: &mut D::Connection = &mut snapshot;
     let (balances, entries) = if let Some(word) = &word {
         let of = [word.into()];

@@ -118,7 +118,7 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     if let Some(lock) = D::LOCK_MIGRATIONS {
         execute::<D>(&mut transaction, lock, &[]).await?;
     }

@@ -27,9 +27,11 @@ mod nodes;
 mod notes;
 mod pruning;
 mod resources;
+mod room;
 mod rows;
 mod statements;
 mod trail;
+mod transaction;
 mod verify;
 
 use std::path::PathBuf;
@@ -138,17 +140,6 @@ impl Store {
             Inner::Sqlite { .. } => Engine::Sqlite,
             Inner::Postgres { .. } => Engine::Postgres,
         }
-    }
-
-    /// Whether the database answers.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it does not.
-    pub async fn ping(&self) -> Result<(), Error> {
-        on!(self, database => {
-            database.read(statements::PING, &[], |_| Ok(())).await?;
-            Ok(())
-        })
     }
 
     /// Has the engine prepare every statement that the store can make, so that one that does not fit the schema is

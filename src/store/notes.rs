@@ -100,7 +100,7 @@ pub(super) async fn write_noted<D: Dialect>(
     values: &[Value<'_>],
     note: &Note,
 ) -> Result<bool, Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     let rows = fetch::<D>(&mut transaction, statements::LOCK_TRAIL, &[]).await?;
     let row = rows
         .first()

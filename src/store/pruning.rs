@@ -101,7 +101,7 @@ async fn prune<D: Dialect>(database: &Database<D>, kept: &Kept, limit: u32) -> R
     if found.is_empty() {
         return Ok(0);
     }
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
     for PastExecution { execution, .. } in &found {
         let values = [execution.agreement.into(), execution.ended.into()];

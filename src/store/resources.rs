@@ -51,7 +51,7 @@ async fn put<D: Dialect>(
     resources: &[ResourceRow],
     now: Micros,
 ) -> Result<(), Error> {
-    let mut transaction = database.writers.begin_with(D::BEGIN).await?;
+    let mut transaction = database.begin().await?;
     check_promises::<D>(&mut transaction, resources).await?;
     for resource in resources {
         let values = [

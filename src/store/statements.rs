@@ -59,7 +59,6 @@ macro_rules! hourly_means {
 }
 
 statements! {
-    PING = "SELECT 1 AS one";
 
     // Migrations: made and read before anything else exists.
     CREATE_MIGRATIONS = "CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT NOT NULL PRIMARY KEY, \
@@ -68,6 +67,7 @@ statements! {
     RECORD_MIGRATION = "INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)";
 
     // The lease.
+    EPOCH = "SELECT epoch FROM lease WHERE id = 1";
     NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
     BEGIN_BATCH = "UPDATE lease SET batch = $2 WHERE id = 1 AND epoch = $1 RETURNING trail_number, trail_hash";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";

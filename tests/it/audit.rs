@@ -19,7 +19,7 @@ on_both_engines!(
 const DAMAGE: &[(&str, &str)] = &[
     (
         "UPDATE events SET detail = 'nothing' WHERE number = 2",
-        "line 2 (started",
+        "line 2 (begun",
     ),
     (
         "UPDATE events SET at_us = at_us + 1 WHERE number = 1",
@@ -43,7 +43,7 @@ const DAMAGE: &[(&str, &str)] = &[
     (
         "UPDATE events SET number = 9 WHERE number = 1; UPDATE events SET number = 1 WHERE number = 2; \
       UPDATE events SET number = 2 WHERE number = 9",
-        "line 1 (started",
+        "line 1 (begun",
     ),
     ("UPDATE lease SET trail_number = 5", "it ends with line 4"),
     (
@@ -95,7 +95,7 @@ async fn whoever_changes_the_trail_is_found(url: String) {
     };
     let first = [create(&one)];
     let second = [
-        changed(&begun, EventKind::Started),
+        changed(&begun, EventKind::Begun),
         bind,
         changed(&asked, EventKind::Terminating),
     ];
@@ -160,7 +160,7 @@ async fn a_timeline_tells_everything_in_order_and_what_was_cut(url: String) {
     })
     .await;
     let all = [
-        "accepted", "started", "running", "ended", "assessed", "charged", "closed",
+        "accepted", "begun", "running", "ended", "assessed", "charged", "closed",
     ];
     let told: Vec<&str> = told
         .iter()

@@ -6,6 +6,7 @@
 mod limits;
 mod retention;
 mod saving;
+mod shortage;
 
 use std::fs;
 use std::path::{Path, PathBuf};

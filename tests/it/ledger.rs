@@ -146,6 +146,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
             version: None,
             arguments: vec!["1".into()],
             restarts: 0,
+            missed: 0,
         }),
         guarantees,
         budget: None,
@@ -179,10 +180,11 @@ fn penalty(worth: Worth, every: Option<i64>) -> Values {
     }
 }
 
+/// The end of a job; one that is lost had begun.
 fn ended(outcome: Outcome, at: i64) -> JobEnd {
     JobEnd {
         outcome,
-        started: None,
+        started: (outcome == Outcome::Lost).then_some((NOW + at - 1) * MICROS_PER_SECOND),
         ended: (NOW + at) * MICROS_PER_SECOND,
         input_bytes: 0,
         output_bytes: 0,

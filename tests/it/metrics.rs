@@ -305,6 +305,9 @@ fn decisions_add_up(after: &Scrape) {
         "bespeak_resource_troubles",
         "bespeak_call_backs_waiting",
         "bespeak_planner_failed_commits_total",
+        "bespeak_planner_impossible_total",
+        "bespeak_clock_steps_total",
+        "bespeak_clock_last_step_seconds",
     ] {
         assert_eq!(after.of(none, &[]).count(), 1, "{none}");
         assert_eq!(after.count(none, &[]), 0, "{none}");

@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
+use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
@@ -25,6 +26,7 @@ const OPEN: &str =
 on_both_engines!(
     a_pending_agreement_is_decided_afterwards_also_over_a_kill,
     a_decision_is_told_in_spite_of_errors_silence_and_a_restart,
+    a_decision_is_told_once_also_where_that_cannot_be_stored_at_first,
 );
 
 /// Asks for an agreement that is decided later, and told to an address if there is one.
@@ -265,6 +267,44 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     );
     assert_eq!(failing.bodies.lock().await.len(), 3);
     server.assert_verified();
+}
+
+async fn a_decision_is_told_once_also_where_that_cannot_be_stored_at_first(url: String) {
+    const ATTEMPTS: usize = 3;
+    let server = Server::configured(Some(&url), OPEN);
+    let client = server.client();
+    // As on a disk without room, but of this table only.
+    let (refuse, allow) = if url.starts_with("sqlite") {
+        (
+            "CREATE TRIGGER no_room BEFORE DELETE ON call_backs BEGIN SELECT RAISE(ABORT, 'no room'); END",
+            "DROP TRIGGER no_room",
+        )
+    } else {
+        (
+            "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'no room'; END$$; \
+             CREATE TRIGGER no_room BEFORE DELETE ON call_backs FOR EACH ROW EXECUTE FUNCTION no_room()",
+            "DROP FUNCTION no_room CASCADE",
+        )
+    };
+    tamper(&url, refuse).await;
+    let told = Told::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
+    let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
+    let made = client
+        .post("/agreements", pending(&offer, Some(&told.url())))
+        .await;
+    becomes(&client, &accepted(&made), "Observed").await;
+    eventually("attempts to store that it was told", DEADLINE, async || {
+        let attempts = server.log().matches("what became of a call").count();
+        (attempts >= ATTEMPTS).then_some(())
+    })
+    .await;
+    tamper(&url, allow).await;
+    eventually("the record of what was told", DEADLINE, async || {
+        let metrics = client.get("/metrics").await.body;
+        metrics.contains("bespeak_call_backs_waiting 0\n").then_some(())
+    })
+    .await;
+    assert_eq!(told.bodies.lock().await.len(), 1);
 }
 
 #[test]

@@ -11,10 +11,15 @@ use crate::support::stores::on_both_engines;
 /// Clients that want the last slot; `BESPEAK_TEST_RACERS` asks for more.
 const CLIENTS: usize = 500;
 
+/// Four nodes, and as many connections for one address as there are.
+const RACECOURSE: &str = "[limits]\nconnections_per_address = 4096\n\
+    [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+
 on_both_engines!(the_last_slot_goes_to_one_of_five_hundred);
 
 async fn the_last_slot_goes_to_one_of_five_hundred(url: String) {
-    let server = Server::start(&url);
+    // All of them come from one address.
+    let server = Server::configured(Some(&url), RACECOURSE);
     let clients = size("BESPEAK_TEST_RACERS", CLIENTS);
     let start = hours_ahead(1);
     let offer = Offer::reserve(3, 600).within(start, start + 600).xml();

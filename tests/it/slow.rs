@@ -14,7 +14,8 @@ use crate::support::server::Server;
 use crate::support::{eventually, run, size};
 
 /// A service that waits no longer than a second for anything.
-const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\n";
+/// All of its clients come from one address.
+const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\nconnections_per_address = 4096\n";
 
 /// Slow clients at the same time; `BESPEAK_TEST_SLOW_HEADERS` and `BESPEAK_TEST_SLOW_BODIES` ask for more. Bodies
 /// beyond those that are worked on of a party (`limits.party_requests`) are turned away.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
 mod going_on;
+mod missing;
 mod never;
 mod others;
 mod passing;

@@ -13,10 +13,9 @@ use bespeak::store::{Change, Lease, ResourceRow, Store};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::support::stores::on_both_engines;
+use crate::support::stores::{TestDatabase, on_both_engines, with};
 
 on_both_engines!(
-    several_processes_may_open_a_new_database_at_once,
     every_statement_fits_the_schema,
     a_database_of_a_later_version_is_refused,
     a_database_whose_migrations_were_others_is_refused,
@@ -29,7 +28,7 @@ pub(crate) const RESOURCE: &str = "local";
 
 /// An open store with a resource of eight nodes.
 pub(crate) async fn open(url: &str) -> Store {
-    let store = Store::open(url).await.expect("an empty database can be opened");
+    let store = Store::open(url).await.expect("a database can be opened");
     let resource = ResourceRow {
         name: RESOURCE.into(),
         kind: "local".into(),
@@ -71,6 +70,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
             version: None,
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],
             restarts: 0,
+            missed: 0,
         }),
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),
@@ -142,7 +142,14 @@ where
         .map(|_| ())
 }
 
-async fn several_processes_may_open_a_new_database_at_once(url: String) {
+#[test]
+fn several_processes_may_open_a_new_database_at_once() {
+    for database in [TestDatabase::empty_sqlite(), TestDatabase::empty_postgres()] {
+        with(&database, open_at_once);
+    }
+}
+
+async fn open_at_once(url: String) {
     let opening: Vec<_> = (0..6)
         .map(|_| {
             let url = url.clone();
@@ -151,12 +158,12 @@ async fn several_processes_may_open_a_new_database_at_once(url: String) {
         .collect();
     for opened in opening {
         let store = opened.await.expect("no panic").expect("each of them opens it");
-        store.ping().await.expect("and can use it");
+        store.epoch().await.expect("and can use it");
     }
 }
 
 async fn every_statement_fits_the_schema(url: String) {
-    let store = Store::open(&url).await.expect("an empty database can be opened");
+    let store = Store::open(&url).await.expect("a database can be opened");
     store
         .check_statements()
         .await
@@ -166,7 +173,7 @@ async fn every_statement_fits_the_schema(url: String) {
 async fn a_database_of_a_later_version_is_refused(url: String) {
     Store::open(&url)
         .await
-        .expect("an empty database can be opened")
+        .expect("a database can be opened")
         .close()
         .await;
     tamper(
@@ -181,7 +188,7 @@ async fn a_database_of_a_later_version_is_refused(url: String) {
 async fn a_database_whose_migrations_were_others_is_refused(url: String) {
     Store::open(&url)
         .await
-        .expect("an empty database can be opened")
+        .expect("a database can be opened")
         .close()
         .await;
     tamper(

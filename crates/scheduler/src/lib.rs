@@ -17,7 +17,7 @@ pub mod request;
 pub mod slot_tree;
 pub mod time;
 
-pub use admission::{Decision, Fraction, Move, Schedule};
+pub use admission::{Decision, Fault, Fraction, Move, Schedule};
 pub use alternatives::Alternative;
 pub use queue::Order;
 pub use rate::Rate;

@@ -71,6 +71,7 @@ fn fixing() -> impl Strategy<Value = Option<Fraction>> {
 /// Every accepted request that has not ended is still there, in the window it asked for, and the tree holds exactly the
 /// placements. `seen` are the slots at the last look.
 fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BTreeMap<u64, Interval>) {
+    assert_eq!(schedule.fault(), None);
     let mut tree = SlotTree::new(CAPACITY);
     tree.forget(schedule.now());
     let slots: BTreeMap<u64, Interval> = schedule.placements().map(|p| (p.id, p.slot)).collect();

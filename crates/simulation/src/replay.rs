@@ -245,6 +245,8 @@ impl Player {
     }
 
     fn finish(mut self) -> Outcome {
+        // No figure is worth anything then.
+        assert_eq!(self.schedule.fault(), None);
         for (id, start) in self.starts {
             if let Some(ask) = self.asks.get(&id) {
                 let slot = Interval::of(start, ask.run);

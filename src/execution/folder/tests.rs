@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
+use crate::clock::Clock;
 
 fn job(inputs: Vec<PathBuf>) -> JobSpec {
     JobSpec {
@@ -28,7 +29,8 @@ fn a_record_is_written_once_and_the_first_one_stays() {
     assert_eq!(folder.claim().unwrap(), None);
     assert!(folder.decide(&Claim::Abandoned).unwrap());
     let process = ProcessIdentity::current().unwrap();
-    assert!(!folder.decide(&Claim::Started { process, at: 1 }).unwrap());
+    let began = Began::now(&Clock::system());
+    assert!(!folder.decide(&Claim::Started { process, began }).unwrap());
     assert_eq!(folder.claim().unwrap(), Some(Claim::Abandoned));
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use super::super::limits::open_files_of_others;
 use super::super::process::{ended_within, signal_group};
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
@@ -20,6 +21,10 @@ const OUTPUT_MAX: u64 = 256 << 20;
 const SAID_MAX: usize = 500;
 /// How long the end of the outputs may come after the end of a program.
 const OUTPUT_WAIT: Duration = Duration::from_secs(1);
+/// The program that passes its own limits on to the jobs that it submits.
+const SUBMITS: &str = "sbatch";
+/// What a shell ends with that cannot run a program.
+const CANNOT_RUN: [i32; 2] = [126, 127];
 
 /// Why a program of Slurm did not do what it was asked, by what one would do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,7 +109,10 @@ impl Slurm {
         arguments: impl IntoIterator<Item = A>,
         environment: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<String, Error> {
-        let mut command = Command::new(program);
+        let mut command = match open_files_of_others() {
+            Some(open_files) if program == SUBMITS => limited(program, open_files),
+            _ => Command::new(program),
+        };
         command
             .args(arguments)
             .env_clear()
@@ -147,9 +155,20 @@ pub(super) fn not_understood(program: &'static str, said: &str) -> Error {
     }
 }
 
+/// A program with so many open files by its soft limit, instead of those that this process has raised for itself.
+fn limited(program: &'static str, open_files: u64) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "ulimit -S -n \"$0\" && exec \"$@\""]);
+    command.args([&open_files.to_string(), program]);
+    command
+}
+
 fn classify(program: &'static str, status: ExitStatus, said: &str) -> Error {
     let words: Vec<&str> = said.split_whitespace().collect();
     let said: String = words.join(" ").chars().take(SAID_MAX).collect();
+    if program == SUBMITS && status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
+        return Error::Missing { program, why: said };
+    }
     if let Some(signal) = status.signal() {
         return not_understood(program, &format!("ended by signal {signal}; {said}"));
     }
@@ -235,6 +254,19 @@ mod tests {
             assert!(started.elapsed() < Duration::from_secs(30), "{text} run on");
             thread::yield_now();
         }
+    }
+
+    #[test]
+    fn what_passes_its_limits_on_has_those_that_the_service_was_started_with() {
+        let mut command = limited("sh", 99);
+        let output = command
+            .args(["-c", "ulimit -S -n; echo $1", "sh", "a b"])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "99\na b\n");
+        let missing = limited("no-such-program-of-slurm", 99).output().unwrap();
+        let missing = classify(SUBMITS, missing.status, &String::from_utf8_lossy(&missing.stderr));
+        assert!(matches!(missing, Error::Missing { .. }), "{missing}");
     }
 
     #[test]

@@ -16,8 +16,19 @@ pub(super) struct Wanted {
     pub(super) interval: Interval,
     /// The nodes that it has now; kept where they can be.
     pub(super) current: Vec<usize>,
-    /// Whether it keeps them whatever they are like: its work runs there.
-    pub(super) pinned: bool,
+    /// Whether it may have others.
+    pub(super) hold: Hold,
+}
+
+/// How firmly a slot has the nodes that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// It gets others where these are not free or take no new work.
+    Loose,
+    /// The same, but where there are too few others it keeps these: it has begun.
+    Begun,
+    /// It keeps them whatever they are like: its work runs there.
+    Pinned,
 }
 
 /// A node as a slot may find it.
@@ -54,14 +65,14 @@ impl Calendar {
 /// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for.
 /// O(slots × nodes × occupations of a node).
 pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
-    for slot in slots.iter().filter(|slot| slot.pinned) {
+    for slot in slots.iter().filter(|slot| slot.hold == Hold::Pinned) {
         for node in &slot.current {
             nodes[*node].busy.push(slot.interval);
         }
     }
     let mut named = Vec::with_capacity(slots.len());
     for slot in slots {
-        if slot.pinned {
+        if slot.hold == Hold::Pinned {
             named.push(Some(slot.current.clone()));
             continue;
         }
@@ -78,8 +89,11 @@ pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<V
             )
         });
         if free.len() < slot.nodes {
-            named.push(None);
-            continue;
+            if slot.hold == Hold::Loose {
+                named.push(None);
+                continue;
+            }
+            free.clone_from(&slot.current);
         }
         free.truncate(slot.nodes);
         free.sort_unstable();
@@ -106,7 +120,7 @@ mod tests {
             nodes,
             interval: interval(start, end),
             current: Vec::new(),
-            pinned: false,
+            hold: Hold::Loose,
         }
     }
 
@@ -136,9 +150,24 @@ mod tests {
         gone.current = vec![2];
         let mut pinned = wanted(1, 0, 15);
         pinned.current = vec![2];
-        pinned.pinned = true;
+        pinned.hold = Hold::Pinned;
         let named = assign(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![2]), Some(vec![1]), Some(vec![0]), None]);
+    }
+
+    #[test]
+    fn what_has_begun_on_a_node_that_takes_nothing_gets_another_one_or_keeps_what_it_has() {
+        let mut nodes = calendars(&[&[], &[], &[]]);
+        nodes[2].usable = false;
+        let stranded = |nodes: usize, current: &[usize]| Wanted {
+            current: current.to_vec(),
+            hold: Hold::Begun,
+            ..wanted(nodes, 0, 15)
+        };
+        let named = assign(nodes.clone(), &[stranded(1, &[2]), wanted(1, 12, 14)]);
+        assert_eq!(named, [Some(vec![0]), Some(vec![1])]);
+        let named = assign(nodes, &[stranded(3, &[0, 1, 2]), wanted(1, 12, 14)]);
+        assert_eq!(named, [Some(vec![0, 1, 2]), None]);
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use tracing::info;
 use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::id::SlotId;
-use super::names::{Calendar, Wanted, assign};
+use super::names::{Calendar, Hold, Wanted, assign};
 use super::reservation::Target;
 use super::view::{JobKey, JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
 use super::{SlurmExecutor, lock};
@@ -24,6 +24,10 @@ const MARGIN: i64 = 120;
 const MINUTE: i64 = 60;
 /// Seconds that a job is taken to run on that should have ended: Slurm kills late.
 const LATE: i64 = 30;
+/// Seconds after its start within which a controller hears from each node that is there: it asks all of them at once.
+const HEARD_WITHIN: i64 = 60;
+/// The reason for the state of a node of which Slurm gives none.
+const SILENT: &str = "it does not respond";
 
 /// What Slurm says at one moment.
 pub(super) struct Present {
@@ -155,11 +159,26 @@ impl SlurmExecutor {
                     let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
                     numbers.copied().collect()
                 });
+                let all_up = current.iter().all(|node| present.states[*node] == NodeState::Up);
+                let in_use = |row| {
+                    present
+                        .jobs
+                        .iter()
+                        .any(|job| job.is_inside(row) && !job.nodes.is_empty())
+                };
+                let hold = match row {
+                    Some(row) if slot.begun && current.len() == slot.nodes as usize => {
+                        // What waits for a node that does not take it can run on another one.
+                        let stays = all_up || in_use(row);
+                        if stays { Hold::Pinned } else { Hold::Begun }
+                    }
+                    _ => Hold::Loose,
+                };
                 Wanted {
                     nodes: slot.nodes as usize,
                     interval: Interval::new(slot.interval.start.max(present.now), slot.interval.end),
-                    pinned: slot.begun && row.is_some() && current.len() == slot.nodes as usize,
                     current,
+                    hold,
                 }
             })
             .collect();
@@ -341,17 +360,19 @@ impl SlurmExecutor {
 
     fn present(&self) -> Result<Present, Error> {
         let nodes = self.slurm.nodes(&self.settings.partition)?;
+        let is_new = nodes.iter().any(|row| is_unheard_of(&row.state))
+            && self.slurm.controller_start()? + HEARD_WITHIN > Clock::system().now();
         let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
         let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (number, name) in self.settings.nodes.iter().enumerate() {
             let row = nodes.get(name.as_str());
-            let state = row.map_or(NodeState::Down, |row| state_of(&row.state));
+            let state = row.map_or(NodeState::Down, |row| state_of(row, is_new));
             states.push(state);
             cpus.push(row.map_or((0, 0), |row| row.cpus));
             if state != NodeState::Up {
                 let reason = row.map_or_else(
                     || Some("it is not in the partition".to_owned()),
-                    |row| row.reason.clone(),
+                    |row| row.reason.clone().or(row.silent.then(|| SILENT.to_owned())),
                 );
                 // Far fewer nodes than that are in the settings.
                 reasons.extend(u32::try_from(number).ok().zip(reason));
@@ -400,19 +421,25 @@ impl SlurmExecutor {
     }
 }
 
-/// What a word for a node's state means; sinfo marks some with a sign behind them. A controller that has just started does
-/// not know its nodes for some seconds: that is no failure of theirs. A word that nobody knows is a node that gets no new
-/// work.
-fn state_of(word: &str) -> NodeState {
-    let word = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-    match word {
-        "idle" | "allocated" | "mixed" | "completing" | "reserved" | "planned" | "maint" | "blocked"
-        | "unknown" | "unk" => NodeState::Up,
+/// What Slurm says of a node means. A controller that has just started has not heard of its idle nodes for some seconds: that is
+/// no failure of theirs. One that does not answer keeps what runs there until Slurm calls it down. A word that nobody
+/// knows is a node that gets no new work.
+fn state_of(row: &NodeRow, controller_is_new: bool) -> NodeState {
+    match row.state.as_str() {
+        word if is_unheard_of(word) && !controller_is_new => NodeState::Down,
         "down" | "error" | "future" | "inval" | "powered_down" | "power_down" | "powering_down" => {
             NodeState::Down
         }
+        _ if row.silent => NodeState::Drained,
+        "idle" | "allocated" | "mixed" | "completing" | "reserved" | "planned" | "maint" | "blocked"
+        | "unknown" | "unk" => NodeState::Up,
         _ => NodeState::Drained,
     }
+}
+
+/// Whether a word says that the controller has not heard of a node since it began.
+fn is_unheard_of(word: &str) -> bool {
+    matches!(word, "unknown" | "unk")
 }
 
 #[cfg(test)]

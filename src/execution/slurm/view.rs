@@ -152,6 +152,8 @@ pub(super) struct NodeRow {
     pub(super) name: String,
     /// The word for its state.
     pub(super) state: String,
+    /// Whether the controller has tried to reach it, and it has not answered.
+    pub(super) silent: bool,
     /// Its processors that jobs have, and all that it has.
     pub(super) cpus: (u32, u32),
     /// Why it is in that state, where somebody has said so.
@@ -200,6 +202,12 @@ impl Slurm {
         let format = format!("{mark}%N|%T|%C|%E");
         let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
         each_record("sinfo", &listed, &mark, node_of)
+    }
+
+    /// When the controller that answers began.
+    pub(super) fn controller_start(&self) -> Result<Time, Error> {
+        let shown = self.call("scontrol", ["show", "config"])?;
+        boot_time(&shown).ok_or_else(|| not_understood("scontrol", &shown))
     }
 
     /// Every partition, once or several times, with all or some of its nodes.
@@ -280,8 +288,10 @@ fn job_of(line: &str) -> Option<JobRow> {
     })
 }
 
+/// A node; signs behind the word for its state say more of it, an asterisk that it does not answer.
 fn node_of(record: &str) -> Option<NodeRow> {
     let [name, state, cpus, reason] = fields(record)?;
+    let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let counts: Vec<u32> = cpus
         .split('/')
         .map(|count| count.parse().ok())
@@ -291,10 +301,18 @@ fn node_of(record: &str) -> Option<NodeRow> {
     let reason = Some(reason).filter(|reason| !matches!(*reason, "" | "none" | "(null)"));
     Some(NodeRow {
         name: name.to_owned(),
-        state: state.to_owned(),
+        state: word.to_owned(),
+        silent: state[word.len()..].contains('*'),
         cpus: (allocated, all),
         reason: reason.map(|reason| reason.chars().take(REASON_MAX).collect()),
     })
+}
+
+/// When a controller began, from its configuration.
+fn boot_time(shown: &str) -> Option<Time> {
+    let mut pairs = shown.lines().filter_map(|line| line.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| key.trim() == "BOOT_TIME")?;
+    instant(value.trim())?
 }
 
 /// An exit status from what `wait` tells of a process: a signal in the low seven bits, or a status above eight.
@@ -421,15 +439,29 @@ mod tests {
             (
                 node.name.as_str(),
                 node.state.as_str(),
+                node.silent,
                 node.cpus,
                 node.reason.as_deref()
             ),
-            ("n2", "drained*", (2, 4), Some("two"))
+            ("n2", "drained", true, (2, 4), Some("two"))
         );
-        assert_eq!(node_of("n1|idle|0/4/0/4|none").unwrap().reason, None);
+        let node = node_of("n1|idle~|0/4/0/4|none").unwrap();
+        assert_eq!(
+            (node.state.as_str(), node.silent, node.reason),
+            ("idle", false, None)
+        );
         for wrong in ["", "n1|idle", "n1|idle|0/4/0|none", "n1|idle|a/4/0/4|none"] {
             assert_eq!(node_of(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_start_of_a_controller_is_read_from_its_configuration() {
+        let shown = "Configuration data as of 1795343742\nBatchStartTimeout       = 10 sec\n\
+                     BOOT_TIME               = 1795343734\nBurstBufferType         = (null)\n";
+        assert_eq!(boot_time(shown), Some(Time(1_795_343_734)));
+        assert_eq!(boot_time("BOOT_TIME = N/A\n"), None);
+        assert_eq!(boot_time("Slurmctld(primary) at vm is DOWN\n"), None);
     }
 
     #[test]

@@ -148,6 +148,7 @@ mod tests {
             version: None,
             arguments: Vec::new(),
             restarts: 0,
+            missed: 0,
         });
         let shapes = [(1, 2 * duration), (2, duration)].map(|(nodes, duration)| Shape { nodes, duration });
         let found = of(scheduling, job.as_ref(), &shapes, &catalogue.unwrap());

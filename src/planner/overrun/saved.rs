@@ -14,9 +14,7 @@ impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
     /// whether there is one.
     pub(super) fn save(&mut self, agreement: &Agreement, grace: Seconds, now: Time) -> bool {
-        let place = self.plan.resources.place(&agreement.resource);
-        let number = self.plan.number(agreement.id);
-        let Some((at, number)) = place.zip(number) else {
+        let Some((at, number)) = self.plan.planned_at(agreement) else {
             return false;
         };
         let runs = agreement.pieces_over() as u64;
@@ -27,8 +25,7 @@ impl Decider<'_> {
         };
         let running = self.running_of(at, agreement, anew + runs);
         self.plan.resources.vacate(at, now, number + runs);
-        let back = self.plan.resources.put(at, now, &running, running.ready);
-        debug_assert!(back, "nobody has taken its place meanwhile");
+        self.plan.resources.put_back(at, now, &running, running.ready);
         let mut saved = agreement.clone();
         saved.add_piece(slot);
         self.plan.renumber(&saved, anew);
@@ -112,10 +109,8 @@ impl Decider<'_> {
     /// agreement without it, which is still to be stored.
     pub(in super::super) fn give_back_rest(&mut self, agreement: &Agreement, now: Time) -> Agreement {
         let without = agreement.without_rest();
-        let place = self.plan.resources.place(&agreement.resource);
-        let number = self.plan.number(agreement.id);
-        if let Some((at, number)) = place.zip(number)
-            && without.planned_seconds() < agreement.planned_seconds()
+        if without.planned_seconds() < agreement.planned_seconds()
+            && let Some((at, number)) = self.plan.planned_at(agreement)
         {
             let rest = number + agreement.pieces_over() as u64 + 1;
             self.plan.resources.vacate(at, now, rest);
@@ -143,7 +138,7 @@ impl Decider<'_> {
         let mut over = agreement.clone();
         over.outcome = Some(Outcome::Killed);
         // Between two pieces it may always be closed.
-        if let Ok(closing) = self.close(&mut over, AgreementState::Complete, self.now) {
+        if let Ok(closing) = self.must_close(&mut over, AgreementState::Complete, self.now) {
             events.extend(closing);
             let over = self.update(over, events);
             let end = JobEnd {
@@ -160,10 +155,10 @@ impl Decider<'_> {
 impl Plan {
     /// Has a live agreement be known by other numbers, as many as it has pieces from now on.
     fn renumber(&mut self, next: &Agreement, number: u64) {
-        let (Some(before), Some(old)) = (self.number(next.id), self.get(next.id)) else {
+        let (Some((_, before)), Some(old)) = (self.planned_at(next), self.must_get(next.id)) else {
             return;
         };
-        for number in before..before + numbers_of(old) {
+        for number in before..before + numbers_of(&old) {
             self.by_number.remove(&number);
         }
         self.numbers.insert(next.id, number);

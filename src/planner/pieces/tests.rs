@@ -40,6 +40,7 @@ fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window:
             version: None,
             arguments: Vec::new(),
             restarts: 0,
+            missed: 0,
         }),
         ..proposal(nodes, duration, window)
     }
@@ -352,7 +353,7 @@ fn a_piece_that_nobody_could_start_in_its_time_gets_another_whatever_its_templat
     domain.place(proposal(4, 20, (10, 30))).unwrap();
     let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
     domain.begin(8);
-    domain.end(id, Outcome::Lost);
+    domain.never_started(id);
     assert_eq!(slots(domain.of(id)), [(30, 39), (39, 60)]);
     domain.begin(30);
     domain

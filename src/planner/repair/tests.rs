@@ -4,7 +4,7 @@ use super::super::nodes::{Failures, NodeState};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Plan, Proposal, Resource, Scaling};
 use super::*;
-use crate::agreement::{Guarantee, GuaranteeState, Job, NegotiationInstance, ServiceState, Values};
+use crate::agreement::{Guarantee, GuaranteeState, Job, NegotiationInstance, Outcome, ServiceState, Values};
 
 /// A domain whose nodes take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -146,6 +146,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
         version: None,
         arguments: Vec::new(),
         restarts: 0,
+        missed: 0,
     };
     let with_job = |nodes, window| Proposal {
         job: Some(job.clone()),
@@ -256,6 +257,7 @@ fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
             version: None,
             arguments: Vec::new(),
             restarts: 0,
+            missed: 0,
         }),
         ..proposal(nodes, duration, window)
     }
@@ -363,6 +365,7 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
         times += 1;
         domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
         let end = domain.decide(|decider| {
+            decider.started(one.id, decider.now).unwrap();
             let agreement = decider.live(one.id).unwrap();
             decider.lost_now(&agreement)
         });

@@ -60,3 +60,28 @@ async fn so_many_refusals_of_a_party_in_a_minute_are_noted_and_no_more() {
     refused("physics", 1).await;
     assert_eq!(noted().await.len(), 62, "in the next minute again");
 }
+
+#[tokio::test]
+async fn a_run_time_is_what_was_measured_also_where_the_clock_is_set_back_meanwhile() {
+    let domain = Domain::start().await;
+    let id = domain.place(with_job(proposal(2, 100, 0..300))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    let run = JobRun::first(id);
+    let at = NOW * MICROS_PER_SECOND;
+    domain.planner.report_started(run, at).await.unwrap();
+    // Set back by ten minutes, and it ends a minute after it began.
+    domain.turn(60 - 600);
+    let end = ended(Outcome::Completed, 0, 60);
+    domain.planner.report_ended(run, end).await.unwrap();
+    let executions = domain.store.executions(id).await.unwrap();
+    assert_eq!(executions[0].run_time, 60 * MICROS_PER_SECOND);
+    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    assert_eq!(over.run_time(), Some(60 * MICROS_PER_SECOND));
+    assert_eq!(
+        over.ended,
+        Some((NOW - 540) * MICROS_PER_SECOND),
+        "it is over now"
+    );
+    assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}

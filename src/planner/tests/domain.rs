@@ -48,6 +48,7 @@ impl Domain {
             remembered: Remembered::new(),
         };
         let result = verb(&mut decider);
+        assert_eq!(self.plan.impossible(), None);
         for change in batch {
             let (Change::CreateAgreement {
                 agreement, events, ..
@@ -149,6 +150,7 @@ impl Domain {
         if self.plan.ending.is_empty() {
             assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
         }
+        assert_eq!(rebuilt.impossible(), None);
         let windows = [&rebuilt, &self.plan].map(|plan| self.windows(plan));
         assert_eq!(windows[0], windows[1], "pieces move as they did");
     }
@@ -182,6 +184,16 @@ impl Domain {
 
     pub(in crate::planner) fn end(&mut self, id: Uuid, outcome: Outcome) {
         let end = ended_at(outcome, self.now);
+        self.decide(|decider| decider.ended(id, &end)).unwrap();
+        self.check();
+    }
+
+    /// Has the job of an agreement end that was never started in its slot.
+    pub(in crate::planner) fn never_started(&mut self, id: Uuid) {
+        let end = JobEnd {
+            started: None,
+            ..ended_at(Outcome::Lost, self.now)
+        };
         self.decide(|decider| decider.ended(id, &end)).unwrap();
         self.check();
     }
@@ -242,10 +254,11 @@ impl Domain {
     }
 }
 
+/// The end of a job; one that is lost had begun.
 fn ended_at(outcome: Outcome, at: i64) -> JobEnd {
     JobEnd {
         outcome,
-        started: None,
+        started: (outcome == Outcome::Lost).then_some(at * MICROS_PER_SECOND),
         ended: at * MICROS_PER_SECOND,
         input_bytes: 0,
         output_bytes: 0,

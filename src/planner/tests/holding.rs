@@ -40,7 +40,7 @@ impl Domain {
     }
 
     /// Opens a negotiation, about replacing an agreement or about a new one.
-    async fn open(&self, agreement: Option<Uuid>) -> Uuid {
+    pub(super) async fn open(&self, agreement: Option<Uuid>) -> Uuid {
         let negotiation = NegotiationInstance {
             id: Uuid::now_v7(),
             party: "physics".into(),

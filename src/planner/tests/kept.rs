@@ -136,6 +136,23 @@ async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() 
 }
 
 #[tokio::test]
+async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_so() {
+    let domain = cluster().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    let kinds = async || {
+        let lines = domain.lines(id).await;
+        lines.into_iter().map(|(kind, _)| kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds().await, [EventKind::Accepted, EventKind::Begun]);
+    let run = JobRun::from(&domain.shown(id).await);
+    domain.turn(3);
+    let at = (NOW + 2) * MICROS_PER_SECOND;
+    domain.planner.report_started(run, at).await.unwrap();
+    assert_eq!(kinds().await[2..], [EventKind::Running]);
+}
+
+#[tokio::test]
 async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_with_those() {
     let domain = cluster().await;
     let one = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;

@@ -61,6 +61,7 @@ impl Domain {
             remembered: Remembered::new(),
         };
         let answer = what(&mut decider);
+        assert_eq!(self.plan.impossible(), None);
         let posted = batch.into_iter().filter_map(|change| match change {
             Change::Post(posting) => Some(*posting),
             _ => None,

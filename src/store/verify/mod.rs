@@ -90,7 +90,7 @@ impl Store {
 }
 
 async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Error> {
-    let mut snapshot = database.readers.begin_with(D::BEGIN_SNAPSHOT).await?;
+    let mut snapshot = database.snapshot().await?;
     let connection: &mut D::Connection = &mut snapshot;
     let mut check = Check {
         capacities: capacities::<D>(connection).await?,

@@ -114,7 +114,8 @@ fn a_reservation_that_is_made_anew_because_others_are_in_its_way_keeps_its_nodes
     for line in log.lines() {
         let made = line.contains("Created reservation=bespeak");
         keeping += usize::from(made && !ours.iter().any(|name| line.contains(name.as_str())));
-        if line.contains("delete_reservation complete") {
+        // As 22.05 says it, and later versions.
+        if line.contains("delete_reservation complete") || line.contains("resv_delete complete") {
             deleted += 1;
             assert!(deleted <= keeping, "nobody's in between:\n{log}");
         }

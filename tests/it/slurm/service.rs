@@ -24,13 +24,18 @@ pub(super) fn serve(cluster: &Cluster) -> Server {
 
 /// The same with more of a configuration.
 pub(super) fn serve_with(cluster: &Cluster, more: &str) -> Server {
+    serve_nodes(cluster, NODES.len(), more)
+}
+
+/// The same on a cluster of so many nodes.
+pub(super) fn serve_nodes(cluster: &Cluster, nodes: usize, more: &str) -> Server {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).expect("a folder can be made");
     Server::configured(
         None,
         &format!(
             "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
-             node_list = \"n[1-4]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 20\n\
+             node_list = \"n[1-{nodes}]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 20\n\
              turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nsettle_seconds = 1\n{more}",
             cluster.configuration().display(),
             work_dir.display(),

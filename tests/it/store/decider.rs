@@ -5,12 +5,13 @@ use std::process::{Child, Command, Stdio};
 
 use bespeak::store::{Error, Store};
 
-use super::{agreement, create, decide, open};
+use super::{agreement, create, decide, open, tamper};
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     a_second_decider_is_refused_until_the_first_gives_up,
     one_that_was_overtaken_cannot_write,
+    one_that_was_overtaken_learns_it_without_writing,
     a_decider_in_another_process_keeps_others_out_until_it_is_killed,
     a_lease_that_is_dropped_is_free,
 );
@@ -19,8 +20,8 @@ on_both_engines!(
 const DATABASE: &str = "BESPEAK_TEST_LEASE_DATABASE";
 
 async fn a_second_decider_is_refused_until_the_first_gives_up(url: String) {
-    let (store, first) = decide(&url).await;
-    assert!(first.is_held().await);
+    let (store, mut first) = decide(&url).await;
+    store.check_lease(&mut first).await.expect("it holds");
     for other in [store.clone(), Store::open(&url).await.expect("others may read")] {
         let refused = other.acquire_lease().await.expect_err("there is one decider");
         assert!(matches!(refused, Error::LeaseHeld(_)), "{refused:?}");
@@ -56,6 +57,19 @@ async fn one_that_was_overtaken_cannot_write(url: String) {
         .commit(second.epoch, &[create(&agreement("a"))])
         .await
         .expect("it decides now");
+}
+
+async fn one_that_was_overtaken_learns_it_without_writing(url: String) {
+    let (store, mut lease) = decide(&url).await;
+    store.retake_lease(&mut lease).await.expect("it holds");
+    // As where its lock did not keep others out: its file was removed, or the server's locks were lost.
+    tamper(&url, "UPDATE lease SET epoch = epoch + 1").await;
+    for told in [
+        store.check_lease(&mut lease).await,
+        store.retake_lease(&mut lease).await,
+    ] {
+        assert!(matches!(told, Err(Error::LeaseLost)), "{told:?}");
+    }
 }
 
 async fn a_decider_in_another_process_keeps_others_out_until_it_is_killed(url: String) {

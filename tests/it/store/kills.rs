@@ -136,31 +136,71 @@ fn batches_are_stored_exactly_as_told_while_their_sessions_are_being_ended() {
 }
 
 #[test]
-fn a_lease_whose_session_was_ended_is_seen_as_lost_and_can_be_taken_anew() {
+fn a_lease_whose_session_was_ended_is_taken_again_unless_another_process_was_faster() {
     let database = TestDatabase::postgres();
     let url = database.url().to_owned();
     block_on(async move {
-        let (store, lease) = decide(&url).await;
-        assert!(lease.is_held().await);
+        let (store, mut lease) = decide(&url).await;
+        let epoch = lease.epoch;
+        store.check_lease(&mut lease).await.expect("it holds");
         let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
-        sqlx::query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-             WHERE datname = current_database() AND application_name = 'bespeak decider'",
-        )
-        .execute(&mut administrator)
-        .await
-        .expect("a superuser may");
-        assert!(!lease.is_held().await);
+        end_deciders(&mut administrator).await;
+        let gone = store.check_lease(&mut lease).await;
+        assert!(matches!(gone, Err(Error::Unavailable(_))), "{gone:?}");
         store
-            .commit(lease.epoch, &[create(&agreement("a"))])
+            .commit(epoch, &[create(&agreement("a"))])
             .await
             .expect("nobody has taken over yet");
-        let anew = store
+        store.retake_lease(&mut lease).await.expect("the lock is free");
+        store.check_lease(&mut lease).await.expect("it holds again");
+        assert_eq!(lease.epoch, epoch);
+        let refused = store.acquire_lease().await.expect_err("there is one decider");
+        assert!(matches!(refused, Error::LeaseHeld(_)), "{refused:?}");
+
+        end_deciders(&mut administrator).await;
+        let other = store
             .acquire_lease()
             .await
-            .expect("its lock died with its session");
-        assert!(anew.epoch > lease.epoch && anew.is_held().await);
-        let late = store.commit(lease.epoch, &[create(&agreement("a"))]).await;
+            .expect("the lock died with its session");
+        for _ in 0..2 {
+            let lost = store.retake_lease(&mut lease).await;
+            assert!(matches!(lost, Err(Error::LeaseLost)), "{lost:?}");
+        }
+        other.release().await;
+        let lost = store.retake_lease(&mut lease).await;
+        assert!(matches!(lost, Err(Error::LeaseLost)), "for good: {lost:?}");
+        let late = store.commit(epoch, &[create(&agreement("a"))]).await;
         assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
     });
+}
+
+/// Another session may have the lock and no epoch yet: it may be our own, of which the server does not know that it is gone.
+#[test]
+fn a_lock_that_another_session_has_without_an_epoch_is_waited_for() {
+    let database = TestDatabase::postgres();
+    let url = database.url().to_owned();
+    block_on(async move {
+        let (store, mut lease) = decide(&url).await;
+        let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
+        end_deciders(&mut administrator).await;
+        sqlx::query("SELECT pg_advisory_lock(7018974218)")
+            .execute(&mut administrator)
+            .await
+            .expect("the lock is free");
+        let held = store.retake_lease(&mut lease).await;
+        assert!(matches!(held, Err(Error::LeaseHeld(_))), "{held:?}");
+        administrator.close().await.expect("it can be closed");
+        store.retake_lease(&mut lease).await.expect("the lock is free");
+    });
+}
+
+/// Ends the sessions of deciders, as an administrator may.
+async fn end_deciders(administrator: &mut PgConnection) {
+    sqlx::query(
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity \
+         WHERE datname = current_database() AND application_name = 'bespeak decider'",
+    )
+    .execute(administrator)
+    .await
+    .expect("a superuser may");
 }

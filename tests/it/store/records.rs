@@ -96,7 +96,7 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         };
         let change = Change::UpdateAgreement {
             agreement: Box::new(one.clone()),
-            events: vec![event(EventKind::Started), event(EventKind::Ended)],
+            events: vec![event(EventKind::Begun), event(EventKind::Ended)],
         };
         let batch = [change, Change::RecordExecution(Box::new(execution.clone()))];
         store.commit(lease.epoch, &batch).await.expect("it can be stored");

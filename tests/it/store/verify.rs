@@ -92,11 +92,11 @@ async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agreement) {
     store.commit(epoch, &batch).await.expect("it is right");
     let (running, early, stopping) = (begun(running), begun(early), begun(stopping));
     let started = [
-        change(&running, &[EventKind::Started]),
+        change(&running, &[EventKind::Begun]),
         bind(&running, &[0, 1]),
-        change(&early, &[EventKind::Started]),
+        change(&early, &[EventKind::Begun]),
         bind(&early, &[2, 3]),
-        change(&stopping, &[EventKind::Started]),
+        change(&stopping, &[EventKind::Begun]),
         bind(&stopping, &[4, 5]),
     ];
     store.commit(epoch, &started).await.expect("it is right");
@@ -122,7 +122,7 @@ async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agreement) {
         started: Some(second(140)),
         ..begun(&later)
     };
-    let begun_later = [change(&later, &[EventKind::Started]), bind(&later, &[2, 3])];
+    let begun_later = [change(&later, &[EventKind::Begun]), bind(&later, &[2, 3])];
     store.commit(epoch, &begun_later).await.expect("it is right");
     let stopped = over(&asked, AgreementState::Terminated, second(150));
     let complete = over(&later, AgreementState::Complete, second(200));
@@ -159,7 +159,7 @@ async fn pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_wh
         };
         saved.add_piece(Interval::new(Time(180), Time(200)));
         let batch = [
-            change(&running, &[EventKind::Started]),
+            change(&running, &[EventKind::Begun]),
             bind(&running, &nodes),
             change(&saved, &[kind]),
         ];
@@ -306,7 +306,7 @@ const DAMAGE: &[(&str, Invariant, &str)] = &[
         "from Observed to Terminated",
     ),
     (
-        "UPDATE events SET service = 'Completed' WHERE kind = 'started'",
+        "UPDATE events SET service = 'Completed' WHERE kind = 'begun'",
         Invariant::I6,
         "its service went from Completed",
     ),
@@ -439,7 +439,7 @@ async fn promises_outlast_a_smaller_configuration(url: String) {
     let begun = begun(&promised);
     let done = over(&begun, AgreementState::Complete, second(160));
     let batch = [
-        change(&begun, &[EventKind::Started]),
+        change(&begun, &[EventKind::Begun]),
         bind(&begun, &[0, 1]),
         change(&done, &[EventKind::Ended, EventKind::Closed]),
     ];

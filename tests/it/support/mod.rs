@@ -8,6 +8,7 @@ pub(crate) mod random;
 pub(crate) mod server;
 pub(crate) mod sessions;
 pub(crate) mod slurm;
+pub(crate) mod small_disk;
 pub(crate) mod stores;
 pub(crate) mod xml;
 
@@ -17,6 +18,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bespeak::metrics::Exposition;
+use bespeak::planner::Planner;
 
 /// How long to wait between two looks at something that will change.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -40,6 +44,14 @@ where
     thread::spawn(|| run(future))
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Asserts that nothing has happened to a planner's plan that must never happen.
+pub(crate) async fn assert_nothing_impossible(planner: &Planner) {
+    let mut text = Exposition::default();
+    planner.expose(&mut text).await;
+    let text = text.finish();
+    assert!(text.contains("\nbespeak_planner_impossible_total 0\n"), "{text}");
 }
 
 /// The size of a test: its own for every change, or what a variable of the environment asks for before a release.

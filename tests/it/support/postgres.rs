@@ -4,9 +4,11 @@
 //! user where the tests run as root. A shell is its parent and waits for the end of its standard input, which the test
 //! process alone holds open: whether that process ends, panics or is killed, the shell then stops the server and
 //! removes its folder. `BESPEAK_TEST_DATABASE_URL` names a server to use instead; databases are then made and dropped
-//! there.
+//! there. A test that stops its server, or fills the disk below it, has a server of its own: [`OwnServer`].
 
 use std::fs::{self, File};
+use std::mem::ManuallyDrop;
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -17,6 +19,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use bespeak::store::Store;
 use sqlx::migrate::MigrateDatabase;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, Postgres};
@@ -25,12 +28,15 @@ use super::{block_on, poll_until};
 
 /// Starts the server and outlives the test process by just so long as it takes to clear up.
 ///
-/// The first argument is the server's folder, the rest its command. An immediate shutdown is right for data that
-/// nobody wants any more.
+/// The first argument is the server's folder, the rest its command. A line on standard input stops the server at once,
+/// if it still runs, and starts it again. An immediate shutdown is right for data that nobody wants any more.
 const GUARD: &str = r#"
 folder=$1; shift
 "$@" & server=$!
-read -r _
+while read -r _; do
+    kill -QUIT $server 2>/dev/null; wait $server
+    "$@" & server=$!
+done
 kill -QUIT $server 2>/dev/null; wait $server
 cd /; rm -rf "$folder"
 "#;
@@ -41,32 +47,63 @@ const PORT_ATTEMPTS: u32 = 5;
 /// How long a server may take to start.
 const START_DEADLINE: Duration = Duration::from_secs(30);
 
-/// An empty database that is dropped with this value.
+/// A database that is dropped with this value.
 #[derive(Debug)]
 pub(crate) struct Database {
     url: String,
 }
 
 impl Database {
-    /// Makes an empty database.
+    /// Makes a database with our schema and nothing in it.
+    ///
+    /// On a server of our own it is a copy of one that is migrated once in a test run: the copy takes a tenth of the time.
+    /// On somebody else's server it is migrated anew, as the one to copy from would be left behind there.
     ///
     /// # Panics
     /// With one sentence when there is no PostgreSQL.
     pub(crate) fn create() -> Self {
+        static MIGRATED: OnceLock<String> = OnceLock::new();
+        if server().lifeline.is_none() {
+            let database = Self::empty();
+            migrate(&database.url);
+            return database;
+        }
+        let template = MIGRATED.get_or_init(|| {
+            // It lives as long as the server.
+            let template = ManuallyDrop::new(Self::empty());
+            migrate(&template.url);
+            name_in(&template.url).to_owned()
+        });
+        Self::copy_of(template)
+    }
+
+    /// Makes an empty database.
+    ///
+    /// # Panics
+    /// With one sentence when there is no PostgreSQL.
+    pub(crate) fn empty() -> Self {
+        Self::copy_of("template0")
+    }
+
+    /// Makes a database as another one is, to which nobody may be connected.
+    fn copy_of(template: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "bespeak_test_{}_{}",
             std::process::id(),
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
-        let options =
-            PgConnectOptions::from_str(server_url()).expect("the server's URL is one of PostgreSQL");
-        let url = options.database(&name).to_url_lossy().to_string();
-        block_on({
-            let url = url.clone();
-            async move { Postgres::create_database(&url).await }
+        let server = &server().url;
+        let options = PgConnectOptions::from_str(server).expect("the server's URL is one of PostgreSQL");
+        let url = options.clone().database(&name).to_url_lossy().to_string();
+        // Names of ours: no quotes in them.
+        let statement = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        block_on(async move {
+            let mut connection = PgConnection::connect_with(&options).await?;
+            connection.execute(sqlx::AssertSqlSafe(statement)).await?;
+            connection.close().await
         })
-        .unwrap_or_else(|error| panic!("no database could be made on {}: {error}", server_url()));
+        .unwrap_or_else(|error| panic!("no database could be made on {server}: {error}"));
         Self { url }
     }
 
@@ -85,32 +122,68 @@ impl Drop for Database {
     }
 }
 
-/// The server of this test run: the one that the environment names, or one that is started now.
-fn server_url() -> &'static str {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    let server = SERVER.get_or_init(|| match std::env::var("BESPEAK_TEST_DATABASE_URL") {
-        Ok(url) => Server { url, _lifeline: None },
-        Err(_) => Server::start(),
+/// Brings a database's schema up to date, as a service does that starts on it.
+fn migrate(url: &str) {
+    let url = url.to_owned();
+    block_on(async move {
+        let store = Store::open(&url).await.expect("an empty database can be opened");
+        store.close().await;
     });
-    &server.url
+}
+
+/// The name of the database in an address of ours.
+fn name_in(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The server of this test run: the one that the environment names, or one that is started now.
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| match std::env::var("BESPEAK_TEST_DATABASE_URL") {
+        Ok(url) => Server { url, lifeline: None },
+        Err(_) => Server::start(),
+    })
+}
+
+/// A server of one test's own, which may stop and start it, with its data on a disk that the test chooses. It is reached
+/// by a socket in its folder: no other program can take that from it while it is stopped.
+#[derive(Debug)]
+pub(crate) struct OwnServer(Server);
+
+impl OwnServer {
+    /// Starts it with its data below a folder, or in its own.
+    pub(crate) fn start(data: Option<&Path>) -> Self {
+        match Server::launch(None, data, &needed_programs()) {
+            Ok(server) => Self(server),
+            Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
+        }
+    }
+
+    /// Where its first database is, for `--database-url`.
+    pub(crate) fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// Ends it as a crash would, if it has not ended by itself, and starts it again; does not wait until it answers.
+    pub(crate) fn restart(&mut self) {
+        let lifeline = self.0.lifeline.as_mut().expect("a server of our own has one");
+        lifeline.write_all(b"again\n").expect("its guard reads");
+    }
 }
 
 /// A running server; where it is ours, it runs for as long as the lifeline is open.
+#[derive(Debug)]
 struct Server {
     url: String,
-    _lifeline: Option<ChildStdin>,
+    lifeline: Option<ChildStdin>,
 }
 
 impl Server {
     fn start() -> Self {
-        let Some(programs) = programs() else {
-            panic!(
-                "These tests need PostgreSQL: install its server (initdb and postgres) as scripts/test does, \
-                 or set BESPEAK_TEST_DATABASE_URL."
-            );
-        };
+        let programs = needed_programs();
         for _ in 0..PORT_ATTEMPTS {
-            match Self::start_on(free_port(), &programs) {
+            match Self::launch(Some(free_port()), None, &programs) {
                 Ok(server) => return server,
                 Err(log) if log.contains(PORT_TAKEN) => {}
                 Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
@@ -119,14 +192,14 @@ impl Server {
         panic!("PostgreSQL found no free port in {PORT_ATTEMPTS} attempts.");
     }
 
-    /// Starts a server on `port`; what it logged when it does not come up.
+    /// Starts a server on a port, or with a socket in its folder only; what it logged when it does not come up.
     ///
     /// That it is ready is read from its log, not asked at the port: there somebody else's server might answer.
     #[expect(
         clippy::zombie_processes,
         reason = "the guard outlives this process by design"
     )]
-    fn start_on(port: u16, programs: &Path) -> Result<Self, String> {
+    fn launch(port: Option<u16>, data: Option<&Path>, programs: &Path) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-postgres-")
             .tempdir()
@@ -143,9 +216,11 @@ impl Server {
             command
         };
         if let Some(user) = &user {
-            chown(&folder, Some(user.uid), Some(user.gid)).expect("root may give its folder away");
+            for folder in [Some(folder.as_path()), data].into_iter().flatten() {
+                chown(folder, Some(user.uid), Some(user.gid)).expect("root may give its folder away");
+            }
         }
-        let data = folder.join("data");
+        let data = data.unwrap_or(&folder).join("data");
         let made = command(&programs.join("initdb"))
             .args([
                 "--username=postgres",
@@ -155,6 +230,8 @@ impl Server {
                 "--pgdata",
             ])
             .arg(&data)
+            // The log of a small disk is in small pieces.
+            .args(port.is_none().then_some("--wal-segsize=1"))
             .output()
             .expect("initdb can be run");
         assert!(
@@ -163,6 +240,25 @@ impl Server {
             String::from_utf8_lossy(&made.stderr)
         );
 
+        let (reached, url) = match port {
+            Some(port) => (
+                [
+                    format!("port={port}"),
+                    "listen_addresses=127.0.0.1".into(),
+                    "unix_socket_directories=".into(),
+                ],
+                format!("postgres://postgres@127.0.0.1:{port}/postgres"),
+            ),
+            None => (
+                [
+                    "listen_addresses=".into(),
+                    format!("unix_socket_directories={}", folder.display()),
+                    // A small disk has no room for much log to be kept.
+                    "max_wal_size=8MB".into(),
+                ],
+                format!("postgres://postgres@localhost/postgres?host={}", folder.display()),
+            ),
+        };
         let log = folder.join("log");
         let output = File::create(&log).expect("a log in the server's folder");
         let mut guard = command(Path::new("/bin/sh"))
@@ -171,7 +267,7 @@ impl Server {
             .arg(programs.join("postgres"))
             .arg("-D")
             .arg(&data)
-            .args(["-p", &port.to_string()])
+            .args(reached.iter().flat_map(|setting| ["-c", setting]))
             .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
             // A group of its own, so that an interrupt from the terminal leaves the guard to do its work.
             .process_group(0)
@@ -186,8 +282,8 @@ impl Server {
         let done = poll_until(START_DEADLINE, || said(READY) || said("FATAL"));
         if done && said(READY) {
             Ok(Self {
-                url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
-                _lifeline: Some(lifeline),
+                url,
+                lifeline: Some(lifeline),
             })
         } else {
             Err(fs::read_to_string(&log).unwrap_or_default())
@@ -202,12 +298,20 @@ const READY: &str = "database system is ready to accept connections";
 const PORT_TAKEN: &str = "could not create any TCP/IP sockets";
 
 /// The server's settings. What is on disk need not survive a power cut, only the death of processes.
-const SETTINGS: [&str; 4] = [
-    "listen_addresses=127.0.0.1",
-    "unix_socket_directories=",
-    "max_connections=300",
-    "fsync=off",
-];
+const SETTINGS: [&str; 2] = ["max_connections=300", "fsync=off"];
+
+/// The folder with `initdb` and `postgres`.
+///
+/// # Panics
+/// With one sentence when there is none.
+fn needed_programs() -> PathBuf {
+    programs().unwrap_or_else(|| {
+        panic!(
+            "These tests need PostgreSQL: install its server (initdb and postgres) as scripts/test does, \
+             or set BESPEAK_TEST_DATABASE_URL."
+        )
+    })
+}
 
 /// The folder with `initdb` and `postgres`: one of the search path, or the newest of those that Debian keeps apart.
 fn programs() -> Option<PathBuf> {
@@ -266,7 +370,7 @@ impl Unprivileged {
 
 #[test]
 fn a_test_database_is_empty_its_own_and_gone_afterwards() {
-    let (one, two) = (Database::create(), Database::create());
+    let (one, two) = (Database::empty(), Database::empty());
     let tables = |url: &str, statement: &'static str| {
         let url = url.to_owned();
         block_on(async move {
@@ -285,4 +389,22 @@ fn a_test_database_is_empty_its_own_and_gone_afterwards() {
     let url = two.url().to_owned();
     drop(two);
     assert!(tables(&url, "SELECT 1").is_err(), "{url} still answers");
+}
+
+#[test]
+fn a_copy_of_the_migrated_database_has_the_schema_and_is_its_own() {
+    let (one, two) = (Database::create(), Database::create());
+    let count = |url: &str, statement: &'static str| {
+        let url = url.to_owned();
+        block_on(async move {
+            let mut connection = PgConnection::connect(&url).await?;
+            connection.execute(statement).await?;
+            sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM resources")
+                .fetch_one(&mut connection)
+                .await
+        })
+    };
+    let add = "INSERT INTO resources (name, kind, capacity) VALUES ('only in one', 'local', 1)";
+    assert_eq!(count(one.url(), add).expect("one answers"), 1);
+    assert_eq!(count(two.url(), "SELECT 1").expect("two answers"), 0);
 }

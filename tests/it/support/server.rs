@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use bespeak::planner::IMPOSSIBLE;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
 use super::client::Client;
@@ -15,6 +16,9 @@ use super::{output_of, poll_until};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(1);
+
+/// The executable.
+const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
 
 /// Configuration of a test's service where the test gives none: four nodes on any machine.
 const FOUR_NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
@@ -27,6 +31,8 @@ pub(crate) struct Server {
     key: String,
     folder: TempDir,
     database_url: Option<String>,
+    /// What a shell does to become the service; none where it is started directly.
+    shell: Option<&'static str>,
 }
 
 impl Server {
@@ -42,6 +48,15 @@ impl Server {
 
     /// Starts a service with the text of a configuration file, and waits until it is ready.
     pub(crate) fn configured(url: Option<&str>, configuration: &str) -> Self {
+        Self::become_by(None, url, configuration)
+    }
+
+    /// The same on the embedded store, where a shell becomes the service by this command, which ends in `exec "$@"`.
+    pub(crate) fn through(shell: &'static str, configuration: &str) -> Self {
+        Self::become_by(Some(shell), None, configuration)
+    }
+
+    fn become_by(shell: Option<&'static str>, url: Option<&str>, configuration: &str) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-test-")
             .tempdir()
@@ -49,11 +64,12 @@ impl Server {
         fs::write(folder.path().join("bespeak.toml"), configuration)
             .expect("the configuration can be written");
         let mut server = Self {
-            process: launch(folder.path(), url),
+            process: launch(shell, folder.path(), url),
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             key: String::new(),
             folder,
             database_url: url.map(str::to_owned),
+            shell,
         };
         server.wait_until_ready();
         server
@@ -96,6 +112,17 @@ impl Server {
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     }
 
+    /// Changes how many files the running service may have open, those that it has stay open; answers what it was.
+    pub(crate) fn limit_open_files(&self, most: u64) -> u64 {
+        let process = Some(Pid::from_child(&self.process));
+        let changed = Rlimit {
+            current: Some(most),
+            maximum: rustix::process::getrlimit(Resource::Nofile).maximum,
+        };
+        let before = prlimit(process, Resource::Nofile, changed).expect("a limit can be changed");
+        before.current.expect("files are limited")
+    }
+
     /// Kills the service with SIGKILL.
     pub(crate) fn kill9(&mut self) {
         self.process.kill().expect("the service can be killed");
@@ -104,11 +131,12 @@ impl Server {
 
     /// Asks the service to stop with SIGTERM, and waits until it has.
     pub(crate) fn stop(&mut self) -> ExitStatus {
-        let id = i32::try_from(self.process.id())
-            .ok()
-            .and_then(Pid::from_raw)
-            .expect("a process has an id");
-        kill_process(id, Signal::TERM).expect("the service can be signalled");
+        kill_process(Pid::from_child(&self.process), Signal::TERM).expect("the service can be signalled");
+        self.wait_until_ended()
+    }
+
+    /// How the service has ended, which it does before long.
+    pub(crate) fn wait_until_ended(&mut self) -> ExitStatus {
         let mut status = None;
         poll_until(DEADLINE, || {
             status = self.process.try_wait().expect("the service can be waited for");
@@ -120,7 +148,7 @@ impl Server {
     /// Starts the service again on what it left behind; how long it took until it was ready.
     pub(crate) fn restart(&mut self) -> Duration {
         let started = Instant::now();
-        self.process = launch(self.folder.path(), self.database_url.as_deref());
+        self.process = launch(self.shell, self.folder.path(), self.database_url.as_deref());
         self.wait_until_ready();
         started.elapsed()
     }
@@ -205,13 +233,19 @@ impl Drop for Server {
         }
         if std::thread::panicking() {
             eprintln!("--- log of the service\n{}---", self.log());
+        } else {
+            let log = self.log();
+            assert!(!log.contains(IMPOSSIBLE), "--- log of the service\n{log}---");
         }
     }
 }
 
 /// The executable with the environment of one service and of nothing else.
 fn command(folder: &Path, database_url: Option<&str>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+    with_environment(Command::new(EXECUTABLE), folder, database_url)
+}
+
+fn with_environment(mut command: Command, folder: &Path, database_url: Option<&str>) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("BESPEAK_") {
             command.env_remove(name);
@@ -228,14 +262,18 @@ fn command(folder: &Path, database_url: Option<&str>) -> Command {
 }
 
 /// Starts `serve` on a port that the system chooses. What it prints is the last start's only; the log is all of them.
-fn launch(folder: &Path, database_url: Option<&str>) -> Child {
+fn launch(shell: Option<&str>, folder: &Path, database_url: Option<&str>) -> Child {
+    let mut program = Command::new(shell.map_or(EXECUTABLE, |_| "/bin/sh"));
+    if let Some(shell) = shell {
+        program.args(["-c", shell, "sh", EXECUTABLE]);
+    }
     let log = OpenOptions::new()
         .create(true)
         .append(true)
         .open(folder.join("log"))
         .expect("a log can be written");
     let output = File::create(folder.join("output")).expect("a file for the output");
-    command(folder, database_url)
+    with_environment(program, folder, database_url)
         .args(["serve", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null())
         .stdout(output)

@@ -35,14 +35,33 @@ const PORT_ATTEMPTS: u32 = 5;
 /// How long a cluster may take to start, and a command to answer, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// A running cluster of four nodes with four cores each. It ends with this value; its log is shown when that happens in
+/// What a cluster is to be like.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// How many nodes are configured,
+    nodes: usize,
+    /// and how many of them, the last ones, are not there.
+    missing: usize,
+    /// How long its jobs may last, in minutes or as Slurm writes times.
+    longest_job: &'static str,
+}
+
+impl Shape {
+    const USUAL: Self = Self {
+        nodes: NODES.len(),
+        missing: 0,
+        longest_job: "INFINITE",
+    };
+}
+
+/// A running cluster of nodes with four cores each. It ends with this value; its log is shown when that happens in
 /// a failing test.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     folder: PathBuf,
     munged: Child,
     controller: Option<Child>,
-    nodes: BTreeMap<&'static str, Child>,
+    nodes: BTreeMap<String, Child>,
     guard: Child,
     lifeline: Option<ChildStdin>,
 }
@@ -53,11 +72,28 @@ impl Cluster {
     /// # Panics
     /// With one sentence when there is no Slurm.
     pub(crate) fn start() -> Self {
-        Self::with_longest_job("INFINITE")
+        Self::shaped(Shape::USUAL)
     }
 
     /// Starts a cluster whose jobs may last so long, in minutes or as Slurm writes times.
-    pub(crate) fn with_longest_job(limit: &str) -> Self {
+    pub(crate) fn with_longest_job(longest_job: &'static str) -> Self {
+        Self::shaped(Shape {
+            longest_job,
+            ..Shape::USUAL
+        })
+    }
+
+    /// Starts a cluster of so many nodes, of which the last ones are configured and not there. Its jobs last one minute at
+    /// most, and its controller calls silent nodes down after 300 seconds, as Slurm does by default.
+    pub(crate) fn with_missing(nodes: usize, missing: usize) -> Self {
+        Self::shaped(Shape {
+            nodes,
+            missing,
+            longest_job: "1",
+        })
+    }
+
+    fn shaped(shape: Shape) -> Self {
         for name in ["munged", "slurmctld", "slurmd", "scontrol", "sbatch"] {
             assert!(
                 program(name).is_some(),
@@ -66,7 +102,7 @@ impl Cluster {
             );
         }
         for _ in 0..PORT_ATTEMPTS {
-            match Self::on_ports(&free_ports(), limit) {
+            match Self::on_ports(&free_ports(1 + shape.nodes), shape) {
                 Ok(cluster) => return cluster,
                 Err(log) if log.contains("Address already in use") => {}
                 Err(log) => panic!("Slurm did not start. It says:\n{log}"),
@@ -75,8 +111,8 @@ impl Cluster {
         panic!("Slurm found no free ports in {PORT_ATTEMPTS} attempts.");
     }
 
-    /// Starts a cluster on five ports; what it logged when it does not come up.
-    fn on_ports(ports: &[u16], limit: &str) -> Result<Self, String> {
+    /// Starts a cluster on a port for its controller and one for each node; what it logged when it does not come up.
+    fn on_ports(ports: &[u16], shape: Shape) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-slurm-")
             .tempdir()
@@ -85,7 +121,11 @@ impl Cluster {
         // munged refuses a socket that not everybody can reach; jobs of other users have their folders in here.
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("one's folder can be opened");
         fs::create_dir(folder.join("state")).expect("a folder can be made");
-        fs::write(folder.join("slurm.conf"), configuration(&folder, ports, limit)).expect("a file");
+        fs::write(folder.join("slurm.conf"), configuration(&folder, ports, shape)).expect("a file");
+        // Later versions want control groups unless they are told not to, which 22.05 does not understand.
+        if version() > 22 {
+            fs::write(folder.join("cgroup.conf"), "CgroupPlugin=disabled\n").expect("a file");
+        }
         let key = folder.join("munge.key");
         fs::write(&key, random_bytes()).expect("a file");
         fs::set_permissions(&key, Permissions::from_mode(0o400)).expect("one's file can be closed");
@@ -111,25 +151,26 @@ impl Cluster {
             return Err(cluster.log());
         }
         cluster.start_controller();
-        for node in NODES {
-            cluster.start_node(node);
+        let there = shape.nodes - shape.missing;
+        for number in 1..=there {
+            cluster.start_node(&format!("n{number}"));
         }
-        if cluster.settled("idle") {
+        if cluster.settled(there, "idle") {
             Ok(cluster)
         } else {
             Err(cluster.log())
         }
     }
 
-    /// Waits until every node is in that state; false when a daemon ends or it takes too long.
-    fn settled(&mut self, state: &str) -> bool {
+    /// Waits until so many nodes are in that state; false when a daemon ends or it takes too long.
+    fn settled(&mut self, nodes: usize, state: &str) -> bool {
         poll_until(DEADLINE, || {
             let states = self.try_run("sinfo", &["-h", "-N", "-o", "%T"]);
             let all = String::from_utf8_lossy(&states.stdout)
                 .lines()
                 .filter(|line| *line == state)
                 .count();
-            all == NODES.len() || self.controller.as_mut().is_none_or(ended)
+            all == nodes || self.controller.as_mut().is_none_or(ended)
         }) && self.controller.as_mut().is_some_and(|daemon| !ended(daemon))
     }
 
@@ -211,13 +252,14 @@ impl Cluster {
     }
 
     /// Starts a node that is down.
-    pub(crate) fn start_node(&mut self, node: &'static str) {
+    pub(crate) fn start_node(&mut self, node: &str) {
         let slurmd = daemon("slurmd", &self.folder).args(["-D", "-N", node]).spawn();
-        self.nodes.insert(node, slurmd.expect("slurmd can be run"));
+        self.nodes
+            .insert(node.to_owned(), slurmd.expect("slurmd can be run"));
     }
 
     /// Takes a node's power away: its daemon and everything that runs there dies. Slurm notices that some time later.
-    pub(crate) fn cut_power(&mut self, node: &'static str) {
+    pub(crate) fn cut_power(&mut self, node: &str) {
         let log = self.folder.join(format!("slurmd.{node}.log"));
         let name = format!("SLURMD_NODENAME={node}");
         let configuration = format!("SLURM_CONF={}", self.configuration().display());
@@ -319,6 +361,20 @@ fn program(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// The first number of Slurm's version, which is a year.
+fn version() -> u32 {
+    let mut command = Command::new(program("slurmd").unwrap_or_else(|| "slurmd".into()));
+    let said = output_of(command.arg("-V"), DEADLINE).stdout;
+    let said = String::from_utf8_lossy(&said);
+    let number = said
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .split('.')
+        .next();
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_else(|| panic!("slurmd -V says {said:?}"))
+}
+
 /// Whether a process has a file open.
 fn has_open(process: &Path, file: &Path) -> bool {
     let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
@@ -330,10 +386,10 @@ fn ended(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// Five ports of the loopback interface that nobody listens on at this moment.
-fn free_ports() -> Vec<u16> {
-    let listeners = [(); 1 + NODES.len()]
-        .map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of the loopback interface"));
+/// So many ports of the loopback interface that nobody listens on at this moment.
+fn free_ports(count: usize) -> Vec<u16> {
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of the loopback interface");
+    let listeners: Vec<_> = (0..count).map(|_| bind()).collect();
     let ports = listeners.iter().map(TcpListener::local_addr);
     ports
         .map(|address| address.expect("a bound listener has an address").port())
@@ -348,7 +404,7 @@ fn random_bytes() -> [u8; 1_024] {
 }
 
 /// The text of slurm.conf. Everything is quick to notice; nothing needs privileges that an ordinary user has not.
-fn configuration(folder: &Path, ports: &[u16], longest_job: &str) -> String {
+fn configuration(folder: &Path, ports: &[u16], shape: Shape) -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("Linux tells the host's name");
     let host = host.trim().split('.').next().unwrap_or_default();
     let user = if rustix::process::geteuid().is_root() {
@@ -357,6 +413,7 @@ fn configuration(folder: &Path, ports: &[u16], longest_job: &str) -> String {
         rustix::process::geteuid().as_raw().to_string()
     };
     let dir = folder.display();
+    let silent_seconds = if shape.missing > 0 { 300 } else { 6 };
     let mut text = format!(
         "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser={user}\nSlurmdUser={user}\n\
          SlurmctldPort={}\nAuthType=auth/munge\nAuthInfo=socket={dir}/munge.sock\nCredType=cred/munge\n\
@@ -366,18 +423,19 @@ fn configuration(folder: &Path, ports: &[u16], longest_job: &str) -> String {
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSchedulerType=sched/backfill\n\
          SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,sched_min_interval=0,batch_sched_delay=0\n\
-         SlurmdParameters=config_overrides\nReturnToService=1\nSlurmctldTimeout=30\nSlurmdTimeout=6\nKillWait=2\n\
+         SlurmdParameters=config_overrides\nReturnToService=1\nSlurmctldTimeout=30\nSlurmdTimeout={silent_seconds}\nKillWait=2\n\
          MinJobAge=600\nJobCompType=jobcomp/filetxt\nJobCompLoc={dir}/jobcomp.log\n\
          AccountingStorageType=accounting_storage/none\n",
         ports[0]
     );
-    for (node, port) in NODES.iter().zip(&ports[1..]) {
+    for (number, port) in (1_u32..).zip(&ports[1..]) {
         text += &format!(
-            "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000\n"
+            "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000\n"
         );
     }
     text += &format!(
-        "PartitionName=batch Nodes=ALL Default=YES MaxTime={longest_job} DefaultTime=10 DefMemPerCPU=100 State=UP\n"
+        "PartitionName=batch Nodes=ALL Default=YES MaxTime={} DefaultTime=10 DefMemPerCPU=100 State=UP\n",
+        shape.longest_job
     );
     text
 }

@@ -1,10 +1,14 @@
 //! A database of either engine for a test, and the same facts asserted on both.
 
+use std::fs;
 use std::future::Future;
+use std::sync::OnceLock;
 
-use super::{postgres, run};
+use bespeak::store::Store;
 
-/// An empty database that goes with this value.
+use super::{block_on, postgres, run};
+
+/// A database that goes with this value.
 #[derive(Debug)]
 pub(crate) struct TestDatabase {
     url: String,
@@ -18,8 +22,26 @@ enum Kept {
 }
 
 impl TestDatabase {
-    /// A SQLite file that does not exist yet, in a folder of its own.
+    /// A SQLite file with our schema and nothing in it, in a folder of its own: a copy of one that is migrated once in a
+    /// test run.
     pub(crate) fn sqlite() -> Self {
+        static MIGRATED: OnceLock<Vec<u8>> = OnceLock::new();
+        let migrated = MIGRATED.get_or_init(|| {
+            let database = Self::empty_sqlite();
+            let url = database.url.clone();
+            block_on(async move {
+                let store = Store::open(&url).await.expect("a new database can be opened");
+                store.close().await;
+            });
+            fs::read(database.path()).expect("the file is there")
+        });
+        let database = Self::empty_sqlite();
+        fs::write(database.path(), migrated).expect("a file can be written");
+        database
+    }
+
+    /// A SQLite file that does not exist yet, in a folder of its own.
+    pub(crate) fn empty_sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let url = format!("sqlite:{}", folder.path().join("bespeak.db").display());
         Self {
@@ -28,13 +50,26 @@ impl TestDatabase {
         }
     }
 
-    /// An empty database of the test run's Postgres.
+    /// A database of the test run's Postgres, with our schema and nothing in it.
     pub(crate) fn postgres() -> Self {
-        let database = postgres::Database::create();
+        Self::of(postgres::Database::create())
+    }
+
+    /// An empty database of the test run's Postgres.
+    pub(crate) fn empty_postgres() -> Self {
+        Self::of(postgres::Database::empty())
+    }
+
+    fn of(database: postgres::Database) -> Self {
         Self {
             url: database.url().to_owned(),
             _kept: Kept::Server(database),
         }
+    }
+
+    /// The file of a SQLite database.
+    fn path(&self) -> &str {
+        self.url.strip_prefix("sqlite:").expect("a SQLite file")
     }
 
     /// What `--database-url` takes.
@@ -52,7 +87,8 @@ where
     run(fact(database.url().to_owned()));
 }
 
-/// Makes two tests of each function: it is given the address of an empty database, of SQLite and of Postgres.
+/// Makes two tests of each function: it is given the address of a database with our schema and
+/// nothing in it, of SQLite and of Postgres.
 macro_rules! on_both_engines {
     ($($fact:ident),+ $(,)?) => {
         mod sqlite {

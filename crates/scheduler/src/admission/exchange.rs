@@ -26,7 +26,7 @@ impl Schedule {
             return Some(request.slot(start));
         };
         self.by_id.remove(&id);
-        let placement = self.running.remove(&(end, id))?;
+        let placement = self.take_running(end, id)?;
         let rest = Interval::new(self.now, end);
         if !rest.is_empty() {
             self.free(rest, placement.nodes);

@@ -18,6 +18,7 @@
 mod blocks;
 mod capacity;
 mod exchange;
+mod fault;
 mod improve;
 mod intervals;
 mod makeshift;
@@ -40,6 +41,7 @@ use work::LOOK;
 
 pub(crate) use work::{SEARCH, Work};
 
+pub use fault::Fault;
 pub use improve::Improved;
 pub use waiting::LeastGain;
 
@@ -204,6 +206,8 @@ pub struct Schedule {
     least_gain: LeastGain,
     /// Decisions whose budget was spent.
     cut_short: u64,
+    /// The first thing that must never happen and did.
+    fault: Option<Fault>,
 }
 
 impl Schedule {
@@ -222,6 +226,7 @@ impl Schedule {
             budget: None,
             least_gain: LeastGain::ANY,
             cut_short: 0,
+            fault: None,
         }
     }
 
@@ -307,7 +312,7 @@ impl Schedule {
                 slot,
                 nodes: request.nodes,
             };
-            self.by_id.insert(request.id, Place::Running(slot.end));
+            self.known_as(request.id, Place::Running(slot.end));
             self.running.insert((slot.end, request.id), placement);
         }
         Ok(())
@@ -325,7 +330,7 @@ impl Schedule {
                 waiting.slot()
             }
             Place::Running(end) => {
-                let placement = self.running.remove(&(end, id))?;
+                let placement = self.take_running(end, id)?;
                 let rest = Interval::new(self.now, end);
                 if !rest.is_empty() {
                     self.free(rest, placement.nodes);
@@ -425,16 +430,15 @@ impl Schedule {
             if start > self.now {
                 break;
             }
-            if let Some(waiting) = self.take(h) {
-                let id = waiting.request.id;
-                let placement = Placement {
-                    id,
-                    slot: waiting.slot(),
-                    nodes: waiting.request.nodes,
-                };
-                self.by_id.insert(id, Place::Running(placement.slot.end));
-                self.running.insert((placement.slot.end, id), placement);
-            }
+            let Some(waiting) = self.take(h) else { break };
+            let id = waiting.request.id;
+            let placement = Placement {
+                id,
+                slot: waiting.slot(),
+                nodes: waiting.request.nodes,
+            };
+            self.by_id.insert(id, Place::Running(placement.slot.end));
+            self.running.insert((placement.slot.end, id), placement);
         }
         while let Some(entry) = self.running.first_entry() {
             let (end, id) = *entry.key();
@@ -609,6 +613,7 @@ impl Schedule {
     fn commit(&mut self, admitted: Admitted, request: &Request) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(admitted.trial, admitted.behind);
+        self.check(request, start, start);
         let h = self.keep(request, start);
         if !admitted.at_first_fit {
             self.waiting.loosen(h);
@@ -644,6 +649,11 @@ impl Schedule {
                 }
             }
         }
+        for of in &moved {
+            if let Some((request, _)) = self.waiting_at(of.id) {
+                self.check(&request, of.from, of.to);
+            }
+        }
         moved.sort_unstable();
         moved
     }
@@ -674,21 +684,16 @@ impl Schedule {
         self.memory.set_grain(self.waiting.usual_length());
         self.memory.forget(h);
         self.memory.changed(request.slot(start));
-        self.by_id.insert(request.id, Place::Waiting(h));
+        self.known_as(request.id, Place::Waiting(h));
         h
     }
 
     /// Takes out a waiting request; the slot tree and its number are left as they are.
     fn take(&mut self, h: u32) -> Option<Waiting> {
-        let waiting = self.waiting.remove(h)?;
+        let waiting = self.waiting.remove(h);
+        let waiting = self.must_be(waiting)?;
         self.memory.forget(h);
         self.memory.changed(waiting.slot());
         Some(waiting)
-    }
-
-    fn free(&mut self, slot: Interval, nodes: u32) {
-        self.memory.changed(slot);
-        let done = self.tree.release(slot, nodes);
-        debug_assert_eq!(done, Ok(()), "{nodes} nodes in {slot} were reserved");
     }
 }

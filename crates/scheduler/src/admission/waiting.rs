@@ -116,6 +116,12 @@ impl WaitingList {
         self.entries.get(handle as usize)?.as_ref()
     }
 
+    /// What is kept under a handle, to be damaged.
+    #[cfg(test)]
+    pub(super) fn entry_mut(&mut self, handle: u32) -> &mut Option<Waiting> {
+        &mut self.entries[handle as usize]
+    }
+
     /// All of them with their handles, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Waiting)> {
         let numbered = (0_u32..).zip(&self.entries);

@@ -210,6 +210,18 @@ impl SlotTree {
             .cast_unsigned()
     }
 
+    /// Whether no second has fewer than no free nodes, as it may have after [`SlotTree::lay`]. O(1).
+    pub(crate) fn is_sound(&self) -> bool {
+        self.sums[self.root as usize][SUBTREE].min() >= 0
+    }
+
+    /// By how many nodes more than there are are in use at the worst second of `interval`; `None` where there is no such
+    /// second. O(log n).
+    pub(crate) fn shortage(&self, interval: Interval) -> Option<u32> {
+        let free = self.min_free(interval).cast_signed();
+        (free < 0).then(|| free.unsigned_abs())
+    }
+
     /// The node-seconds in use inside `interval`. O(log n).
     pub fn busy_area(&self, interval: Interval) -> u64 {
         let start = interval.start.0.clamp(Time::MIN.0, Time::MAX.0);

@@ -35,6 +35,7 @@ fn job(application: &str) -> Job {
         version: None,
         arguments: Vec::new(),
         restarts: 0,
+        missed: 0,
     }
 }
 

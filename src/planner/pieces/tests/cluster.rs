@@ -46,7 +46,7 @@ fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it()
     domain.begin(0);
     domain.now = 3;
     // It has not begun, and so nothing of it runs.
-    domain.end(id, Outcome::Lost);
+    domain.never_started(id);
     assert_eq!(domain.of(id).placement.start, Time(4));
     domain.begin(4);
     let begun = domain.decide(|decider| decider.started(id, 4 * MICROS_PER_SECOND));

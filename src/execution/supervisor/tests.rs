@@ -1,0 +1,92 @@
+use super::*;
+
+#[test]
+fn an_output_is_kept_to_its_limit_and_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for (limit, kept, dropped) in [(0, 0, true), (9, 9, true), (10, 10, false), (u64::MAX, 10, false)] {
+        let path = folder.path().join(limit.to_string());
+        let end = capture(
+            std::io::Cursor::new(b"0123456789"),
+            File::create(&path).unwrap(),
+            limit,
+        )
+        .unwrap();
+        assert_eq!(end.recv(), Ok(dropped), "limit {limit}");
+        assert_eq!(std::fs::read(&path).unwrap().len(), kept, "limit {limit}");
+    }
+}
+
+/// A process to wait for, in a group of its own, and what supervises it.
+fn supervised<T>(slot_end: Micros, clock: Clock, fact: impl FnOnce(&Supervisor, &OwnedFd, Pid) -> T) -> T {
+    let folder = tempfile::tempdir().unwrap();
+    let job = JobSpec {
+        agreement: uuid::Uuid::now_v7(),
+        party: "physics".into(),
+        program: "/bin/sleep".into(),
+        arguments: Vec::new(),
+        inputs: Vec::new(),
+        nodes: 1,
+        slot_end,
+        output_limit: 0,
+        limits: crate::catalogue::JobLimits::default(),
+        piece: None,
+        restarts: 0,
+    };
+    let mut child = Command::new("sleep")
+        .arg("1000")
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let leader = Pid::from_child(&child);
+    let process = pidfd_open(leader, PidfdFlags::empty()).unwrap();
+    let at = Folder::at(folder.path());
+    let supervisor = Supervisor::new(&at, job, clock);
+    let result = fact(&supervisor, &process, leader);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    result
+}
+
+const HOUR: Micros = 3_600_000_000;
+
+#[test]
+fn a_slot_ends_by_the_clock_also_when_that_is_set_forward_meanwhile() {
+    let clock = Clock::standing_at(0);
+    let stop = supervised(HOUR, clock.clone(), |supervisor, process, leader| {
+        assert_eq!(supervisor.stop().unwrap(), None);
+        assert_eq!(
+            supervisor.next_look(),
+            TICK,
+            "an hour is never waited for at once"
+        );
+        thread::scope(|scope| {
+            let identity = ProcessIdentity::of(leader).unwrap();
+            let mut watch = supervisor.watch_over(&identity);
+            let waiting = scope.spawn(move || supervisor.wait(process, leader, &mut watch));
+            clock.set(2 * HOUR);
+            waiting.join().unwrap().unwrap()
+        })
+    });
+    assert_eq!(stop, Some((Stop::SlotOver, Left::ByItself)));
+}
+
+#[test]
+fn a_slot_that_was_almost_over_goes_on_when_the_clock_is_set_back() {
+    let clock = Clock::standing_at(HOUR - 1);
+    supervised(HOUR, clock.clone(), |supervisor, process, _| {
+        assert_eq!(supervisor.next_look(), Duration::from_micros(1));
+        clock.set(0);
+        assert_eq!((supervisor.stop().unwrap(), supervisor.next_look()), (None, TICK));
+        assert!(!ended_within(process, Duration::ZERO).unwrap());
+    });
+}
+
+#[test]
+fn a_status_says_how_a_process_ended() {
+    assert_eq!(outcome_of(ExitStatus::from_raw(0)), Outcome::Completed);
+    assert_eq!(
+        outcome_of(ExitStatus::from_raw(3 << 8)),
+        Outcome::Failed { exit: 3 }
+    );
+    assert_eq!(outcome_of(ExitStatus::from_raw(9)), Outcome::Failed { exit: 137 });
+}

@@ -1,0 +1,143 @@
+//! The connections that are open, and how many of them each address has: so that nobody without a key leaves none to the
+//! others.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where a connection comes from, as far as its bounds go: an address, or of IPv6 the network of 64 bits, of which whoever has
+/// one address has all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Origin(IpAddr);
+
+impl From<IpAddr> for Origin {
+    fn from(address: IpAddr) -> Self {
+        let network = |address: Ipv6Addr| Ipv6Addr::from_bits(address.to_bits() >> 64 << 64);
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) if !address.is_loopback() => network(address).into(),
+            address => address,
+        })
+    }
+}
+
+/// The open connections. Clones count together.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    /// As many as there may be.
+    most: usize,
+    /// As many as one origin may have.
+    of_each: usize,
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_origin: HashMap<Origin, usize>,
+    all: usize,
+    /// Since the process was started.
+    refused: u64,
+}
+
+/// A connection that is open, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Connection {
+    origin: Origin,
+    of: Connections,
+}
+
+/// What there is to tell of the connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) open: usize,
+    pub(super) most: usize,
+    pub(super) refused: u64,
+}
+
+impl Connections {
+    /// None yet, where there may be so many and so many from one origin.
+    pub fn new(most: usize, of_each: usize) -> Self {
+        Self {
+            most,
+            of_each,
+            open: Arc::default(),
+        }
+    }
+
+    /// How many there may be at the same time.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Counts one more; none where its origin has as many as it may.
+    pub(super) fn take(&self, origin: Origin) -> Option<Connection> {
+        let mut open = self.open();
+        let of_origin = open.by_origin.get(&origin).copied().unwrap_or(0);
+        if of_origin >= self.of_each {
+            open.refused += 1;
+            return None;
+        }
+        open.by_origin.insert(origin, of_origin + 1);
+        open.all += 1;
+        Some(Connection {
+            origin,
+            of: self.clone(),
+        })
+    }
+
+    pub(super) fn counted(&self) -> Counted {
+        let open = self.open();
+        Counted {
+            open: open.all,
+            most: self.most,
+            refused: open.refused,
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = self.of.open();
+        open.all -= 1;
+        if let Some(of_origin) = open.by_origin.get_mut(&self.origin) {
+            *of_origin -= 1;
+            if *of_origin == 0 {
+                open.by_origin.remove(&self.origin);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(address: &str) -> Origin {
+        Origin::from(address.parse::<IpAddr>().unwrap())
+    }
+
+    #[test]
+    fn an_origin_leaves_connections_to_others_and_gives_back_its_own() {
+        let connections = Connections::new(9, 2);
+        let mine = [(); 2].map(|()| connections.take(origin("192.0.2.1")));
+        assert!(mine.iter().all(Option::is_some));
+        assert!(connections.take(origin("192.0.2.1")).is_none());
+        let other = connections.take(origin("192.0.2.2"));
+        assert!(other.is_some());
+        let (open, most, refused) = (3, 9, 1);
+        assert_eq!(connections.counted(), Counted { open, most, refused });
+        drop((mine, other));
+        assert!(connections.open().by_origin.is_empty(), "nothing is left behind");
+        assert!(connections.take(origin("192.0.2.1")).is_some());
+    }
+
+    #[test]
+    fn of_ipv6_a_network_is_one_origin_and_a_mapped_address_is_that_of_ipv4() {
+        assert_eq!(origin("2001:db8:1:2::1"), origin("2001:db8:1:2:ffff::7"));
+        assert_ne!(origin("2001:db8:1:2::1"), origin("2001:db8:1:3::1"));
+        assert_eq!(origin("::ffff:192.0.2.1"), origin("192.0.2.1"));
+    }
+}

@@ -1,0 +1,105 @@
+//! What must never happen to the plan, and what comes of it.
+//!
+//! A decision takes out of the plan what it puts back a moment later, and relies on the plan in many other ways. Where that
+//! turns out wrong, nobody knows what else is: the plan in memory is not the stored one any more. The code that finds this
+//! notes it here and returns. Before a batch is stored, the writer looks here. Where something is noted, it stores nothing of
+//! the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
+//! anything (`docs/decisions/0424`).
+
+use uuid::Uuid;
+
+use super::decide::Decider;
+use super::resources::ResourcePlan;
+use super::{Error, Plan};
+use crate::agreement::{Agreement, AgreementState, Event};
+use crate::clock::Micros;
+
+/// How the log tells that a batch was given up; `what` says why.
+pub const IMPOSSIBLE: &str =
+    "the plan cannot be right: nothing of this batch is stored, and the plan is read anew";
+
+/// The first thing that must never happen and did; none in a plan that may be used.
+#[derive(Debug, Default)]
+pub(super) struct Impossible(Option<String>);
+
+impl Impossible {
+    /// Notes what has happened, unless something is noted already: the first is what all the others may come from.
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        self.0.get_or_insert_with(what);
+    }
+
+    /// Notes it where something does not hold that must hold.
+    pub(super) fn unless(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.note(what);
+        }
+    }
+
+    /// Notes what the schedule of a resource says.
+    pub(super) fn look_at(&mut self, of: &ResourcePlan) {
+        if let Some(fault) = of.schedule.fault() {
+            self.note(|| format!("{}: {fault}", of.resource.name));
+        }
+    }
+}
+
+impl Plan {
+    /// What must never happen and did; none where the plan may be used. O(1).
+    pub(super) fn impossible(&self) -> Option<&str> {
+        self.resources.impossible.0.as_deref()
+    }
+
+    /// Notes that something has happened that must never happen.
+    pub(super) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
+        self.resources.impossible.note(what);
+    }
+
+    /// A live agreement that must be there.
+    pub(super) fn must_get(&mut self, id: Uuid) -> Option<Agreement> {
+        let agreement = self.get(id).cloned();
+        self.resources.impossible.unless(agreement.is_some(), || {
+            format!("agreement {id} is not in the plan")
+        });
+        agreement
+    }
+
+    /// The live agreement that a schedule knows by a number, which must be there.
+    pub(super) fn must_get_by_number(&mut self, number: u64) -> Option<Agreement> {
+        let agreement = self.by_number(number).cloned();
+        self.resources.impossible.unless(agreement.is_some(), || {
+            format!("no agreement has the number {number}")
+        });
+        agreement
+    }
+
+    /// The resource of an agreement that must have a place, and the first of the numbers by which its schedule knows it.
+    pub(super) fn planned_at(&mut self, agreement: &Agreement) -> Option<(usize, u64)> {
+        let at = self.resources.must_place(&agreement.resource)?;
+        let number = self.number(agreement.id);
+        self.resources.impossible.unless(number.is_some(), || {
+            format!("agreement {} has no number", agreement.id)
+        });
+        Some((at, number?))
+    }
+}
+
+impl Decider<'_> {
+    /// Closes an agreement that may always be closed, as [`Decider::close`] does.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it may not.
+    pub(super) fn must_close(
+        &mut self,
+        agreement: &mut Agreement,
+        last: AgreementState,
+        ended: Micros,
+    ) -> Result<Vec<Event>, Error> {
+        let closed = self.close(agreement, last, ended);
+        closed.map_err(|why| {
+            let id = agreement.id;
+            self.plan
+                .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
+            Error::Unavailable
+        })
+    }
+}

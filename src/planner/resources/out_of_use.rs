@@ -1,0 +1,152 @@
+//! Nodes that are out of use: taken out of a resource's plan, and who leaves it for that.
+
+use std::collections::BTreeMap;
+
+use scheduler::{Interval, Placement, Schedule, Seconds, Time};
+
+use super::super::nodes::Failures;
+use super::{ResourcePlan, Resources};
+
+impl Resources {
+    /// Takes out of use what a resource's nodes and its maintenance say, and gives back what they no longer do. Of the
+    /// requests in `known`, each with its slack, those leave that stand in the way, with most slack first; they are the answer,
+    /// with their starts. Others stay, and what they take is not taken from them. `None` where nothing has changed.
+    pub(in super::super) fn put_out_of_use(
+        &mut self,
+        at: usize,
+        now: Time,
+        failures: &Failures,
+        known: &BTreeMap<u64, Seconds>,
+    ) -> Option<Vec<(u64, Time)>> {
+        let (mut look, mut stuck) = (None, None);
+        let leave = |of: &mut ResourcePlan| {
+            of.schedule.advance(now);
+            // What ended within this second has its nodes until the second is over.
+            let now = of.schedule.now();
+            let bound = &of.bound_until;
+            let kept = |node: u32| bound.get(&node).copied().filter(|until| *until > now);
+            let next = of.nodes.out_of_use(of.resource.capacity, now, failures, kept);
+            look = of.nodes.next_look(now, failures);
+            let before = from_now(&of.nodes.blocks, now);
+            if before == next {
+                of.nodes.blocks = before;
+                return (None, Vec::new());
+            }
+            let mut touched: Vec<Interval> = before
+                .iter()
+                .chain(&next)
+                .map(|(interval, _)| *interval)
+                .collect();
+            for (interval, nodes) in before {
+                if let Err(why) = of.schedule.unblock(interval, nodes) {
+                    stuck.get_or_insert((interval, nodes, why));
+                }
+            }
+            let mut left = Vec::new();
+            let mut blocks = Vec::new();
+            for (interval, nodes) in next {
+                while let Some(lies) = in_excess(&of.schedule, known, interval, nodes)
+                    && let Some(start) = take_out(&mut of.schedule, lies.id)
+                {
+                    touched.push(lies.slot);
+                    left.push((lies.id, start));
+                }
+                blocks.extend(block(&mut of.schedule, interval, nodes));
+            }
+            of.nodes.blocks = blocks;
+            (Some(left), touched)
+        };
+        let left = self.change_plan(at, leave)?;
+        if let Some((interval, nodes, why)) = stuck {
+            let what =
+                || format!("{nodes} nodes in {interval} were out of use and cannot be given back: {why}");
+            self.impossible.note(what);
+        }
+        match look {
+            Some(look) => self.looks.insert(at, look),
+            None => self.looks.remove(&at),
+        };
+        self.changed.insert(at);
+        left
+    }
+}
+
+/// What of the blocks is not over.
+fn from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+    let rest = |(interval, nodes): &(Interval, u32)| {
+        let rest = Interval::new(interval.start.max(now), interval.end);
+        (!rest.is_empty()).then_some((rest, *nodes))
+    };
+    blocks.iter().filter_map(rest).collect()
+}
+
+/// The steps of a plan inside an interval, with the free nodes of each.
+fn free_steps(schedule: &Schedule, interval: Interval) -> Vec<(Interval, u32)> {
+    let mut steps: Vec<(Interval, u32)> = Vec::new();
+    for (start, free) in schedule.tree().steps() {
+        if let Some((last, _)) = steps.last_mut() {
+            last.end = last.end.min(start);
+        }
+        if start >= interval.end {
+            break;
+        }
+        steps.push((Interval::new(start.max(interval.start), interval.end), free));
+    }
+    steps.retain(|(step, _)| !step.is_empty());
+    steps
+}
+
+/// Who is to leave first so that as many nodes are free throughout an interval: none where they are, or where nobody who
+/// lies there is known.
+fn in_excess(
+    schedule: &Schedule,
+    known: &BTreeMap<u64, Seconds>,
+    interval: Interval,
+    nodes: u32,
+) -> Option<Placement> {
+    if schedule.tree().min_free(interval) >= nodes {
+        return None;
+    }
+    let steps = free_steps(schedule, interval).into_iter();
+    let mut short = steps.filter(|(_, free)| *free < nodes);
+    short.find_map(|(step, _)| most_flexible(schedule, known, step))
+}
+
+/// The one with most slack of those who are known and lie in an interval: it is the easiest to place again.
+fn most_flexible(
+    schedule: &Schedule,
+    known: &BTreeMap<u64, Seconds>,
+    interval: Interval,
+) -> Option<Placement> {
+    let lies = |number: &u64| {
+        schedule
+            .placement(*number)
+            .filter(|lies| lies.slot.meets(interval))
+    };
+    let found = known
+        .iter()
+        .filter_map(|(number, slack)| Some((*slack, lies(number)?)));
+    found
+        .max_by_key(|(slack, lies)| (*slack, lies.id))
+        .map(|(_, lies)| lies)
+}
+
+/// Takes a request out, also one whose slot has begun in the plan; answers with its start.
+fn take_out(schedule: &mut Schedule, number: u64) -> Option<Time> {
+    match schedule.withdraw(number) {
+        Some((_, start)) => Some(start),
+        None => schedule.recall(number),
+    }
+}
+
+/// Takes nodes out of use, as many as are free at each time; answers with what was taken.
+fn block(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
+    if schedule.block(interval, nodes).is_ok() {
+        return vec![(interval, nodes)];
+    }
+    let steps = free_steps(schedule, interval).into_iter();
+    let steps = steps.map(|(step, free)| (step, free.min(nodes)));
+    steps
+        .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok())
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! What must never happen to the plan is made to happen here. Nothing of the batch is stored, the plan is read anew, and the
+//! same requests succeed when they are sent again.
+
+use scheduler::Request;
+
+use super::super::plan::request_of;
+use super::*;
+
+impl Domain {
+    /// Changes the plan behind the back of the planner.
+    async fn meddle(&self, with: impl FnOnce(&mut Plan) + Send + Sync + 'static) -> Result<(), Error> {
+        let with = Box::new(with);
+        self.planner.ask(|reply| Command::Meddle(with, reply)).await
+    }
+
+    fn given_up(&self) -> u64 {
+        self.planner.measured.lock().unwrap().given_up
+    }
+
+    /// Asserts that the plan and its schedule are what is stored.
+    async fn assert_in_step(&self) {
+        let stored = self.store.live_agreements().await.unwrap();
+        let planned = self.planner.planned_on("local".into()).await.unwrap();
+        let mut planned: Vec<Agreement> = planned.agreements.into_iter().map(|(of, _)| of).collect();
+        planned.sort_by_key(|of| of.id);
+        assert_eq!(planned, stored);
+        let (tell, told) = std::sync::mpsc::channel();
+        let look = move |plan: &mut Plan| {
+            let of = plan.resources.get(0).unwrap();
+            let mut placed: Vec<_> = of.schedule.placements().map(|of| (of.slot, of.nodes)).collect();
+            placed.sort_unstable_by_key(|(slot, _)| slot.start);
+            tell.send(placed).unwrap();
+        };
+        self.meddle(look).await.unwrap();
+        let mut placed: Vec<_> = stored.iter().map(|of| (of.placement, of.nodes)).collect();
+        placed.sort_unstable_by_key(|(slot, _)| slot.start);
+        assert_eq!(told.recv().unwrap(), placed);
+        assert_eq!(self.store.verify().await.unwrap(), Vec::new());
+        assert!(self.planner.is_ready());
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
+    let domain = Domain::start().await;
+    let old = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
+    let ask = Ask {
+        about: About::Negotiation(domain.open(Some(old.id)).await),
+        proposal: proposal(4, 200, 1_000..1_200),
+        others: None,
+        weights: Weights::default(),
+    };
+    let id = old.id;
+    let take_its_place = move |plan: &mut Plan| {
+        let number = plan.number(id).unwrap();
+        plan.resources.vacate(0, Time(NOW), number);
+        let stranger = Request {
+            id: 1_000,
+            nodes: 1,
+            ..request_of(&old, number)
+        };
+        assert!(plan.resources.put(0, Time(NOW), &stranger, stranger.ready));
+    };
+    domain.meddle(take_its_place).await.unwrap();
+    let other = proposal(1, 100, 5_000..5_100);
+    // Both are in the queue before the planner's task runs: this test has one thread.
+    let (placed, quoted) = tokio::join!(domain.place(other.clone()), domain.planner.quote(ask.clone()));
+    assert_eq!(placed, Err(Error::Unavailable));
+    assert_eq!(quoted, Err(Error::Unavailable));
+    assert_eq!(domain.given_up(), 1);
+    domain.assert_in_step().await;
+
+    domain.place(other).await.unwrap();
+    assert_eq!(domain.planner.quote(ask).await.unwrap().candidates.len(), 1);
+    assert_eq!(domain.given_up(), 1);
+    domain.assert_in_step().await;
+}
+
+#[tokio::test]
+async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
+    let domain = Domain::start().await;
+    let first = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
+    let second = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
+    let id = second.id;
+    let forget = move |plan: &mut Plan| {
+        let number = plan.number(id).unwrap();
+        plan.by_number.remove(&number);
+    };
+    domain.meddle(forget).await.unwrap();
+    let end = || domain.planner.terminate(Termination::of(first.id, None));
+    assert_eq!(end().await, Err(Error::Unavailable));
+    assert_eq!(domain.given_up(), 1);
+    domain.assert_in_step().await;
+    end().await.unwrap();
+    let second = domain.store.agreement(second.id).await.unwrap().unwrap();
+    assert_eq!(second.placement.start, Time(NOW + 1_000), "it has moved up");
+    domain.assert_in_step().await;
+}
+
+#[tokio::test]
+async fn an_agreement_without_a_number_gives_up_the_batch() {
+    let domain = Domain::start().await;
+    let id = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap().id;
+    let forget = move |plan: &mut Plan| {
+        plan.numbers.remove(&id).unwrap();
+    };
+    domain.meddle(forget).await.unwrap();
+    let end = || domain.planner.terminate(Termination::of(id, None));
+    assert_eq!(end().await, Err(Error::Unavailable));
+    domain.assert_in_step().await;
+    end().await.unwrap();
+    domain.assert_in_step().await;
+}
+
+#[tokio::test]
+async fn what_a_schedule_reports_gives_up_the_batch() {
+    let domain = Domain::start().await;
+    let agreement = domain.place(proposal(1, 100, 1_000..1_100)).await.unwrap();
+    let again = move |plan: &mut Plan| {
+        let request = request_of(&agreement, plan.number(agreement.id).unwrap());
+        assert!(plan.resources.put(0, Time(NOW), &request, request.ready));
+    };
+    assert_eq!(domain.meddle(again).await, Err(Error::Unavailable));
+    assert_eq!(domain.given_up(), 1);
+    domain.assert_in_step().await;
+    domain.place(proposal(3, 100, 1_000..1_100)).await.unwrap();
+    domain.assert_in_step().await;
+}

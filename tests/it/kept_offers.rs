@@ -1,0 +1,172 @@
+//! What is held is kept as it was offered, whatever templates and applications there are by then.
+
+use std::fs;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::support::client::Client;
+use crate::support::eventually;
+use crate::support::negotiation::{Counter, Said, negotiate, open};
+use crate::support::offers::{Offer, date_time, file, hours_ahead};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    a_held_offer_is_accepted_as_it_was_offered_after_the_catalogue_and_the_templates_have_changed,
+    a_held_offer_of_an_application_that_is_gone_is_withdrawn,
+);
+
+const SOON: std::time::Duration = std::time::Duration::from_secs(30);
+const HOUR: i64 = 3_600;
+
+/// Four nodes, and one application that waits at most so many seconds.
+fn configuration(application: &str, most: u32) -> String {
+    format!(
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+         [[application]]\nname = \"{application}\"\nprogram = \"/bin/sleep\"\n\
+         [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = {most}\n"
+    )
+}
+
+/// Starts the service again with another configuration.
+fn restart_with(server: &mut Server, configuration: &str) {
+    server.kill9();
+    let file = server.data_dir().with_file_name("bespeak.toml");
+    fs::write(file, configuration).expect("the configuration can be written");
+    server.restart();
+}
+
+/// What is asked for, in JSON.
+fn wanted(start: i64) -> Value {
+    json!({
+        "application": "wait", "arguments": ["60"], "nodes": 1, "durationSeconds": 120,
+        "window": { "start": date_time(start), "end": date_time(start + HOUR) },
+    })
+}
+
+/// The same as a document.
+fn offer(start: i64) -> Offer {
+    Offer {
+        run: Some(("wait", vec!["60".to_owned()])),
+        ..Offer::reserve(1, 120).within(start, start + HOUR)
+    }
+}
+
+/// The id of an offer that is held.
+async fn held(client: &Client, start: i64) -> Value {
+    let answer = client.post_json("/negotiations", &wanted(start)).await.json();
+    let offer = &answer["offers"][0];
+    assert_eq!(offer["state"], "Acceptable", "{answer}");
+    offer["id"].clone()
+}
+
+/// The same, negotiated in documents.
+async fn held_in_words(client: &Client, start: i64) -> Counter {
+    let id = open(client).await;
+    let counter = negotiate(client, id, &[Said::solicited("a", offer(start))])
+        .await
+        .remove(0);
+    assert_eq!(counter.state, "Acceptable");
+    counter
+}
+
+async fn assert_as_offered(client: &Client, id: Uuid) {
+    let shown = eventually("its decision", SOON, async || {
+        let shown = client.get_json(&format!("/agreements/{id}")).await;
+        (shown["state"] != "Pending").then_some(shown)
+    })
+    .await;
+    assert_eq!(
+        (&shown["state"], &shown["application"], &shown["arguments"]),
+        (&"Observed".into(), &"wait".into(), &json!(["60"])),
+        "{shown}"
+    );
+    assert_eq!(shown["guarantees"].as_array().map(Vec::len), Some(1), "{shown}");
+}
+
+async fn a_held_offer_is_accepted_as_it_was_offered_after_the_catalogue_and_the_templates_have_changed(
+    url: String,
+) {
+    let mut server = Server::configured(Some(&url), &configuration("wait", 60));
+    let client = server.client();
+    let start = hours_ahead(2);
+    let json = held(&client, start).await;
+    let later = held(&client, start).await;
+    let words = held_in_words(&client, start).await;
+
+    // Its argument is out of bounds by now, and its template is another.
+    let template = server.data_dir().with_file_name("other.xml");
+    let other = file("templates/agreements/advance-reservation.xml").replace("advance-reservation", "other");
+    fs::write(&template, other).expect("a template can be written");
+    let changed = configuration("wait", 5) + "[[template]]\nfile = \"other.xml\"\n";
+    restart_with(&mut server, &changed);
+    let client = server.client();
+    let anew = client.post_json("/agreements", &wanted(start)).await;
+    assert_eq!(anew.status, StatusCode::UNPROCESSABLE_ENTITY, "{anew:?}");
+
+    let id = client
+        .post_json("/agreements", &json!({ "offer": json }))
+        .await
+        .created();
+    assert_as_offered(&client, id).await;
+    let pending = json!({ "offer": later, "pending": true });
+    let answer = client.post_json("/agreements", &pending).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+    let id = answer.json()["id"].as_str().and_then(|id| id.parse().ok());
+    assert_as_offered(&client, id.expect("an id")).await;
+    // Other words are still others.
+    let different = words.acceptance().replace(">60<", ">5<");
+    let refused = client.post("/agreements", different).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+    assert!(
+        refused.text("Path").ends_with("/jsdl-posix:Argument"),
+        "{refused:?}"
+    );
+    let endless = format!("<wsag:Name>{}</wsag:Name>", "x".repeat(201));
+    let named = words
+        .acceptance()
+        .replace("<wsag:Name>test</wsag:Name>", &endless);
+    let refused = client.post("/agreements", named).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+    let id = client.post("/agreements", words.acceptance()).await.created();
+    assert_as_offered(&client, id).await;
+    server.assert_verified();
+}
+
+async fn a_held_offer_of_an_application_that_is_gone_is_withdrawn(url: String) {
+    let mut server = Server::configured(Some(&url), &configuration("wait", 60));
+    let client = server.client();
+    let start = hours_ahead(2);
+    let json = held(&client, start).await;
+    let words = held_in_words(&client, start).await;
+    restart_with(&mut server, &configuration("another", 60));
+    let client = server.client();
+    let why = "the offer has been withdrawn, since its application is no longer offered";
+    for pending in [false, true] {
+        let gone = client
+            .post_json("/agreements", &json!({ "offer": json, "pending": pending }))
+            .await;
+        assert_eq!(gone.status, StatusCode::GONE, "{gone:?}");
+        let problem = gone.json();
+        assert_eq!(
+            (&problem["code"], &problem["detail"]),
+            (&"WITHDRAWN".into(), &why.into()),
+            "{problem}"
+        );
+        assert!(!gone.body.contains("wsag:"), "no path of a document: {gone:?}");
+    }
+    let gone = client.post("/agreements", words.acceptance()).await;
+    assert_eq!(gone.status, StatusCode::GONE, "{gone:?}");
+    assert_eq!(gone.text("ErrorCode"), "WITHDRAWN");
+    // It may come back within the hold.
+    restart_with(&mut server, &configuration("wait", 60));
+    let client = server.client();
+    let id = client
+        .post_json("/agreements", &json!({ "offer": json }))
+        .await
+        .created();
+    assert_as_offered(&client, id).await;
+    server.assert_verified();
+}

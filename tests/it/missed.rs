@@ -1,0 +1,192 @@
+//! What was never started waits for another slot, on each store: while the service was down, and after the clock was stepped.
+
+use bespeak::agreement::{
+    Agreement, AgreementState, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Outcome, ServiceState, Shape,
+    Values,
+};
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
+use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings};
+use bespeak::store::{ResourceRow, Store};
+use scheduler::{Interval, Seconds, Time};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    what_never_began_has_another_slot_after_a_restart,
+    what_never_started_has_another_slot_after_a_step_of_the_clock,
+);
+
+const NOW: i64 = 1_800_000_000;
+
+/// A planner on a store, by a clock that the test turns.
+struct Domain {
+    planner: Planner,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Domain {
+    async fn start(url: &str, clock: Clock) -> Self {
+        let store = Store::open(url).await.expect("a store");
+        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let row = ResourceRow {
+            name: "local".into(),
+            kind: "local".into(),
+            capacity: 4,
+        };
+        store
+            .put_resources(&[row], clock.micros())
+            .await
+            .expect("a resource");
+        let settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+        let stop = CancellationToken::new();
+        let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone());
+        let (planner, task) = started.await.expect("a plan");
+        Self {
+            planner,
+            store,
+            clock,
+            stop,
+            task,
+        }
+    }
+
+    async fn stop(self) -> Clock {
+        self.stop.cancel();
+        self.task.await.expect("it stops");
+        self.store.close().await;
+        self.clock
+    }
+
+    async fn place(&self, duration: Seconds, room: Seconds) -> Agreement {
+        let ready = self.clock.now();
+        let proposal = Proposal {
+            id: Uuid::now_v7(),
+            party: "physics".into(),
+            name: None,
+            template: "advance-reservation".into(),
+            shapes: vec![Shape { nodes: 2, duration }],
+            scaling: Scaling::Contract,
+            preemption: None,
+            filters: Vec::new(),
+            fix_at_ppm: None,
+            deviation_max: None,
+            ready: Some(ready),
+            deadline: Some(ready + duration + room),
+            job: Some(Job {
+                application: "sleep".into(),
+                version: None,
+                arguments: vec!["5".into()],
+                restarts: 0,
+                missed: 0,
+            }),
+            guarantees: vec![Guarantee {
+                name: "COMPLETION".into(),
+                objective: "completed le deadline".into(),
+                qualifying_condition: None,
+                state: GuaranteeState::NotDetermined,
+                evidence: None,
+                values: Values::default(),
+            }],
+            choices: Vec::new(),
+            document: "<offer/>".into(),
+            idempotency: None,
+            budget: None,
+        };
+        let accepted = self.planner.place(proposal).await.expect("there is room");
+        accepted.agreement
+    }
+
+    async fn of(&self, id: Uuid) -> Agreement {
+        let agreement = self.store.agreement(id).await.expect("an answer");
+        agreement.expect("it is there")
+    }
+
+    async fn begin(&self) -> Vec<Uuid> {
+        let begun = self.planner.begin_due().await.expect("it decides");
+        begun.iter().map(|agreement| agreement.id).collect()
+    }
+
+    /// Reports how the present job of an agreement ended; one that was lost has never started.
+    async fn ended(&self, id: Uuid, outcome: Outcome) {
+        let now = self.clock.micros();
+        let end = JobEnd {
+            outcome,
+            started: (outcome != Outcome::Lost).then_some(now - MICROS_PER_SECOND),
+            ended: now,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+        };
+        let run = JobRun::from(&self.of(id).await);
+        self.planner.report_ended(run, end).await.expect("it runs");
+    }
+
+    /// Asserts that an agreement waits, and that its timeline says why.
+    async fn assert_waits(&self, id: Uuid, slot: Interval) {
+        let waits = self.of(id).await;
+        assert_eq!(
+            (waits.state, waits.service, waits.placement),
+            (AgreementState::Observed, ServiceState::NotReady, slot),
+            "{waits:?}"
+        );
+        let events = self.store.events(id).await.expect("a timeline");
+        let told = events
+            .iter()
+            .any(|event| event.detail.contains("it was never started"));
+        assert!(told, "{events:?}");
+    }
+
+    async fn assert_fulfilled(&self, id: Uuid) {
+        let over = self.of(id).await;
+        assert_eq!(over.outcome, Some(Outcome::Completed), "{over:?}");
+        assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
+        let findings = self.store.verify().await.expect("an answer");
+        assert!(findings.is_empty(), "{findings:#?}");
+    }
+}
+
+async fn what_never_began_has_another_slot_after_a_restart(url: String) {
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start(&url, clock).await;
+    let id = domain.place(3, 900).await.id;
+    let clock = domain.stop().await;
+    clock.set((NOW + 7) * MICROS_PER_SECOND);
+    let domain = Domain::start(&url, clock).await;
+    assert_eq!(domain.begin().await, [] as [Uuid; 0]);
+    domain.assert_waits(id, Interval::of(Time(NOW + 7), 3)).await;
+    assert_eq!(domain.begin().await, [id]);
+    domain.clock.set((NOW + 9) * MICROS_PER_SECOND);
+    domain.ended(id, Outcome::Completed).await;
+    domain.assert_fulfilled(id).await;
+    domain.stop().await;
+}
+
+async fn what_never_started_has_another_slot_after_a_step_of_the_clock(url: String) {
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start(&url, clock).await;
+    let id = domain.place(100, 7_200).await.id;
+    assert_eq!(domain.begin().await, [id]);
+    domain.clock.step(3_600 * MICROS_PER_SECOND);
+    domain.ended(id, Outcome::Lost).await;
+    let slot = Interval::of(Time(NOW + 3_601), 100);
+    domain.assert_waits(id, slot).await;
+    // Also where it is not told of the end before it is killed.
+    let clock = domain.stop().await;
+    let domain = Domain::start(&url, clock).await;
+    domain.assert_waits(id, slot).await;
+    domain.clock.set((NOW + 3_601) * MICROS_PER_SECOND);
+    assert_eq!(domain.begin().await, [id]);
+    assert_eq!(domain.of(id).await.restarts(), 1);
+    domain.clock.set((NOW + 3_650) * MICROS_PER_SECOND);
+    domain.ended(id, Outcome::Completed).await;
+    domain.assert_fulfilled(id).await;
+    domain.stop().await;
+}
