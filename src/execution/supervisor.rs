@@ -15,8 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::atomic::AtomicI64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -441,9 +440,9 @@ impl<'a> Supervisor<'a> {
     /// changed since it was last read, as far as anybody knows.
     fn slot_end(&self) -> Micros {
         if let Ok(Some(changed)) = self.folder.until() {
-            self.slot_end.store(changed, Relaxed);
+            self.slot_end.store(changed, Ordering::Relaxed);
         }
-        self.slot_end.load(Relaxed)
+        self.slot_end.load(Ordering::Relaxed)
     }
 
     /// How long to wait before the clock is looked at again.
