@@ -11,13 +11,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::client::Client;
-use super::{output_of, poll_until};
+use super::{fixture, output_of, poll_until};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Configuration of a test's service where the test gives none: four nodes on any machine.
 const FOUR_NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+
+/// Its configuration in the folder of a service.
+const CONFIGURATION: &str = "bespeak.toml";
 
 /// A running service. It is killed with this value; its log is shown when that happens in a failing test.
 #[derive(Debug)]
@@ -42,12 +45,19 @@ impl Server {
 
     /// Starts a service with the text of a configuration file, and waits until it is ready.
     pub(crate) fn configured(url: Option<&str>, configuration: &str) -> Self {
+        Self::prepared(url, |folder| {
+            fs::write(folder.join(CONFIGURATION), configuration).expect("the configuration can be written");
+        })
+    }
+
+    /// Starts a service in a folder that already has what `prepare` puts there, its configuration too, and waits until it
+    /// is ready.
+    pub(crate) fn prepared(url: Option<&str>, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-test-")
             .tempdir()
             .expect("a temporary folder");
-        fs::write(folder.path().join("bespeak.toml"), configuration)
-            .expect("the configuration can be written");
+        prepare(folder.path());
         let mut server = Self {
             process: launch(folder.path(), url),
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -206,6 +216,7 @@ impl Drop for Server {
         if std::thread::panicking() {
             eprintln!("--- log of the service\n{}---", self.log());
         }
+        fixture::keep_files(self.folder.path());
     }
 }
 
@@ -220,7 +231,7 @@ fn command(folder: &Path, database_url: Option<&str>) -> Command {
     command
         .current_dir(folder)
         .env("BESPEAK_DATA_DIR", folder.join("data"))
-        .env("BESPEAK_CONFIG", folder.join("bespeak.toml"));
+        .env("BESPEAK_CONFIG", folder.join(CONFIGURATION));
     if let Some(url) = database_url {
         command.env("BESPEAK_DATABASE_URL", url);
     }
