@@ -33,6 +33,8 @@ const VERBS: usize = 60;
 const VERBS_MAX: usize = 20 * VERBS;
 const ACCEPTED_MIN: usize = 6;
 const NOW: i64 = 1_800_000_000;
+/// After how many verbs everything that is stored is checked, which takes longer than the verbs.
+const CHECKED_EVERY: usize = 5;
 const CAPACITY: u32 = 4;
 
 fn seeds() -> u64 {
@@ -178,12 +180,11 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) -> usize {
         if let Some(ender) = ender {
             ender.calm().await;
         }
-        let findings = verify(&domain.store).await;
-        assert!(
-            findings.is_empty(),
-            "seed {seed}, after verb {verb}:\n{findings:#?}"
-        );
+        if verb % CHECKED_EVERY == 0 {
+            check(&domain.store, &format!("seed {seed}, after verb {verb}")).await;
+        }
     }
+    check(&domain.store, &format!("seed {seed}, at the end")).await;
     let saved = check_told(&domain.store, &told, seed).await;
     assert!(
         domain.planner.is_ready(),
@@ -191,6 +192,12 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) -> usize {
     );
     domain.stop().await;
     saved
+}
+
+/// Asserts that nothing is wrong with what is stored.
+async fn check(store: &Store, when: &str) {
+    let findings = verify(store).await;
+    assert!(findings.is_empty(), "{when}:\n{findings:#?}");
 }
 
 /// The findings; a session may have been ended in the moment before.

@@ -1,6 +1,7 @@
 //! What the tests stand on: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
 pub(crate) mod client;
+pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
 pub(crate) mod postgres;
