@@ -12,7 +12,7 @@ use bespeak::planner::{
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::{CAPACITY, CHECKED_EVERY, Domain, NOW, check, end_something, pass, proposal, seeds};
+use super::{CAPACITY, CHECKED_EVERY, Domain, NOW, check, end_something, in_step, pass, proposal, seeds};
 use crate::support::random::Random;
 use crate::support::run;
 use crate::support::stores::TestDatabase;
@@ -112,10 +112,7 @@ async fn live(url: &str, seed: u64) -> usize {
                 .is_some()
         );
     }
-    assert!(
-        domain.planner.is_ready(),
-        "seed {seed}: the planner is out of step"
-    );
+    in_step(&domain.planner, seed).await;
     domain.stop().await;
     let proposed = told.negotiations.iter().filter(|of| of.proposed.is_some());
     proposed.count()
