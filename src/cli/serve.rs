@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use clap::{Args, ValueEnum};
@@ -83,9 +83,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let connections = descriptors::connections(&config.limits, config.clusters().len())?;
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
-    let data_dir = &options.store.data_dir;
-    make_folders(data_dir)?;
-    let data_dir = &std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))?;
+    let data_dir = &make_folders(&options.store.data_dir)?;
     let catalogue = Arc::new(config.catalogue()?);
     let templates = negotiation::Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
@@ -330,8 +328,8 @@ fn start_log(format: LogFormat) {
     }
 }
 
-/// The data folder and what is in it: nobody else's to read.
-fn make_folders(data_dir: &Path) -> Result<(), Failure> {
+/// The data folder, by its absolute path, and what is in it: nobody else's to read.
+fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
     use std::os::unix::fs::DirBuilderExt;
     for folder in [data_dir.to_owned(), data_dir.join("files"), data_dir.join("jobs")] {
         std::fs::DirBuilder::new()
@@ -342,7 +340,7 @@ fn make_folders(data_dir: &Path) -> Result<(), Failure> {
                 Failure::Usage(format!("--data-dir: cannot create {}: {why}", folder.display()))
             })?;
     }
-    Ok(())
+    std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))
 }
 
 /// Waits for SIGINT or SIGTERM.

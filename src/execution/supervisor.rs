@@ -9,13 +9,13 @@
 //! A shortage of this machine (`super::shortage`) ends nothing: what the supervisor needs for a launch it has before it
 //! launches, and what it must know or write it tries again until it can.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -132,13 +132,13 @@ struct Supervisor<'a> {
     job: JobSpec,
     clock: Clock,
     /// When the slot ends, as was last read.
-    slot_end: Cell<Micros>,
+    slot_end: AtomicI64,
 }
 
 impl<'a> Supervisor<'a> {
     fn new(folder: &'a Folder, job: JobSpec, clock: Clock) -> Self {
         Self {
-            slot_end: Cell::new(job.slot_end),
+            slot_end: AtomicI64::new(job.slot_end),
             folder,
             job,
             clock,
@@ -440,9 +440,9 @@ impl<'a> Supervisor<'a> {
     /// changed since it was last read, as far as anybody knows.
     fn slot_end(&self) -> Micros {
         if let Ok(Some(changed)) = self.folder.until() {
-            self.slot_end.set(changed);
+            self.slot_end.store(changed, Ordering::Relaxed);
         }
-        self.slot_end.get()
+        self.slot_end.load(Ordering::Relaxed)
     }
 
     /// How long to wait before the clock is looked at again.

@@ -15,6 +15,7 @@ mod charges;
 mod choice;
 mod cut;
 mod decide;
+mod error;
 mod holds;
 mod idempotency;
 mod impossible;
@@ -50,8 +51,7 @@ use std::sync::{Arc, Mutex};
 
 use scheduler::domain::Objective;
 use scheduler::preemptive::Preemption;
-use scheduler::refusal::Relaxation;
-use scheduler::{Fraction, Interval, Order, Rate, Reason, Seconds, Time};
+use scheduler::{Fraction, Interval, Order, Rate, Seconds, Time};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -60,6 +60,7 @@ pub use accept::{Acceptance, Lost};
 pub use availability::Availability;
 pub use bargain::{Bargain, Spoken};
 pub use choice::best_of;
+pub use error::{Alternative, Error, Refusal};
 pub use idempotency::Idempotency;
 pub use impossible::IMPOSSIBLE;
 pub use negotiate::{Initiation, NegotiationEnd};
@@ -80,7 +81,7 @@ use crate::agreement::{
     NegotiationOffer, Shape,
 };
 use crate::clock::{Clock, Micros};
-use crate::store::{self, Idempotent, Lease, Store};
+use crate::store::{self, Lease, Store};
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
 const QUEUE_MAX: usize = 1_024;
@@ -266,15 +267,6 @@ impl Termination {
     }
 }
 
-/// A slot outside the window of an offer that it could have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Alternative {
-    /// Where it lies.
-    pub slot: Interval,
-    /// On how many nodes, where the offer leaves the size open.
-    pub nodes: Option<u32>,
-}
-
 /// What a change of nodes has led to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repaired {
@@ -286,51 +278,6 @@ pub struct Repaired {
     pub broken: usize,
     /// Offers that were held and cannot be kept.
     pub withdrawn: usize,
-}
-
-/// Why an offer has no place, and the nearest places that there are.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {binding}", reason.word())]
-pub struct Refusal {
-    /// The reason, from the closed list.
-    pub reason: Reason,
-    /// The constraint that binds, in words.
-    pub binding: String,
-    /// Slots outside the window that it could have, the nearest first.
-    pub alternatives: Vec<Alternative>,
-    /// The smallest changes that would have been accepted.
-    pub relaxations: Vec<Relaxation>,
-    /// The lowest budget that would have done, where it was the budget that did not.
-    pub lowest_budget: Option<Money>,
-}
-
-/// Why a command was not carried out.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The plan has no place for it.
-    #[error(transparent)]
-    Refused(Box<Refusal>),
-    /// There is no such agreement, or it is another party's.
-    #[error("there is no such agreement")]
-    NotFound,
-    /// The agreement's state does not allow it.
-    #[error("the agreement is {0}")]
-    Conflict(&'static str),
-    /// The agreement is not in a version that the request was made for.
-    #[error("the agreement has changed")]
-    Changed,
-    /// The offer cannot be accepted any more.
-    #[error("{}", .0.words())]
-    Lost(Lost),
-    /// The tree of offers does not allow it.
-    #[error("{0}")]
-    Stale(&'static str),
-    /// The request's idempotency key came before; this is what it was answered then.
-    #[error("the idempotency key has been used")]
-    Repeated(Box<Idempotent>),
-    /// Nothing was stored, as far as is known; worth another try.
-    #[error("the service cannot store decisions at the moment")]
-    Unavailable,
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Error>>;

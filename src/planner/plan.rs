@@ -245,6 +245,9 @@ impl Plan {
         for request in requests_of(&old, number) {
             moves.extend(self.resources.end(at, now, request.id));
         }
+        // A later piece may have moved up before it was ended itself.
+        let own = number..number + numbers_of(&old);
+        moves.retain(|of: &Move| !own.contains(&of.id));
         moves
     }
 

@@ -11,7 +11,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Postgres};
@@ -21,6 +21,9 @@ use super::engine::{Dialect, fetch};
 use super::rows::Columns;
 use super::{Database, Error, Inner, Store, on, read_on, statements};
 
+/// How long to wait for the lock of a SQLite file, and between two tries.
+const FILE_WAIT: Duration = Duration::from_secs(1);
+const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
 /// The advisory lock of deciders; the number is arbitrary, and one that nothing else on the database uses.
@@ -52,7 +55,7 @@ impl Store {
     /// [`Error::LeaseHeld`] where another process has it.
     pub async fn acquire_lease(&self) -> Result<Lease, Error> {
         let lock = match &*self.inner {
-            Inner::Sqlite { lock, .. } => Lock::File(lock_file(lock)?),
+            Inner::Sqlite { lock, .. } => Lock::File(lock_file_soon(lock).await?),
             Inner::Postgres { options, .. } => Lock::Session(Some(lock_session(options).await?)),
         };
         let epoch = on!(self, database => next_epoch(database).await)?;
@@ -148,6 +151,20 @@ impl std::fmt::Debug for Lease {
         f.debug_struct("Lease")
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
+    }
+}
+
+/// Locks a file beside the database; waits for a moment where it is locked. A process that another thread, or the last
+/// holder, was just starting has the file open until it becomes its program.
+async fn lock_file_soon(path: &Path) -> Result<File, Error> {
+    let began = Instant::now();
+    loop {
+        match lock_file(path) {
+            Err(Error::LeaseHeld(_)) if began.elapsed() < FILE_WAIT => {
+                tokio::time::sleep(FILE_PAUSE).await;
+            }
+            locked => return locked,
+        }
     }
 }
 

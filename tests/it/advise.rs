@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::support::output_of;
 
 /// What a run of a few windows takes at most.
-const DEADLINE: Duration = Duration::from_mins(2);
+const DEADLINE: Duration = Duration::from_mins(10);
 
 const CONFIGURATION: &str = "\
 [scheduling]

@@ -15,6 +15,7 @@ mod examples;
 mod execution;
 mod explain;
 mod files;
+mod fixtures;
 mod flat_offers;
 mod four_calls;
 mod full_disk;

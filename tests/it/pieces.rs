@@ -218,16 +218,19 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
     until(&client, id, "Idle").await;
     let saved = steps(&programs);
     fs::write(programs.path().join("hold"), "").expect("a file can be written");
-    eventually("the first step of the second piece", SOON, async || {
-        (steps(&programs).len() > saved.len()).then_some(())
-    })
+    let folder = server.data_dir().join("jobs").join(id.to_string());
+    let second = format!("piece 2 of 2 from {}\n", saved.len());
+    eventually(
+        "the first step of the second piece and its output",
+        SOON,
+        async || {
+            let output = fs::read_to_string(folder.join("stdout")).unwrap_or_default();
+            (steps(&programs).len() > saved.len() && output.ends_with(&second)).then_some(())
+        },
+    )
     .await;
     // As when the machine stops: nobody sees how it ended.
-    let records = server
-        .data_dir()
-        .join("jobs")
-        .join(id.to_string())
-        .join("piece-2");
+    let records = folder.join("piece-2");
     kill_process(process(&records.join("lock"), ""), Signal::KILL).expect("its supervisor runs");
     kill_process_group(process(&records.join("claim.json"), "/process"), Signal::KILL).expect("it runs");
     eventually("it to be run again", SOON, async || {
@@ -247,7 +250,6 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
         "those of the lost piece, too"
     );
     let output = client.get(&format!("/agreements/{id}/files/stdout")).await;
-    let second = format!("piece 2 of 2 from {}\n", saved.len());
     assert_eq!(
         output.body,
         format!("piece 1 of 2 from 0\n{second}{second}"),

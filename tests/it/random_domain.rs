@@ -5,6 +5,7 @@ mod negotiations;
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::time::{Duration, Instant};
 
 use bespeak::agreement::{
     Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Money, Outcome,
@@ -23,7 +24,7 @@ use uuid::Uuid;
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
-use crate::support::{assert_nothing_impossible, run, size};
+use crate::support::{assert_nothing_impossible, eventually, run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a fifth of them. `BESPEAK_TEST_SEEDS` asks for more.
 const SEEDS: usize = 20;
@@ -33,6 +34,8 @@ const VERBS: usize = 60;
 const VERBS_MAX: usize = 20 * VERBS;
 const ACCEPTED_MIN: usize = 6;
 const NOW: i64 = 1_800_000_000;
+/// After how many verbs everything that is stored is checked, which takes longer than the verbs.
+const CHECKED_EVERY: usize = 5;
 const CAPACITY: u32 = 4;
 
 fn seeds() -> u64 {
@@ -71,15 +74,26 @@ fn random_verbs_break_no_invariant_while_the_sessions_of_the_service_are_being_e
     }
 }
 
+/// How long the service may take to answer where its sessions are being ended.
+const RECOVERY: Duration = Duration::from_mins(1);
+/// Between two questions of one who is told that the service cannot answer.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Asks until the service can answer: where nothing is broken, at once.
 async fn patient<T, A: Future<Output = Result<T, Error>>>(mut ask: impl FnMut() -> A) -> Result<T, Error> {
-    for _ in 0..100 {
+    let asked = Instant::now();
+    loop {
         match ask().await {
-            Err(Error::Unavailable) => {}
+            Err(Error::Unavailable) if asked.elapsed() < RECOVERY => tokio::time::sleep(PAUSE).await,
             answer => return answer,
         }
     }
-    panic!("the service does not recover");
+}
+
+/// Waits until a planner is in step with its store: it may just be taking its lease again.
+async fn in_step(planner: &Planner, seed: u64) {
+    let what = format!("a planner that is in step, seed {seed}");
+    eventually(&what, RECOVERY, async || planner.is_ready().then_some(())).await;
 }
 
 /// A service without its doors.
@@ -178,19 +192,21 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) -> usize {
         if let Some(ender) = ender {
             ender.calm().await;
         }
-        let findings = verify(&domain.store).await;
-        assert!(
-            findings.is_empty(),
-            "seed {seed}, after verb {verb}:\n{findings:#?}"
-        );
+        if verb % CHECKED_EVERY == 0 {
+            check(&domain.store, &format!("seed {seed}, after verb {verb}")).await;
+        }
     }
+    check(&domain.store, &format!("seed {seed}, at the end")).await;
     let saved = check_told(&domain.store, &told, seed).await;
-    assert!(
-        domain.planner.is_ready(),
-        "seed {seed}: the planner is out of step"
-    );
+    in_step(&domain.planner, seed).await;
     domain.stop().await;
     saved
+}
+
+/// Asserts that nothing is wrong with what is stored.
+async fn check(store: &Store, when: &str) {
+    let findings = verify(store).await;
+    assert!(findings.is_empty(), "{when}:\n{findings:#?}");
 }
 
 /// The findings; a session may have been ended in the moment before.

@@ -171,17 +171,21 @@ fn those_who_sign_in_slowly_stand_in_nobody_elses_way() {
     });
 }
 
-/// A request that is at work until its body has come.
+/// A request that is at work until its body has come: the service asks for the body once it is.
 async fn at_work(server: &Server, key: &str) -> TcpStream {
     let mut slow = TcpStream::connect(server.address())
         .await
         .expect("the service takes connections");
     let head = format!(
-        "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nContent-Length: 10\r\n\r\n"
+        "POST /agreements HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nContent-Length: 10\r\n\
+         Expect: 100-continue\r\n\r\n"
     );
     slow.write_all(head.as_bytes())
         .await
         .expect("the head is taken at once");
+    let mut asked = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    slow.read_exact(&mut asked).await.expect("it is answered");
+    assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
     slow
 }
 

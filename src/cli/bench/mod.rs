@@ -1,6 +1,7 @@
 //! `bespeak bench`: measures a part of Bespeak by itself. `planner` replays a sequence of placements on the slot tree and prints
-//! what each phase took, so that other plans can be measured beside it on the same files; [`service`] has the rest.
+//! what each phase took, so that other plans can be measured beside it on the same files; [`service`] and [`mixed`] have the rest.
 
+mod mixed;
 mod service;
 
 use std::fmt::Write as _;
@@ -31,6 +32,8 @@ enum What {
     Planner(PlannerOptions),
     /// Send offers to a running service, negotiate with it and accept; prints a line of JSON.
     Service(service::ServiceOptions),
+    /// Send requests of every kind to a running service, and show its memory; prints a line of JSON for each tenth of them.
+    Mixed(mixed::MixedOptions),
     /// Commit one row after the other to a database that no service works on; prints a line of JSON.
     Commits(service::CommitsOptions),
 }
@@ -64,6 +67,7 @@ pub(super) fn run(options: Options) -> Result<(), Failure> {
     match options.what {
         What::Planner(options) => planner(&options),
         What::Service(options) => block_on(service::service(options)),
+        What::Mixed(options) => block_on(mixed::mixed(options)),
         What::Commits(options) => block_on(service::commits(options)),
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests stand on: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
 pub(crate) mod client;
+pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
 pub(crate) mod postgres;
@@ -27,6 +28,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs a test's future on a runtime of its own.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
+    // What a planner inside the test calls an error is shown with the test's failure. Another test may have said so before.
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::ERROR)
+        .with_test_writer()
+        .try_init();
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

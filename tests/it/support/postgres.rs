@@ -7,8 +7,8 @@
 //! there. A test that stops its server, or fills the disk below it, has a server of its own: [`OwnServer`].
 
 use std::fs::{self, File};
-use std::mem::ManuallyDrop;
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
 use super::client::Client;
-use super::{output_of, poll_until};
+use super::{fixture, output_of, poll_until};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -22,6 +22,9 @@ const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
 
 /// Configuration of a test's service where the test gives none: four nodes on any machine.
 const FOUR_NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+
+/// Its configuration in the folder of a service.
+const CONFIGURATION: &str = "bespeak.toml";
 
 /// A running service. It is killed with this value; its log is shown when that happens in a failing test.
 #[derive(Debug)]
@@ -48,21 +51,26 @@ impl Server {
 
     /// Starts a service with the text of a configuration file, and waits until it is ready.
     pub(crate) fn configured(url: Option<&str>, configuration: &str) -> Self {
-        Self::become_by(None, url, configuration)
+        Self::become_by(None, url, |folder| configure(folder, configuration))
     }
 
     /// The same on the embedded store, where a shell becomes the service by this command, which ends in `exec "$@"`.
     pub(crate) fn through(shell: &'static str, configuration: &str) -> Self {
-        Self::become_by(Some(shell), None, configuration)
+        Self::become_by(Some(shell), None, |folder| configure(folder, configuration))
     }
 
-    fn become_by(shell: Option<&'static str>, url: Option<&str>, configuration: &str) -> Self {
+    /// Starts a service in a folder that already has what `prepare` puts there, its configuration too, and waits until it
+    /// is ready.
+    pub(crate) fn prepared(url: Option<&str>, prepare: impl FnOnce(&Path)) -> Self {
+        Self::become_by(None, url, prepare)
+    }
+
+    fn become_by(shell: Option<&'static str>, url: Option<&str>, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-test-")
             .tempdir()
             .expect("a temporary folder");
-        fs::write(folder.path().join("bespeak.toml"), configuration)
-            .expect("the configuration can be written");
+        prepare(folder.path());
         let mut server = Self {
             process: launch(shell, folder.path(), url),
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -226,6 +234,11 @@ impl Server {
     }
 }
 
+/// Writes a configuration file where [`launch`] looks for it.
+fn configure(folder: &Path, configuration: &str) {
+    fs::write(folder.join(CONFIGURATION), configuration).expect("the configuration can be written");
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         if self.process.try_wait().is_ok_and(|status| status.is_none()) {
@@ -237,6 +250,7 @@ impl Drop for Server {
             let log = self.log();
             assert!(!log.contains(IMPOSSIBLE), "--- log of the service\n{log}---");
         }
+        fixture::keep_files(self.folder.path());
     }
 }
 
@@ -254,7 +268,7 @@ fn with_environment(mut command: Command, folder: &Path, database_url: Option<&s
     command
         .current_dir(folder)
         .env("BESPEAK_DATA_DIR", folder.join("data"))
-        .env("BESPEAK_CONFIG", folder.join("bespeak.toml"));
+        .env("BESPEAK_CONFIG", folder.join(CONFIGURATION));
     if let Some(url) = database_url {
         command.env("BESPEAK_DATABASE_URL", url);
     }
