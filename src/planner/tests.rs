@@ -13,6 +13,8 @@ pub(super) mod domain;
 
 use tempfile::TempDir;
 
+use scheduler::Reason;
+
 use super::*;
 use crate::agreement::{AgreementState, EventKind, GuaranteeState, JobRun, Outcome, ServiceState, Values};
 use crate::clock::MICROS_PER_SECOND;

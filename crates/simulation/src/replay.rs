@@ -192,7 +192,7 @@ impl Player {
                 self.note(&moved);
                 Ok(())
             }
-            Decision::Refused { reason } => Err(reason),
+            Decision::Refused { reason, .. } => Err(reason),
         }
     }
 

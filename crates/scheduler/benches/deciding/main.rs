@@ -132,10 +132,12 @@ impl Tally {
         }
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "times are shown to three digits")]
     fn total_ms(&self) -> f64 {
         self.times.iter().sum::<u64>() as f64 / 1e6
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "times are shown to three digits")]
     fn percentile_ms(&self, per_cent: usize) -> f64 {
         let mut times = self.times.clone();
         times.sort_unstable();
@@ -144,10 +146,21 @@ impl Tally {
 }
 
 /// Whole lists: the fast one without a budget, the same with one, and the plain one.
+#[expect(clippy::cast_precision_loss, reason = "shares are shown to three digits")]
 fn lists(waiting: i64, seconds: u64) {
     println!(
         "{:7} {:5} {:>6} {:>6} {:>10} {:>7} {:>9} {:>9} {:>8} {:>7} {:>6}",
-        "list", "order", "count", "taken", "plain ms", "ratio", "p99 ms", "worst ms", "budget", "nodeh%", "cut%"
+        "list",
+        "order",
+        "count",
+        "taken",
+        "plain ms",
+        "ratio",
+        "p99 ms",
+        "worst ms",
+        "budget",
+        "nodeh%",
+        "cut%"
     );
     for kind in KINDS {
         for (name, order) in ORDERS {
@@ -190,8 +203,9 @@ fn lists(waiting: i64, seconds: u64) {
 /// A plan of so many requests, each at its first fit in order.
 fn settled(mix: &mut Mix, kind: Kind, order: Order, waiting: i64) -> Schedule {
     let count = waiting.cast_unsigned();
-    let mut requests: Vec<Request> =
-        (0..count).map(|id| request(mix, kind, id, waiting, Time(0))).collect();
+    let mut requests: Vec<Request> = (0..count)
+        .map(|id| request(mix, kind, id, waiting, Time(0)))
+        .collect();
     requests.sort_by_cached_key(|request| order.key(request, Time(0)));
     let mut tree = SlotTree::new(CAPACITY);
     let mut schedule = Schedule::new(CAPACITY, order).budgeted(Some(BUDGET));
@@ -207,10 +221,20 @@ fn settled(mix: &mut Mix, kind: Kind, order: Order, waiting: i64) -> Schedule {
 }
 
 /// Decisions, and refusals with alternatives, with so many waiting.
+#[expect(clippy::cast_precision_loss, reason = "shares are shown to three digits")]
 fn waiting(waiting: i64, decisions: u64) {
     println!(
         "{:7} {:5} {:>7} {:>8} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "list", "order", "waiting", "accepted", "cut%", "p50 ms", "p99 ms", "worst ms", "alt p99", "alt worst"
+        "list",
+        "order",
+        "waiting",
+        "accepted",
+        "cut%",
+        "p50 ms",
+        "p99 ms",
+        "worst ms",
+        "alt p99",
+        "alt worst"
     );
     let limits = Limits {
         phi_max: Fraction::percent(100),
@@ -256,7 +280,10 @@ fn waiting(waiting: i64, decisions: u64) {
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
     let what = arguments.first().map(String::as_str);
     let number = |at: usize, or: i64| arguments.get(at).and_then(|a| a.parse().ok()).unwrap_or(or);
     if what != Some("waiting") {

@@ -21,7 +21,7 @@ impl Schedule {
     pub fn improve(&mut self, now: Time) -> Vec<Move> {
         self.advance(now);
         match self.replace_all(None) {
-            Ok(trial) if !self.delays(&trial) => self.apply(trial, Some(Key::FIRST)),
+            Ok(trial) if !self.delays(&trial) => self.apply(&trial, Some(Key::FIRST)),
             Ok(trial) => {
                 trial.take_back(&mut self.tree);
                 self.move_up_one_by_one()
@@ -54,7 +54,11 @@ impl Schedule {
                 break;
             };
             work.spend(LOOK);
-            if self.waiting.get(h).is_some_and(|waiting| may_move(waiting.request.id)) {
+            if self
+                .waiting
+                .get(h)
+                .is_some_and(|waiting| may_move(waiting.request.id))
+            {
                 // Taken, searched, and put back.
                 work.spend(3 * SEARCH);
                 improved.moved.extend(self.move_up_alone(h));
@@ -120,7 +124,8 @@ impl Schedule {
 
     /// Whether a trial moves anybody to a later start.
     fn delays(&self, trial: &Trial) -> bool {
-        let starts_later = |(h, to): &(u32, Time)| self.waiting.get(*h).is_some_and(|waiting| waiting.start < *to);
+        let starts_later =
+            |(h, to): &(u32, Time)| self.waiting.get(*h).is_some_and(|waiting| waiting.start < *to);
         trial.moved.iter().any(starts_later)
     }
 }

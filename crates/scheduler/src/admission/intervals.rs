@@ -74,7 +74,7 @@ impl Intervals {
     pub(super) fn near(&self, interval: Interval) -> impl Iterator<Item = u32> + '_ {
         self.used().flat_map(move |class| {
             // The longest of the class is one second shorter.
-            let reach = 1_i64.checked_shl(class as u32 + 1).filter(|reach| *reach > 0);
+            let reach = (class < 62).then(|| 1_i64 << (class + 1));
             let from = interval.start - reach.unwrap_or(Seconds::MAX);
             let starts = (from, 0)..(interval.end.max(from), 0);
             self.classes[class].range(starts).map(|(_, handle)| *handle)
@@ -85,7 +85,11 @@ impl Intervals {
     fn take_started(&mut self, by: Time) -> Vec<u32> {
         let mut started = Vec::new();
         for class in self.used() {
-            while let Some((_, handle)) = self.classes[class].first().copied().filter(|(start, _)| *start <= by) {
+            while let Some((_, handle)) = self.classes[class]
+                .first()
+                .copied()
+                .filter(|(start, _)| *start <= by)
+            {
                 self.classes[class].pop_first();
                 started.push(handle);
             }
@@ -163,7 +167,8 @@ impl Spans {
 
     /// Replaces everything by these intervals. O(n log n), less than one after the other.
     pub(super) fn replace(&mut self, intervals: impl Iterator<Item = (Interval, u32)>) {
-        let (started, ahead): (Vec<_>, Vec<_>) = intervals.partition(|(interval, _)| interval.start <= self.now);
+        let (started, ahead): (Vec<_>, Vec<_>) =
+            intervals.partition(|(interval, _)| interval.start <= self.now);
         let by_end = |(interval, handle): (Interval, u32)| (interval.end, handle);
         self.started = started.into_iter().map(by_end).collect();
         self.ahead.replace(ahead.into_iter());
@@ -180,7 +185,9 @@ impl Spans {
     /// The handles of all intervals that meet one that ends after now, among some that lie up to their own length before it.
     pub(super) fn near(&self, interval: Interval) -> impl Iterator<Item = u32> + '_ {
         let started = self.started.range((interval.start, u32::MAX)..);
-        started.map(|(_, handle)| *handle).chain(self.ahead.near(interval))
+        started
+            .map(|(_, handle)| *handle)
+            .chain(self.ahead.near(interval))
     }
 
     /// The handles of those that have started.

@@ -29,6 +29,10 @@ struct Outcome {
     start: Option<Time>,
 }
 
+/// Where a request came to lie, if anywhere.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found(pub(super) Option<Time>);
+
 /// The last two outcomes of each request: mostly one without any newcomer near and one with the last one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
@@ -78,23 +82,26 @@ impl Memory {
     }
 
     /// The outcome for request `h`, ready at `ready`, after such moves.
-    pub(super) fn recall(&mut self, h: u32, ready: Time, moves: &Moves) -> Option<Option<Time>> {
+    pub(super) fn recall(&mut self, h: u32, ready: Time, moves: &Moves) -> Option<Found> {
         let of = *self.outcomes.get(h as usize)?;
         let holds = |outcome: Option<Outcome>| {
-            outcome.filter(|o| o.ready == ready && self.plan(Interval::new(ready, o.end), moves) == Some(o.plan))
+            outcome
+                .filter(|o| o.ready == ready && self.plan(Interval::new(ready, o.end), moves) == Some(o.plan))
         };
         if let Some(outcome) = holds(of[0]) {
-            return Some(outcome.start);
+            return Some(Found(outcome.start));
         }
         let outcome = holds(of[1])?;
         // What holds again is worth more than what was last.
         self.outcomes[h as usize].swap(0, 1);
-        Some(outcome.start)
+        Some(Found(outcome.start))
     }
 
     /// Remembers what followed from the plan in `region` for request `h`.
     pub(super) fn keep(&mut self, h: u32, region: Interval, moves: &Moves, start: Option<Time>) {
-        let Some(plan) = self.plan(region, moves) else { return };
+        let Some(plan) = self.plan(region, moves) else {
+            return;
+        };
         let h = h as usize;
         if self.outcomes.len() <= h {
             self.outcomes.resize_with(h + 1, Default::default);

@@ -10,7 +10,7 @@
 //! Those behind j are still in the plan when it is j's turn, and count as free where j searches: their slots are laid over
 //! the plan. What was placed so far is in the plan, which may therefore hold more than there is until their turn has come.
 
-use super::memory::{Memory, Moves};
+use super::memory::{Found, Memory, Moves};
 use super::waiting::{LeastGain, Waiting, WaitingList};
 use super::work::{BORDER, LOOK, SEARCH, VISIT, Work};
 use crate::queue::Key;
@@ -212,21 +212,22 @@ impl Attempt<'_> {
             if self.work.is_spent() {
                 return Err(Obstacle::Spent);
             }
-            let Some(waiting) = list.get(turn.handle) else { continue };
+            let Some(waiting) = list.get(turn.handle) else {
+                continue;
+            };
             let request = &waiting.request;
             let window = request.window_at(self.now);
-            let start = match self.memory.recall(turn.handle, window.start, &moves) {
-                Some(start) => start,
-                None => {
-                    let start = self.new_start(key, &turn, waiting);
-                    if self.work.is_spent() {
-                        return Err(Obstacle::Spent);
-                    }
-                    let end = start.map_or(window.end, |start| start + request.duration);
-                    let region = Interval::new(window.start, end);
-                    self.memory.keep(turn.handle, region, &moves, start);
-                    start
+            let start = if let Some(Found(start)) = self.memory.recall(turn.handle, window.start, &moves) {
+                start
+            } else {
+                let start = self.new_start(key, &turn, waiting);
+                if self.work.is_spent() {
+                    return Err(Obstacle::Spent);
                 }
+                let end = start.map_or(window.end, |start| start + request.duration);
+                let region = Interval::new(window.start, end);
+                self.memory.keep(turn.handle, region, &moves, start);
+                start
             };
             let Some(start) = start else {
                 let placed = trial.start;

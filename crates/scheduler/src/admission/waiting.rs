@@ -148,7 +148,10 @@ impl WaitingList {
 
     /// How many are behind a key; `most` + 1 where they are more than `most`.
     pub(super) fn count_behind(&self, key: Key, most: usize) -> usize {
-        self.queue.range((key, u32::MAX)..).take(most.saturating_add(1)).count()
+        self.queue
+            .range((key, u32::MAX)..)
+            .take(most.saturating_add(1))
+            .count()
     }
 
     /// Takes in a request that was placed at `start`; answers with its handle.
@@ -259,8 +262,7 @@ impl WaitingList {
     pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
         let entries = &self.entries;
         let entry = |handle: u32| entries.get(handle as usize).and_then(Option::as_ref);
-        self.spans
-            .advance(now, |handle| Some(entry(handle)?.span()?.end));
+        self.spans.advance(now, |handle| Some(entry(handle)?.span()?.end));
         if !self.order.changes_with_time() || self.queue.is_empty() {
             return None;
         }
@@ -361,7 +363,9 @@ impl WaitingList {
         let (from, until) = self.loose_range.unwrap_or((Key::LAST, Key::LAST));
         // In order: some before the range, all of the range, some behind it.
         let (first, last) = (from.max(key), until.max(from).max(key));
-        let before = self.loose.range((key, u32::MAX)..=(first, u32::MAX).max((key, u32::MAX)));
+        let before = self
+            .loose
+            .range((key, u32::MAX)..=(first, u32::MAX).max((key, u32::MAX)));
         let within = self.queue.range((first, u32::MAX)..=(last, u32::MAX));
         let after = self.loose.range((last, u32::MAX)..);
         let not = move |of: &&(Key, u32)| **of != (key, u32::MAX);

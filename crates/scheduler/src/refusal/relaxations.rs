@@ -160,7 +160,9 @@ impl Search<'_> {
 
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         let mut visits = self.visits.get();
-        let found = self.tree.earliest_fit_within(nodes, duration, window, &mut visits);
+        let found = self
+            .tree
+            .earliest_fit_within(nodes, duration, window, &mut visits);
         self.visits.set(visits);
         found
     }

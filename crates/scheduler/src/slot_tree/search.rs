@@ -172,13 +172,7 @@ impl SlotTree {
 
     /// Start of the first run, in travel coordinates; `near` is the edge of the window to start from, `second` the first
     /// second met.
-    fn fit<const FORWARD: bool>(
-        &self,
-        search: Fit,
-        near: i64,
-        second: i64,
-        visits: &mut u64,
-    ) -> Option<i64> {
+    fn fit<const FORWARD: bool>(&self, search: Fit, near: i64, second: i64, visits: &mut u64) -> Option<i64> {
         let Fit {
             nodes,
             duration,

@@ -2,8 +2,8 @@
 //! all again, on a copy of the plan. The oracle of the fast one, and what it is measured against.
 
 use scheduler::queue::Key;
-use std::collections::HashMap;
 use scheduler::{Decision, Fraction, Move, Order, Placement, Reason, Request, SlotTree, Time};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
@@ -162,7 +162,7 @@ impl Plain {
     }
 
     pub(crate) fn commit(&mut self, candidate: Candidate) -> Vec<Move> {
-        let new: HashMap<u64, Time> = candidate.queue.iter().map(|p| (p.request.id, p.start)).collect();
+        let new: BTreeMap<u64, Time> = candidate.queue.iter().map(|p| (p.request.id, p.start)).collect();
         let mut moved = Vec::new();
         for old in &self.waiting {
             let id = old.request.id;

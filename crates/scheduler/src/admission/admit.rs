@@ -1,0 +1,237 @@
+//! Algorithm 1, within the work that a decision may do, and how what it has found becomes the plan.
+
+use super::trial::{Attempt, Newcomer, Obstacle, Trial};
+use super::waiting::Waiting;
+use super::work::Work;
+use super::{Move, NoPlace, Place, Schedule};
+use crate::queue::Key;
+use crate::request::Request;
+use crate::time::{Interval, Time};
+
+/// Work that attempts may do which are laid over the plan, before everything behind the newcomer is lifted instead: so much,
+const OVERLAY: u64 = 200;
+/// and so much for each waiting request, which is a part of what lifting and placing it costs.
+const OVERLAY_EACH: u64 = 8;
+/// Work that a makeshift may do.
+const MAKESHIFT: u64 = 20_000;
+
+/// A newcomer has a place, and the slot tree holds it.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) trial: Trial,
+    /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed by makeshift.
+    behind: Option<Key>,
+    /// Whether it lies where it would if everything behind its own key were lifted.
+    at_first_fit: bool,
+}
+
+impl Schedule {
+    /// Whether `request` would be let in. Changes nothing.
+    ///
+    /// # Errors
+    /// Where it would not.
+    pub(crate) fn would_admit(&mut self, request: &Request, work: &mut Work) -> Result<Time, NoPlace> {
+        let admitted = self.admit(request, work)?;
+        let start = admitted.trial.start;
+        admitted.trial.take_back(&mut self.tree);
+        Ok(start)
+    }
+
+    /// Algorithm 1: the change that lets `request` in, which the slot tree then holds.
+    ///
+    /// # Errors
+    /// Where it has no place, or none was found with the work that may be done.
+    pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<Admitted, NoPlace> {
+        let mut behind = self.waiting.order().key(request, self.now);
+        let newcomer = Newcomer {
+            request: *request,
+            standing: self.attempt(work).standing_fit(request),
+        };
+        let found = self.admit_by_order(&newcomer, &mut behind, work);
+        let found = match found {
+            Err(Obstacle::Spent) => {
+                self.cut_short += 1;
+                let mut work = Work::of(MAKESHIFT);
+                let trial = self.attempt(&mut work).run_makeshift(&newcomer);
+                trial.map(|trial| Admitted {
+                    trial,
+                    behind: None,
+                    at_first_fit: false,
+                })
+            }
+            Err(_) => None,
+            Ok(admitted) => return Ok(admitted),
+        };
+        found.ok_or(NoPlace {
+            behind,
+            cut_short: work.is_spent(),
+        })
+    }
+
+    /// The same without a makeshift: `behind` is where it is tried first, and then last.
+    pub(super) fn admit_by_order(
+        &mut self,
+        newcomer: &Newcomer,
+        behind: &mut Key,
+        work: &mut Work,
+    ) -> Result<Admitted, Obstacle> {
+        let mut first_fit = None;
+        let trial = self.replace_behind(Some(newcomer), behind, None, &mut first_fit, work)?;
+        Ok(Admitted {
+            at_first_fit: first_fit.is_none_or(|start| start == trial.start),
+            behind: Some(*behind),
+            trial,
+        })
+    }
+
+    /// Everything that waits placed again, in order, from nothing; `freed` is what it may not know of yet.
+    pub(super) fn replace_all(&mut self, freed: Option<Interval>) -> Result<Trial, Obstacle> {
+        self.replace_behind(
+            None,
+            &mut Key::FIRST.clone(),
+            freed,
+            &mut None,
+            &mut Work::unbounded(),
+        )
+    }
+
+    /// A newcomer and everything behind a key placed again: first what changes can reach, and where that is too much all of
+    /// it.
+    pub(super) fn replace_behind(
+        &mut self,
+        newcomer: Option<&Newcomer>,
+        behind: &mut Key,
+        freed: Option<Interval>,
+        first_fit: &mut Option<Time>,
+        work: &mut Work,
+    ) -> Result<Trial, Obstacle> {
+        let waiting = self.waiting.len() as u64;
+        if self.waiting.is_stale() {
+            work.spend(OVERLAY_EACH * waiting);
+            if work.is_spent() {
+                return Err(Obstacle::Spent);
+            }
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
+        let given = work.part(OVERLAY + OVERLAY_EACH * waiting);
+        let mut overlay = given;
+        let found = loop {
+            match self.attempt(&mut overlay).run(newcomer, *behind, freed) {
+                // Fixqueue: directly behind the one that found no place.
+                Err(Obstacle::Waiting { key, placed }) if newcomer.is_some() => {
+                    *behind = key;
+                    first_fit.get_or_insert(placed);
+                }
+                found => break found,
+            }
+        };
+        work.spend(overlay.done_of(given));
+        if !matches!(found, Err(Obstacle::Spent)) || work.is_spent() {
+            return found;
+        }
+        let found = self.attempt(work).run_lifted(newcomer, behind, first_fit);
+        if matches!(found, Err(Obstacle::Spent)) {
+            *work = Work::of(0);
+        }
+        found
+    }
+
+    pub(super) fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
+        Attempt {
+            list: &self.waiting,
+            tree: &mut self.tree,
+            memory: &mut self.memory,
+            work,
+            now: self.now,
+            least_gain: self.least_gain,
+        }
+    }
+
+    /// Takes over an admission: the start of `request`, and who moved.
+    pub(super) fn commit(&mut self, admitted: &Admitted, request: &Request) -> (Time, Vec<Move>) {
+        let start = admitted.trial.start;
+        let moved = self.apply(&admitted.trial, admitted.behind);
+        self.check(request, start, start);
+        let h = self.keep(request, start);
+        if !admitted.at_first_fit {
+            self.waiting.loosen(h);
+        }
+        (start, moved)
+    }
+
+    /// Takes over the moves of a trial, which the slot tree holds. Where everything behind a key was placed again, all of that
+    /// lies at its first fit.
+    pub(super) fn apply(&mut self, trial: &Trial, behind: Option<Key>) -> Vec<Move> {
+        // One after the other costs less while they are few.
+        const MANY: usize = 8;
+        let mut moved = if trial.moved.len() * MANY > self.waiting.len() && trial.moved.len() > MANY {
+            self.memory.clear();
+            self.waiting.shift_many(&trial.moved)
+        } else {
+            let mut moved = Vec::with_capacity(trial.moved.len());
+            for (h, to) in &trial.moved {
+                moved.extend(self.shift(*h, *to));
+            }
+            moved
+        };
+        if let Some(behind) = behind {
+            self.waiting.tighten_behind(behind);
+        } else {
+            for (h, _) in &trial.moved {
+                self.waiting.loosen(*h);
+            }
+            for of in &moved {
+                if let Some((request, _)) = self.waiting_at(of.id) {
+                    self.waiting.loosen_around(request.slot(of.from));
+                }
+            }
+        }
+        for of in &moved {
+            if let Some((request, _)) = self.waiting_at(of.id) {
+                self.check(&request, of.from, of.to);
+            }
+        }
+        moved.sort_unstable();
+        moved
+    }
+
+    /// Lets the waiting requests use what was freed.
+    pub(super) fn move_up(&mut self, freed: Interval) -> Vec<Move> {
+        if freed.is_empty() {
+            return Vec::new();
+        }
+        match self.replace_all(Some(freed)) {
+            Ok(trial) => self.apply(&trial, Some(Key::FIRST)),
+            Err(_) => self.move_up_one_by_one(),
+        }
+    }
+
+    /// Notes that a waiting request starts at `to`; the slot tree is left as it is.
+    pub(super) fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
+        let before = self.waiting.get(h)?.slot();
+        let moved = self.waiting.shift(h, to)?;
+        self.memory.changed(before);
+        self.memory.changed(Interval::of(to, before.duration()));
+        Some(moved)
+    }
+
+    /// Takes in a waiting request whose slot the slot tree holds.
+    pub(super) fn keep(&mut self, request: &Request, start: Time) -> u32 {
+        let h = self.waiting.insert(request, start, self.now);
+        self.memory.set_grain(self.waiting.usual_length());
+        self.memory.forget(h);
+        self.memory.changed(request.slot(start));
+        self.known_as(request.id, Place::Waiting(h));
+        h
+    }
+
+    /// Takes out a waiting request; the slot tree and its number are left as they are.
+    pub(super) fn take(&mut self, h: u32) -> Option<Waiting> {
+        let waiting = self.waiting.remove(h);
+        let waiting = self.must_be(waiting)?;
+        self.memory.forget(h);
+        self.memory.changed(waiting.slot());
+        Some(waiting)
+    }
+}
