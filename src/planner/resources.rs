@@ -115,7 +115,9 @@ impl Resources {
         let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
         let mut impossible = Impossible::default();
-        plans.iter().for_each(|of| impossible.look_at(of));
+        for of in &plans {
+            impossible.look_at(of);
+        }
         let known = plans.into_iter().enumerate().map(|(index, of)| {
             let price = pricing.map_or(0, |pricing| pricing.node_hour(&of.resource.name));
             let known = scheduler::domain::Resource {

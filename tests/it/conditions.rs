@@ -1,7 +1,7 @@
 //! What a client may take for granted: one effect per key, changes only of what it has seen, answers in the form that it
 //! asked for.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -239,10 +239,14 @@ fn what_goes_wrong_around_a_page_is_a_page() {
         let mut slow = TcpStream::connect(server.address()).expect("it listens");
         write!(
             slow,
-            "POST /agreements HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-length: 9\r\n\r\n<",
+            "POST /agreements HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-length: 9\r\n\
+             expect: 100-continue\r\n\r\n",
             server.key()
         )
         .expect("it reads");
+        let mut asked = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+        slow.read_exact(&mut asked)
+            .expect("it asks for the body once it has the place");
         let busy = |path: &'static str| {
             let client = client.clone();
             let look = move || {
