@@ -18,7 +18,7 @@ const DAY: i64 = 86_400;
 const BUDGET: u64 = scheduler::admission::BUDGET;
 const ORDERS: [(&str, Order); 7] = [
     ("FIFO", Order::Fifo),
-    ("SJF", Order::Shuffle { seed: 1 }),
+    ("RAND", Order::Shuffle { seed: 1 }),
     ("BJF", Order::Bjf),
     ("LFF", Order::Lff),
     ("EDF", Order::Edf),
