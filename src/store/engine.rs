@@ -5,10 +5,13 @@
 
 use std::future::Future;
 
+use futures_util::TryStreamExt;
 use scheduler::Time;
 use sqlx::error::BoxDynError;
 use sqlx::{Arguments, Executor, Row, SqlSafeStr};
 use uuid::Uuid;
+
+use super::Error;
 
 /// A value for a placeholder. What a column holds is one of these three, or nothing.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +109,15 @@ pub(super) trait Dialect: sqlx::Database {
         arguments: Self::Arguments,
     ) -> impl Future<Output = sqlx::Result<Vec<Self::Row>>> + Send;
 
+    /// Runs a statement and hands over its rows one after the other: only one of them is in memory at a time. The first that
+    /// `each` fails with ends it.
+    fn fetch_each(
+        connection: &mut Self::Connection,
+        sql: &'static str,
+        arguments: Self::Arguments,
+        each: impl FnMut(&Self::Row) -> Result<(), Error> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
     /// Runs a text of several statements without arguments.
     fn script(
         connection: &mut Self::Connection,
@@ -156,6 +168,19 @@ macro_rules! common {
             arguments: Self::Arguments,
         ) -> sqlx::Result<Vec<Self::Row>> {
             sqlx::query_with(sql, arguments).fetch_all(connection).await
+        }
+
+        async fn fetch_each(
+            connection: &mut Self::Connection,
+            sql: &'static str,
+            arguments: Self::Arguments,
+            mut each: impl FnMut(&Self::Row) -> Result<(), Error> + Send,
+        ) -> Result<(), Error> {
+            let mut rows = sqlx::query_with(sql, arguments).fetch(connection);
+            while let Some(row) = rows.try_next().await? {
+                each(&row)?;
+            }
+            Ok(())
         }
 
         async fn script(connection: &mut Self::Connection, sql: &'static str) -> sqlx::Result<()> {
@@ -218,6 +243,16 @@ pub(super) async fn fetch<D: Dialect>(
     values: &[Value<'_>],
 ) -> sqlx::Result<Vec<D::Row>> {
     D::fetch(connection, sql, arguments::<D>(values)?).await
+}
+
+/// Runs a statement and hands over its rows one after the other.
+pub(super) async fn fetch_each<D: Dialect>(
+    connection: &mut D::Connection,
+    sql: &'static str,
+    values: &[Value<'_>],
+    each: impl FnMut(&D::Row) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    D::fetch_each(connection, sql, arguments::<D>(values)?, each).await
 }
 
 fn arguments<D: Dialect>(values: &[Value<'_>]) -> sqlx::Result<D::Arguments> {

@@ -56,7 +56,7 @@ pub use rows::hex;
 pub use verify::{Finding, Invariant};
 
 use connect::Missing;
-use engine::{Dialect, Value, execute, fetch};
+use engine::{Dialect, Value, execute, fetch_each};
 use rows::Columns;
 
 /// A database that is open and has our schema. Clones share its connections.
@@ -175,8 +175,11 @@ impl<D: Dialect> Database<D> {
         &self,
         sql: &'static str,
         values: &[Value<'_>],
-        one: impl Fn(&Columns<'_, D>) -> Result<T, Error>,
-    ) -> Result<Vec<T>, Error> {
+        one: impl Fn(&Columns<'_, D>) -> Result<T, Error> + Send,
+    ) -> Result<Vec<T>, Error>
+    where
+        T: Send,
+    {
         let mut connection = self.readers.acquire().await?;
         read_on::<D, T>(&mut connection, sql, values, one).await
     }
@@ -198,13 +201,20 @@ impl<D: Dialect> Database<D> {
     }
 }
 
-/// Reads the rows of one statement on a connection.
-async fn read_on<D: Dialect, T>(
+/// Reads the rows of one statement on a connection. A row as the driver has it takes many times what is made of it (each
+/// column of SQLite is an allocation of its own), so it is let go before the next one comes.
+async fn read_on<D: Dialect, T: Send>(
     connection: &mut D::Connection,
     sql: &'static str,
     values: &[Value<'_>],
-    one: impl Fn(&Columns<'_, D>) -> Result<T, Error>,
+    one: impl Fn(&Columns<'_, D>) -> Result<T, Error> + Send,
 ) -> Result<Vec<T>, Error> {
-    let rows = fetch::<D>(connection, sql, values).await?;
-    rows.iter().map(|row| one(&Columns::of(row))).collect()
+    let mut made = Vec::new();
+    let into = &mut made;
+    let each = move |row: &D::Row| {
+        into.push(one(&Columns::of(row))?);
+        Ok(())
+    };
+    fetch_each::<D>(connection, sql, values, each).await?;
+    Ok(made)
 }

@@ -36,8 +36,8 @@ use crate::clock::Micros;
 use life::Life;
 pub(super) use sweep::{Capacity, Load, overbooked};
 
-/// Agreements read at a time.
-const PAGE: u32 = 4_000;
+/// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
+const PAGE: u32 = 1_000;
 /// The most findings that are gathered: after that many, one more says nothing new.
 const FINDINGS_MAX: usize = FINDINGS_MAX_ROWS as usize;
 const FINDINGS_MAX_ROWS: u32 = 1_000;
