@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use scheduler::{Interval, Move, Reason, Time};
+use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted, placed};
@@ -18,6 +18,9 @@ use crate::agreement::{
 };
 use crate::clock::{Micros, STEP_MIN, second_after, second_of};
 use crate::store::{Change, Idempotent};
+
+/// The share of a slot that may be over before its job begins: one in so many seconds. Less is what starting takes.
+const LATE_SHARE: Seconds = 10;
 
 /// What the requests with the idempotency keys of parties were answered, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
@@ -233,7 +236,7 @@ impl Decider<'_> {
                     Outcome::Completed
                 };
                 self.finish(agreement, outcome)?;
-            } else if agreement.slot().end <= now {
+            } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
                 missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement, now) {
                 starting.push(begun);
@@ -243,7 +246,12 @@ impl Decider<'_> {
         missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = self.live(agreement.id)?;
-            self.place_missed(&agreement, now);
+            if agreement.slot().end <= now || self.has_whole_place(&agreement, now) {
+                self.place_missed(&agreement, now);
+            } else {
+                // What is left of its slot is more than nothing.
+                starting.extend(self.begin(agreement, now));
+            }
         }
         self.assess_due();
         Ok(starting)
@@ -515,6 +523,15 @@ impl Decider<'_> {
             origin: None,
         }
     }
+}
+
+/// Whether so much of the slot of a job is over that the rest may not suffice for it: the service was down, or the clock was
+/// stepped.
+fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
+    let late = now - agreement.slot().start;
+    agreement.job.is_some()
+        && agreement.pieces.is_empty()
+        && late.saturating_mul(LATE_SHARE) > agreement.duration
 }
 
 /// The record of an execution for prediction; none where no process ever ran.

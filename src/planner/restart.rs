@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use scheduler::domain::Candidate;
 use scheduler::{Interval, Request, Seconds, Time};
 use uuid::Uuid;
 
@@ -28,6 +29,7 @@ const RESTARTS_MAX: u32 = 10;
 const MISSES_MAX: u32 = 100;
 /// Why an agreement has another slot, in words for its party.
 pub(super) const NEVER_STARTED: &str = "it was never started in its slot";
+const TOO_LATE: &str = "too little of its slot was left to start it in";
 /// The kind of resources that are all this machine.
 const LOCAL: &str = "local";
 /// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
@@ -171,6 +173,12 @@ impl Decider<'_> {
         true
     }
 
+    /// Whether an agreement whose slot has begun, and not its job, would have a whole slot in its window with nobody moved.
+    pub(super) fn has_whole_place(&self, agreement: &Agreement, now: Time) -> bool {
+        let best = self.best_place(agreement, now);
+        best.is_some_and(|(to, _)| self.may_go_to(to, agreement))
+    }
+
     /// Gives an agreement another place whose slot, or the slot of its next piece, is over before anything of it began: the
     /// service was down, or the clock was stepped. Ends it where there is none, or leaves it at what was agreed where that
     /// piece would have added to it.
@@ -183,6 +191,11 @@ impl Decider<'_> {
         let index = agreement.pieces_over();
         self.plan.resources.vacate(at, now, number + index as u64);
         let adds = !agreement.pieces.is_empty() && agreement.adds_to_contract(index);
+        let why = if agreement.slot().end <= now {
+            NEVER_STARTED
+        } else {
+            TOO_LATE
+        };
         let placed = if adds {
             self.place_anew(agreement, now)
         } else {
@@ -190,10 +203,7 @@ impl Decider<'_> {
         };
         match placed {
             Some(placed) => {
-                let detail = format!(
-                    "{NEVER_STARTED}: it waits for another{}",
-                    moved_by(agreement, &placed)
-                );
+                let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
                 let event = self.event(EventKind::Moved, detail);
                 self.update(placed, vec![event]);
             }
@@ -252,15 +262,7 @@ impl Decider<'_> {
     fn place_whole_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
         let (at, number) = self.plan.planned_at(agreement)?;
         let request = request_of(agreement, number);
-        let (shape, scaling) = shape_of(agreement);
-        let wish = Wish {
-            shape,
-            scaling,
-            window: Interval::new(agreement.ready.max(next), agreement.deadline),
-            filters: &agreement.leeway.filters,
-            except: None,
-        };
-        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
+        let best = self.best_place(agreement, next);
         let found = if let Some((to, best)) = best.filter(|(to, _)| self.may_go_to(*to, agreement)) {
             let there = Request {
                 duration: best.slot.duration(),
@@ -281,6 +283,19 @@ impl Decider<'_> {
             fixed: false,
             ..agreement.clone()
         })
+    }
+
+    /// The best place for an agreement in what is left of its window, with nobody moved.
+    fn best_place(&self, agreement: &Agreement, next: Time) -> Option<(usize, Candidate)> {
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            window: Interval::new(agreement.ready.max(next), agreement.deadline),
+            filters: &agreement.leeway.filters,
+            except: None,
+        };
+        self.plan.resources.best(&wish, self.settings.objective).ok()
     }
 
     /// The end of work that was lost with its nodes.

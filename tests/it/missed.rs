@@ -16,6 +16,7 @@ use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     what_never_began_has_another_slot_after_a_restart,
+    what_would_begin_late_has_a_whole_slot_where_there_is_one,
     what_never_started_has_another_slot_after_a_step_of_the_clock,
 );
 
@@ -166,6 +167,33 @@ async fn what_never_began_has_another_slot_after_a_restart(url: String) {
     domain.clock.set((NOW + 9) * MICROS_PER_SECOND);
     domain.ended(id, Outcome::Completed).await;
     domain.assert_fulfilled(id).await;
+    domain.stop().await;
+}
+
+async fn what_would_begin_late_has_a_whole_slot_where_there_is_one(url: String) {
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start(&url, clock).await;
+    let [roomy, cramped] = [domain.place(60, 900).await.id, domain.place(60, 20).await.id];
+    let clock = domain.stop().await;
+    clock.set((NOW + 30) * MICROS_PER_SECOND);
+    let domain = Domain::start(&url, clock).await;
+    // The one has no room for a whole slot, and has what is left.
+    assert_eq!(domain.begin().await, [cramped]);
+    assert_eq!(
+        domain.of(cramped).await.placement,
+        Interval::of(Time(NOW), 60),
+        "it stays"
+    );
+    // The other has the nodes that it had, from now on.
+    let waits = domain.of(roomy).await;
+    assert_eq!(waits.placement, Interval::of(Time(NOW + 30), 60), "{waits:?}");
+    assert_eq!(domain.begin().await, [roomy]);
+    let events = domain.store.events(roomy).await.expect("a timeline");
+    let told = |event: &bespeak::agreement::Event| event.detail.contains("too little of its slot was left");
+    assert!(events.iter().any(told), "{events:?}");
+    domain.clock.set((NOW + 85) * MICROS_PER_SECOND);
+    domain.ended(roomy, Outcome::Completed).await;
+    domain.assert_fulfilled(roomy).await;
     domain.stop().await;
 }
 
