@@ -42,7 +42,7 @@ fn holds_test(text: &str, name: &str) -> bool {
 }
 
 fn is_among(name: &str, list: &str) -> bool {
-    list.split(',').any(|one| one.trim() == name)
+    list.split([',', ';', ':']).any(|one| one.trim() == name)
 }
 
 /// What is wrong with a row of the page.

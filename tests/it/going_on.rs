@@ -22,9 +22,10 @@ const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 
 
 on_both_engines!(
     a_later_end_keeps_the_job_that_runs_over_a_kill,
-    an_earlier_end_stops_the_job_then_and_frees_its_nodes,
     what_has_begun_cannot_change_its_size_start_or_arguments,
-    the_nodes_after_a_slot_are_had_where_others_can_make_room,
+    the_nodes_after_a_slot_are_had_where_others_can_make_room;
+    in_real_time:
+    an_earlier_end_stops_the_job_then_and_frees_its_nodes,
     a_later_end_is_accepted_now_and_decided_later,
     a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow,
     a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes,

@@ -24,8 +24,9 @@ const TERMINATE: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.or
 
 on_both_engines!(
     a_job_goes_through_its_states_and_fulfils_its_guarantee,
+    terminate_works_in_every_state_that_allows_it;
+    in_real_time:
     a_job_that_overruns_its_slot_is_stopped_and_violates_its_guarantee,
-    terminate_works_in_every_state_that_allows_it,
     an_early_end_frees_the_rest_of_the_slot,
     a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_promised,
     a_reservation_runs_nothing_and_ends_with_its_slot,

@@ -227,7 +227,7 @@ fn searches_that_know_the_rates_lose_no_more_work_than_those_that_do_not() {
 
 #[test]
 fn the_files_of_two_runs_differ_in_nothing_but_their_times() {
-    let windows = generated().windows(Filter::F1h, 2);
+    let windows = generated().windows(Filter::F1h, 1);
     let files = |threads| {
         let workers = Workers {
             threads,

@@ -57,8 +57,13 @@ fn stated_intervals_hold_on_the_trace_and_are_sharper_than_users_and_than_their_
     );
 }
 
+/// Takes as long as the trace, so that it is left to a release where that can be read.
 #[test]
 fn stated_intervals_hold_on_a_generated_workload_byte_for_byte_the_same_each_time() {
+    if trace().is_some() && std::env::var_os("BESPEAK_TEST_EVALUATION").is_none() {
+        println!("SKIPPED: BESPEAK_TEST_EVALUATION is not set: the intervals of a generated workload");
+        return;
+    }
     let workload = lublin::generate(1, WINDOW_SECONDS * 24);
     let first = reports(&workload, 1);
     check(

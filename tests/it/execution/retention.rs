@@ -12,7 +12,7 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
     let place = Place::new();
     let folders = JobFolders::new(place.folder.path(), Some(1 << 20)).unwrap();
     let executor = place.executor().among(folders.clone());
-    let quiet = script("while [ ! -e go ]; do sleep 0.05; done", 600);
+    let quiet = script("touch ready; while [ ! -e go ]; do sleep 0.05; done", 600);
     let fill = "head -c 3000000 /dev/zero > $1; mv $1 $2";
     let text = format!("f() {{ {fill}; }}; f a b; while [ ! -e go ]; do sleep 0.05; done; f c d; sleep 1000");
     let writing = script(&text, 600);
@@ -20,6 +20,10 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
         executor.start(job).unwrap();
     }
     wait_for("file", || place.record(&writing, "work/b").exists().then_some(()));
+    // What it has written by the first look is not new at the next.
+    wait_for("file", || {
+        place.record(&quiet, "work/ready").exists().then_some(())
+    });
     folders.look().unwrap();
     fs::write(place.record(&writing, "work/go"), "").unwrap();
     wait_for("file", || place.record(&writing, "work/d").exists().then_some(()));

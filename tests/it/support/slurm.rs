@@ -33,7 +33,7 @@ cd /; rm -rf "$1"
 /// How often other ports are tried when somebody took one in between.
 const PORT_ATTEMPTS: u32 = 5;
 /// How long a cluster may take to start, and a command to answer, on a machine that is busy with other tests.
-const DEADLINE: Duration = Duration::from_mins(1);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// What a cluster is to be like.
 #[derive(Debug, Clone, Copy)]

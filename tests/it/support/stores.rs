@@ -95,19 +95,31 @@ where
 
 /// Makes two tests of each function: it is given the address of a database with our schema and
 /// nothing in it, of SQLite and of Postgres.
+///
+/// Those behind `in_real_time:` wait for jobs that take as long as they say, and what they show depends little on the engine:
+/// on Postgres a release runs them.
 macro_rules! on_both_engines {
-    ($($fact:ident),+ $(,)?) => {
+    ($($fact:ident),+ $(,)? $(; in_real_time: $($slow:ident),+ $(,)?)?) => {
         mod sqlite {
             $(#[test]
             fn $fact() {
                 crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$fact);
             })+
+            $($(#[test]
+            fn $slow() {
+                crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$slow);
+            })+)?
         }
         mod postgres {
             $(#[test]
             fn $fact() {
                 crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$fact);
             })+
+            $($(#[test]
+            #[ignore = "takes as long as its jobs do: a release runs it"]
+            fn $slow() {
+                crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$slow);
+            })+)?
         }
     };
 }

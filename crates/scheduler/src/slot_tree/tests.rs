@@ -308,7 +308,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(40))]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn equals_a_vector_of_seconds_over_days(
