@@ -325,8 +325,10 @@ impl SlurmExecutor {
 
     /// How the nodes stand and when they are not ours.
     pub(super) fn report_nodes(&self) -> Result<NodeReport, ExecutionError> {
+        // A reservation that is given back meanwhile has its mark before, one that is made has it after.
+        let mut marked = self.marked()?;
         let present = self.present()?;
-        let marked = self.marked()?;
+        marked.extend(self.marked()?);
         self.note_condition(&present, |id| marked.contains(&id));
         Ok(NodeReport {
             busy: self.foreign(&present, |id| marked.contains(&id)),
