@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::bulk::TakesRows;
+use super::key_changes;
 
 /// A value for a placeholder. What a column holds is one of these three, or nothing.
 #[derive(Debug, Clone)]
@@ -103,6 +104,8 @@ pub(super) trait Dialect: TakesRows {
     const BEGIN_SNAPSHOT: &'static str;
     /// Makes others that migrate wait until this transaction ends; `None` where [`Self::BEGIN`] does so.
     const LOCK_MIGRATIONS: Option<&'static str>;
+    /// Tells other processes that keys have changed; `None` where they look each time.
+    const NOTIFY_KEYS: Option<&'static str>;
     /// The migrations of this engine only, by version.
     const OWN_MIGRATIONS: &'static [(i64, &'static str)];
 
@@ -225,6 +228,7 @@ impl Dialect for sqlx::Sqlite {
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN";
     const LOCK_MIGRATIONS: Option<&'static str> = None;
+    const NOTIFY_KEYS: Option<&'static str> = None;
     const OWN_MIGRATIONS: &'static [(i64, &'static str)] = &[];
 
     common!();
@@ -237,6 +241,7 @@ impl Dialect for sqlx::Postgres {
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL enable_seqscan = off";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     const LOCK_MIGRATIONS: Option<&'static str> = Some("SELECT pg_advisory_xact_lock(7018974217)");
+    const NOTIFY_KEYS: Option<&'static str> = Some(key_changes::NOTIFY);
     const OWN_MIGRATIONS: &'static [(i64, &'static str)] =
         &[(1, include_str!("../../migrations/postgres/0001_first.sql"))];
 

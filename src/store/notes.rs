@@ -97,7 +97,7 @@ pub(super) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
 }
 
 /// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Says whether it
-/// did. The lease's row makes it wait for a batch that is being written, and a batch for it.
+/// did. Those who listen to changes of keys are told. The lease's row makes it wait for a batch that is being written, and a batch for it.
 pub(super) async fn write_noted<D: Dialect>(
     database: &Database<D>,
     sql: &'static str,
@@ -118,6 +118,9 @@ pub(super) async fn write_noted<D: Dialect>(
     execute_bulk::<D>(&mut transaction, &bulk::INSERT_NOTES, &line).await?;
     let end = [trail.number.into(), (&trail.hash).into()];
     execute::<D>(&mut transaction, statements::END_TRAIL, &end).await?;
+    if let Some(notify) = D::NOTIFY_KEYS {
+        D::script(&mut transaction, notify).await?;
+    }
     transaction.commit().await?;
     Ok(true)
 }
