@@ -1,19 +1,26 @@
 //! Who may: a caller shows an API key, or a session that was opened with one, and is then a party in a role. What a
 //! party may see is decided where it asks; here only who it is.
 //!
-//! A key is looked up at every request, so that revoking it works at once. Lookups go by the digest of what was sent:
-//! how long they take tells about digests only, which lead nowhere.
+//! A key is looked up at every request. What was found is known for some seconds where the store tells of changes, so that revoking
+//! a key works at once all the same. Lookups go by the digest of what was sent: how long they take tells about digests
+//! only, which lead nowhere.
 
+mod known;
 mod operator_key;
 mod secret;
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use known::Known;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::Secret;
 
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::{self, KeyRow, Store};
+use crate::store::{self, KeyRow, SessionRow, Store};
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -21,6 +28,8 @@ pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
 const SESSIONS_PER_KEY: u32 = 32;
 /// The longest name of a party, and the longest label of a key, in characters.
 pub const NAME_LENGTH_MAX: usize = 100;
+/// How long to wait before it is tried again to hear of changes.
+const RETRY: Duration = Duration::from_secs(1);
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
 
@@ -131,12 +140,39 @@ pub enum Error {
 pub struct Access {
     store: Store,
     clock: Clock,
+    known: Arc<Known>,
 }
 
 impl Access {
     /// The keys of `store`, at the time of `clock`.
     pub fn new(store: Store, clock: Clock) -> Self {
-        Self { store, clock }
+        Self {
+            store,
+            clock,
+            known: Arc::default(),
+        }
+    }
+
+    /// Hears of changes of keys until it is stopped, so that what was looked up may be known for a while.
+    pub async fn hear_of_changes(self, stop: CancellationToken) {
+        let Some(mut changes) = self.store.key_changes() else {
+            return;
+        };
+        loop {
+            let heard = tokio::select! {
+                () = stop.cancelled() => break,
+                heard = changes.heard() => heard,
+            };
+            self.known.forget(heard.is_ok());
+            if let Err(why) = heard {
+                tracing::warn!(error = %why, "changes of keys are not heard of; each request looks its key up");
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    () = tokio::time::sleep(RETRY) => {}
+                }
+            }
+        }
+        self.known.forget(false);
     }
 
     /// Who sends this key; `None` where it is none of ours, or expired or revoked.
@@ -147,7 +183,18 @@ impl Access {
         let Some(secret) = Secret::parse_key(bearer) else {
             return Ok(None);
         };
-        let found = self.store.key_by_digest(&secret.digest()).await?;
+        let digest = secret.digest();
+        let found = match self.known.get(&digest) {
+            Ok(row) => Some(row.key),
+            Err(asked) => {
+                let found = self.store.key_by_digest(&digest).await?;
+                if let Some(key) = found.clone() {
+                    let expires = Micros::MAX;
+                    self.known.keep(asked, digest, SessionRow { key, expires });
+                }
+                found
+            }
+        };
         match found.filter(|key| secret.has_digest(&key.digest)) {
             Some(key) => self.caller(key),
             None => Ok(None),
@@ -189,7 +236,9 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn revoke(&self, id: Uuid) -> Result<bool, store::Error> {
-        self.store.revoke_key(id, self.clock.micros()).await
+        let revoked = self.store.revoke_key(id, self.clock.micros()).await;
+        self.known.changed();
+        revoked
     }
 
     /// Opens a session with a key; `None` where the key is worth nothing, or is for a program that watches.
@@ -207,6 +256,8 @@ impl Access {
         self.store
             .add_session(&cookie.digest(), caller.key, expires, now, SESSIONS_PER_KEY)
             .await?;
+        // It may have ended the oldest.
+        self.known.changed();
         Ok(Some(Session {
             csrf: csrf(&cookie),
             cookie,
@@ -222,8 +273,16 @@ impl Access {
         let Some(cookie) = Secret::parse_session(cookie) else {
             return Ok(None);
         };
-        let Some(row) = self.store.session(&cookie.digest()).await? else {
-            return Ok(None);
+        let digest = cookie.digest();
+        let row = match self.known.get(&digest) {
+            Ok(row) => row,
+            Err(asked) => {
+                let Some(row) = self.store.session(&digest).await? else {
+                    return Ok(None);
+                };
+                self.known.keep(asked, digest, row.clone());
+                row
+            }
         };
         if row.expires <= self.clock.micros() {
             return Ok(None);
@@ -238,6 +297,7 @@ impl Access {
     pub async fn sign_out(&self, cookie: &str) -> Result<(), store::Error> {
         if let Some(cookie) = Secret::parse_session(cookie) {
             self.store.remove_session(&cookie.digest()).await?;
+            self.known.changed();
         }
         Ok(())
     }

@@ -107,6 +107,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     let (store, lease) = open_store(&options.store.database_url(), &settings, &clock).await?;
     let access = Access::new(store.clone(), clock.clone());
+    tokio::spawn(access.clone().hear_of_changes(stop.clone()));
     let key = access
         .ensure_operator_key(data_dir)
         .await

@@ -13,7 +13,7 @@ use super::flat::AnswersView;
 use super::idempotency::{kept, repeated};
 use super::json::{Check, Json};
 use super::offer_views::{Negotiated, Said};
-use super::offers::{invalid, violation};
+use super::offers::{Arrival, invalid, violation};
 use super::{Error, Input, Negotiation, RequestKey, Scope};
 use crate::agreement::{NegotiationInstance, OfferState};
 use crate::planner::{self, Bargain};
@@ -86,7 +86,13 @@ impl Negotiation {
         for (number, given) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
             let said = match self.offer_of(&instance, given, Asked::Negotiate).await {
-                Ok(Placed { offer, place }) => self.answer(&instance, offer, place, step).await?,
+                Ok(Placed { offer, place }) => {
+                    let arrival = Arrival {
+                        key: step,
+                        opening: None,
+                    };
+                    self.answer(&instance, offer, place, arrival).await?
+                }
                 Err(why) => match self.put_before(step.as_ref(), why).await {
                     Ok(before) => self.said_before(&before).await?,
                     Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
@@ -160,6 +166,7 @@ impl Negotiation {
                 } else {
                     Ok(Bargain {
                         negotiation: instance.id,
+                        opening: None,
                         incoming: Some(incoming),
                         answers: Vec::new(),
                         otherwise: OfferState::Rejected,

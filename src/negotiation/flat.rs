@@ -18,14 +18,15 @@ use super::demands;
 use super::exchange::Asked;
 use super::idempotency::kept;
 use super::json::{At, Check, Json, Object};
-use super::negotiations::{Opened, Opening};
+use super::negotiations::{Opened, Opening, opening_document};
 use super::offer_views::Said;
+use super::offers::Arrival;
 use super::pending::Decision;
 use super::rejection::Rejection;
 use super::request::in_request;
 use super::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::agreement::{Agreement, NegotiationInstance};
-use crate::planner::NegotiationEnd;
+use crate::planner::Initiation;
 
 /// What a request that opens a negotiation is about beside what is wanted.
 const ABOUT: [&str; 3] = ["agreement", "expires", demands::MEMBER];
@@ -125,32 +126,29 @@ impl Negotiation {
             }
         };
         let offer = self.asked(party, request, base, replaced).await?;
-        let opened = self
-            .open_negotiation(party, opening, key.as_ref().map(|key| key.step(0)))
-            .await?;
-        let scope = Scope::Party(party.to_owned());
-        let instance = self.instance(&scope, opened.id).await?;
         let of_itself = OfItself {
             constraints,
             ..OfItself::default()
         };
         let offer = spoken(offer, of_itself, NegotiationOfferState::Solicited);
-        let step = key.as_ref().map(|key| key.step(1));
-        let said = match self.answer(&instance, offer, String::new(), step).await {
-            Ok(said) => said,
-            Err(why) => {
-                // Nobody has been told of it, and who sends the request again without a key opens another.
-                if key.is_none() {
-                    let end = NegotiationEnd {
-                        id: instance.id,
-                        party: None,
-                        idempotency: None,
-                    };
-                    let _ = self.planner.end_negotiation(end).await;
-                }
-                return Err(why);
-            }
+        let mut instance = self.opened_by(party, &opening).await?;
+        let arrival = Arrival {
+            key: key.as_ref().map(|key| key.step(0)),
+            opening: Some(Initiation {
+                negotiation: instance.clone(),
+                document: opening_document(opening.agreement),
+                idempotency: None,
+            }),
         };
+        let said = self.answer(&instance, offer, String::new(), arrival).await?;
+        // Of the same request sent twice it is the one that was opened first.
+        if let Some(first) = said
+            .first()
+            .map(|of| of.row.negotiation)
+            .filter(|id| *id != instance.id)
+        {
+            instance = self.instance(&Scope::Party(party.to_owned()), first).await?;
+        }
         let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(Said::view).collect());
         let mut negotiation = NegotiationView::of(&instance, self.clock.now());
         negotiation.offers = offers;

@@ -126,20 +126,6 @@ impl Negotiation {
         self.open(party, opening, document, key).await
     }
 
-    /// Opens a negotiation that was asked for without a document.
-    pub(super) async fn open_negotiation(
-        &self,
-        party: &str,
-        opening: Opening,
-        key: Option<RequestKey>,
-    ) -> Result<Opened, Error> {
-        if let Some(opened) = self.answered(key.as_ref()).await? {
-            return Ok(opened);
-        }
-        let document = opening_document(opening.agreement);
-        self.open(party, opening, document, key).await
-    }
-
     async fn open(
         &self,
         party: &str,
@@ -147,6 +133,25 @@ impl Negotiation {
         document: String,
         key: Option<RequestKey>,
     ) -> Result<Opened, Error> {
+        let hash = key.as_ref().map(RequestKey::hash);
+        let initiation = Initiation {
+            negotiation: self.opened_by(party, &opening).await?,
+            document,
+            idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
+        };
+        match self.planner.initiate(initiation).await {
+            Ok(opened) => Ok(Opened::of(&opened)),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// The negotiation that is asked for; nothing is stored.
+    pub(super) async fn opened_by(
+        &self,
+        party: &str,
+        opening: &Opening,
+    ) -> Result<NegotiationInstance, Error> {
         if let Some(agreement) = opening.agreement {
             let scope = Scope::Party(party.to_owned());
             let found = self.stored(&scope, agreement).await?;
@@ -158,7 +163,7 @@ impl Negotiation {
             }
         }
         let latest = self.clock.now() + self.negotiating.lasts;
-        let instance = NegotiationInstance {
+        Ok(NegotiationInstance {
             id: Uuid::now_v7(),
             party: party.to_owned(),
             agreement: opening.agreement,
@@ -166,18 +171,7 @@ impl Negotiation {
             expires: opening.expires.unwrap_or(latest).min(latest),
             ended: None,
             proposed: None,
-        };
-        let hash = key.as_ref().map(RequestKey::hash);
-        let initiation = Initiation {
-            negotiation: instance,
-            document,
-            idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
-        };
-        match self.planner.initiate(initiation).await {
-            Ok(opened) => Ok(Opened::of(&opened)),
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
-            Err(why) => Err(why.into()),
-        }
+        })
     }
 
     fn read_opening(&self, body: &[u8]) -> Result<(Opening, String), Error> {

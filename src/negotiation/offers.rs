@@ -22,7 +22,15 @@ use super::{Error, Negotiation, RefusalView, RequestKey, Scope};
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
 };
-use crate::planner::{self, About, Ask, Bargain, Candidate, Spoken as Put, Suggestion};
+use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, Spoken as Put, Suggestion};
+
+/// How an offer comes to the table.
+pub(super) struct Arrival {
+    /// The key that it has one effect under.
+    pub(super) key: Option<RequestKey>,
+    /// What opens its negotiation with it.
+    pub(super) opening: Option<Initiation>,
+}
 
 /// An offer of the requester's, found to be what an offer must be.
 pub(super) struct Understood {
@@ -51,30 +59,35 @@ impl Negotiation {
         instance: &NegotiationInstance,
         offer: Spoken,
         place: String,
-        key: Option<RequestKey>,
+        arrival: Arrival,
     ) -> Result<Vec<Said>, Error> {
-        if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
+        if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
             return self.said_before(&before).await;
         }
-        let understood = match self.understand(instance, &offer, &place).await? {
+        let mut understood = match self.understand(instance, &offer, &place).await? {
             Ok(understood) => understood,
+            // Nothing is opened by what cannot be answered in it.
+            Err(violations) if arrival.opening.is_some() => return Err(invalid(violations)),
             // What has no place in the tree is not kept in it, and nor is the answer.
             Err(violations) => {
                 let said = self.rejected(instance.id, None, &offer, &Rejection::Violations(violations));
                 return Ok(vec![Said::read(said.offer, &said.document)?]);
             }
         };
+        if arrival.opening.is_some() {
+            understood.about = About::Opening(Box::new(instance.clone()));
+        }
         let incoming = self.put(instance, &understood, &offer);
         if understood.state == OfferState::Rejected {
             return self
-                .bargain(instance, &offer, Some(incoming), Vec::new(), &place, key)
+                .bargain(instance, &offer, Some(incoming), Vec::new(), &place, arrival)
                 .await;
         }
         let parent = incoming.offer.id;
         let answers = self
             .counter_offers(instance, parent, understood, offer.clone(), &place)
             .await?;
-        self.bargain(instance, &offer, Some(incoming), answers, &place, key)
+        self.bargain(instance, &offer, Some(incoming), answers, &place, arrival)
             .await
     }
 
@@ -124,7 +137,8 @@ impl Negotiation {
         let answers = self
             .counter_offers(instance, parent, understood, words.clone(), "")
             .await?;
-        let said = self.bargain(instance, &words, None, answers, "", key).await?;
+        let arrival = Arrival { key, opening: None };
+        let said = self.bargain(instance, &words, None, answers, "", arrival).await?;
         Ok(Negotiated { said })
     }
 
@@ -192,7 +206,7 @@ impl Negotiation {
         };
         let quote = match self.planner.quote(ask).await {
             Ok(quote) => quote,
-            Err(planner::Error::NotFound) => {
+            Err(planner::Error::NotFound) if !matches!(understood.about, About::Opening(_)) => {
                 return Err(self
                     .is_over(&Scope::Party(instance.party.clone()), instance.id)
                     .await);
@@ -257,13 +271,15 @@ impl Negotiation {
         incoming: Option<Put>,
         answers: Vec<Put>,
         place: &str,
-        key: Option<RequestKey>,
+        Arrival { key, opening }: Arrival,
     ) -> Result<Vec<Said>, Error> {
+        let is_opened = opening.is_none();
         let hash = key.as_ref().map(RequestKey::hash);
         let documents: Vec<String> = answers.iter().map(|answer| answer.document.clone()).collect();
         let state = offer.offer_context.state;
         let bargain = Bargain {
             negotiation: instance.id,
+            opening,
             incoming,
             answers,
             otherwise: match state {
@@ -277,7 +293,7 @@ impl Negotiation {
                 let said = answered.into_iter().zip(documents);
                 return said.map(|(row, document)| Said::read(row, &document)).collect();
             }
-            Err(planner::Error::NotFound) => {
+            Err(planner::Error::NotFound) if is_opened => {
                 return Err(self
                     .is_over(&Scope::Party(instance.party.clone()), instance.id)
                     .await);
@@ -286,6 +302,8 @@ impl Negotiation {
                 let before: Vec<Uuid> = repeated(&earlier, hash.as_deref())?;
                 return self.said_before(&before).await;
             }
+            // There is none that could say so.
+            Err(why) if !is_opened => return Err(why.into()),
             // A flat request has the same by other names.
             Err(planner::Error::Stale(why)) if place.is_empty() => {
                 Rejection::Violations(vec![violation("/counterOfferTo", "", why)])

@@ -159,6 +159,7 @@ impl Negotiation {
         let proposed = Proposed {
             document: opening_document(Some(about)),
             offers: Bargain {
+                opening: None,
                 negotiation: instance.id,
                 incoming: Some(root),
                 answers,

@@ -7,7 +7,7 @@ use super::decide::Decider;
 use super::quotas::exceeded;
 use super::refuse::bare;
 use super::table::Talks;
-use super::{Error, Idempotency, Refusal};
+use super::{Error, Idempotency, Initiation, Refusal};
 use crate::agreement::{NegotiationOffer, OfferState};
 use crate::clock::second_of;
 use crate::store::Change;
@@ -26,6 +26,8 @@ pub struct Spoken {
 pub struct Bargain {
     /// The negotiation.
     pub negotiation: Uuid,
+    /// What opens it, where that is done with the offer.
+    pub opening: Option<Initiation>,
     /// The requester's offer; none where one that is on the table is answered anew.
     pub incoming: Option<Spoken>,
     /// The answers, the best first.
@@ -38,8 +40,16 @@ pub struct Bargain {
 
 impl Decider<'_> {
     /// Stores an offer and its answers; keeps those that are Acceptable, and says of each what it has become.
-    pub(super) fn bargain(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
+    pub(super) fn bargain(&mut self, mut bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
         self.is_new(bargain.idempotency.as_ref())?;
+        if let Some(opening) = bargain.opening.take() {
+            let id = self.initiate(opening)?.id;
+            let put = self.put_on_the_table(bargain);
+            if put.is_err() {
+                self.end_talks(id)?;
+            }
+            return put;
+        }
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         let rejects = |of: &Spoken| of.offer.state == OfferState::Rejected;
         if !bargain.incoming.as_ref().is_some_and(rejects) {

@@ -1,8 +1,8 @@
 //! Requests that bear an idempotency key: the answer is stored with the effect, and whoever repeats the request gets it
 //! again instead of a second effect.
 
-use super::Error;
 use super::decide::Decider;
+use super::{Command, Error};
 use crate::store::{Change, Idempotent};
 
 /// What tells a request from others, and how its answer is kept.
@@ -22,6 +22,23 @@ impl<T> Idempotency<T> {
     /// Under what it is remembered.
     pub(super) fn scope(&self) -> (String, String) {
         (self.party.clone(), self.key.clone())
+    }
+}
+
+impl Command {
+    /// The party and the key of a request that is to have one effect only.
+    pub(super) fn idempotency(&self) -> Option<(String, String)> {
+        match self {
+            Self::Place(proposal, _) => proposal.idempotency.as_ref().map(Idempotency::scope),
+            Self::Pend(pending, _) => pending.proposal.idempotency.as_ref().map(Idempotency::scope),
+            Self::Accept(acceptance, _) => acceptance.proposal.idempotency.as_ref().map(Idempotency::scope),
+            Self::Terminate(order, _) => order.idempotency.as_ref().map(Idempotency::scope),
+            Self::Initiate(initiation, _) => initiation.idempotency.as_ref().map(Idempotency::scope),
+            Self::Bargain(bargain, _) => bargain.idempotency.as_ref().map(Idempotency::scope),
+            Self::EndNegotiation(end, _) => end.idempotency.as_ref().map(Idempotency::scope),
+            Self::Keep(request, ..) => Some(request.scope()),
+            _ => None,
+        }
     }
 }
 

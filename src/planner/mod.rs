@@ -43,6 +43,7 @@ mod resources;
 mod restart;
 mod sizes;
 mod standing;
+mod storing;
 mod table;
 mod writer;
 

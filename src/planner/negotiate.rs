@@ -73,9 +73,10 @@ impl Planner {
     }
 
     /// Stores an offer of the requester's and the answers to it, and keeps what of these is Acceptable; answers with
-    /// what the answers have become.
+    /// what the answers have become. The negotiation is opened with them where that is asked for.
     ///
     /// # Errors
+    /// Those of [`Planner::initiate`] where the negotiation is opened.
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Stale`] where the offer does not fit into its tree,
     /// [`Error::Refused`] where that is full, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`]; nothing is stored then.
@@ -104,6 +105,18 @@ impl Decider<'_> {
             idempotency,
         } = initiation;
         self.is_new(idempotency.as_ref())?;
+        self.may_open(&instance)?;
+        self.plan.table.open(instance.clone(), []);
+        self.batch.push(Change::CreateNegotiation {
+            negotiation: instance.clone(),
+            document,
+        });
+        self.remember(idempotency, &instance);
+        Ok(instance)
+    }
+
+    /// Whether a negotiation may be opened.
+    pub(super) fn may_open(&self, instance: &NegotiationInstance) -> Result<(), Error> {
         if let Some(agreement) = instance.agreement {
             let replaced = self.plan.get(agreement).ok_or(Error::NotFound)?;
             if replaced.party != instance.party {
@@ -118,13 +131,7 @@ impl Decider<'_> {
             let binding = format!("a party may have {most} negotiations going on at a time");
             return Err(Error::Refused(Box::new(exceeded(binding))));
         }
-        self.plan.table.open(instance.clone(), []);
-        self.batch.push(Change::CreateNegotiation {
-            negotiation: instance.clone(),
-            document,
-        });
-        self.remember(idempotency, &instance);
-        Ok(instance)
+        Ok(())
     }
 
     /// Keeps an answer.

@@ -15,7 +15,7 @@ use super::propose::OwnPrice;
 use super::refuse::bare;
 use super::replace::Lifted;
 use super::{Error, Lost, Proposal, Refusal, Suggestion};
-use crate::agreement::{Money, OfferKind, OfferTerms, Shape};
+use crate::agreement::{Money, NegotiationInstance, OfferKind, OfferTerms, Shape};
 use crate::clock::second_of;
 
 /// A hold shorter than this cannot be used over a network.
@@ -43,6 +43,8 @@ pub struct Ask {
 pub enum About {
     /// That of a party, in a negotiation that goes on.
     Negotiation(Uuid),
+    /// That of a party, in a negotiation that is opened with the answer.
+    Opening(Box<NegotiationInstance>),
     /// The provider's own, who wants to know what it could propose.
     Proposal(Box<Suggestion>),
 }
@@ -130,12 +132,17 @@ impl Quote {
 impl Decider<'_> {
     /// What could be offered for a request.
     pub(super) fn quote(&mut self, ask: &Ask) -> Result<Quote, Error> {
-        let negotiation = match &ask.about {
-            About::Negotiation(negotiation) => *negotiation,
+        let instance = match &ask.about {
+            About::Negotiation(negotiation) => {
+                let talks = self.plan.table.get(*negotiation).ok_or(Error::NotFound)?;
+                talks.instance.clone()
+            }
+            About::Opening(instance) => {
+                self.may_open(instance)?;
+                (**instance).clone()
+            }
             About::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
         };
-        let talks = self.plan.table.get(negotiation).ok_or(Error::NotFound)?;
-        let instance = talks.instance.clone();
         Self::may_ask_in(&instance)?;
         if let Err(refusal) = self.probe(&instance.party) {
             return Ok(Quote::refused(refusal));

@@ -1,5 +1,5 @@
 //! The task that owns the plan: takes what waits in the queue, decides it, has it stored in one transaction, and only
-//! then answers.
+//! then answers. While one batch is being stored the next one is decided.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,8 @@ use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
 use super::measured::{Decision, Measured};
-use super::{Command, Error, Idempotency, Plan, Reply, Settings, Suggestion};
+use super::storing::{Answer, Decided, Storing, is_stored};
+use super::{Command, Error, Plan, Reply, Settings, Suggestion};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
@@ -43,9 +44,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the lease still holds.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// Gives the answer of one command, once it is known whether its batch is stored.
-type Answer = Box<dyn FnOnce(bool) + Send>;
-
 /// What the writer lets everybody know.
 pub(super) struct Signals {
     /// What the provider would like to propose.
@@ -68,6 +66,9 @@ pub(super) struct Writer {
     clock: Clock,
     signals: Signals,
     queue: mpsc::Receiver<Command>,
+    /// What is on its way to the store, and what has been decided on top of it since.
+    storing: Option<Storing>,
+    decided: Decided,
     /// Whether the store has failed to take a batch, and has taken nothing since.
     doubtful: bool,
     /// When an idle moment was last used, and whether the plan has changed since.
@@ -95,6 +96,8 @@ impl Writer {
             clock,
             signals,
             queue,
+            storing: None,
+            decided: Decided::default(),
             doubtful: false,
             improved: Time::MIN,
             changed: false,
@@ -107,31 +110,25 @@ impl Writer {
         let mut watch = tokio::time::interval(WATCH_EVERY);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let first = tokio::select! {
+            let goes_on = tokio::select! {
                 biased;
-                _ = watch.tick() => {
-                    if self.keep_lease(&stop).await {
-                        continue;
-                    }
-                    return self.give_way(&stop);
+                _ = watch.tick() => self.keep_lease(&stop).await,
+                stored = Storing::end(&mut self.storing) => self.stored(stored, &stop).await,
+                command = self.queue.recv(), if self.decided.commands < BATCH_MAX => match command {
+                    Some(first) => self.decide(first, &stop).await,
+                    None => break,
+                },
+                () = stop.cancelled(), if !self.queue.is_closed() => {
+                    self.queue.close();
+                    true
                 }
-                command = self.queue.recv() => command,
-                () = stop.cancelled() => { self.queue.close(); self.queue.recv().await }
             };
-            let Some(first) = first else { return };
-            let mut commands = vec![first];
-            while commands.len() < BATCH_MAX
-                && let Ok(next) = self.queue.try_recv()
-            {
-                commands.push(next);
-            }
-            let idle = self.queue.is_empty();
-            if !self.decide_and_store(commands, idle, &stop).await {
+            if !goes_on {
                 return self.give_way(&stop);
             }
-            if idle {
-                self.forget().await;
-            }
+        }
+        if !self.settle(&stop).await {
+            self.give_way(&stop);
         }
     }
 
@@ -152,6 +149,10 @@ impl Writer {
             Err(store::Error::LeaseLost) => false,
             Err(why) => {
                 error!(error = %why, "the lease is gone; taking it again");
+                // A plan that is read while a batch is on its way may lack it.
+                if !self.settle(stop).await {
+                    return false;
+                }
                 let is_taken = self.reload(stop).await;
                 self.say_due();
                 is_taken
@@ -159,82 +160,137 @@ impl Writer {
         }
     }
 
-    /// One batch, and where nothing else waits the work of an idle moment with it. False when the lease is lost.
-    async fn decide_and_store(
-        &mut self,
-        commands: Vec<Command>,
-        idle: bool,
-        stop: &CancellationToken,
-    ) -> bool {
+    /// Decides a command and what waits behind it, and where nothing else waits does the work of an idle moment with it. False
+    /// when the lease is lost.
+    async fn decide(&mut self, first: Command, stop: &CancellationToken) -> bool {
+        let mut commands = vec![first];
+        while self.decided.commands + commands.len() < BATCH_MAX
+            && let Ok(next) = self.queue.try_recv()
+        {
+            commands.push(next);
+        }
+        let idle = self.queue.is_empty();
         let Ok(remembered) = self.remembered(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
             return true;
         };
-        let mut batch = Vec::new();
         let now = self.clock.micros();
         self.plan.resources.advance(second_of(now));
+        let Decided {
+            batch,
+            answers,
+            decisions,
+            ..
+        } = &mut self.decided;
+        let already = batch.len();
         let mut decider = Decider {
             settings: &self.settings,
             plan: &mut self.plan,
             now,
-            batch: &mut batch,
+            batch,
             remembered,
         };
         decider.lapse();
         decider.fix_those_who_have_waited(second_of(now));
         decider.look_after_nodes();
         let many = commands.len();
-        let mut decisions = Vec::new();
-        let answers: Vec<Answer> = commands
-            .into_iter()
-            // Nothing more is decided on a plan that cannot be right.
-            .map_while(|command| {
-                let right = decider.plan.impossible().is_none();
-                right.then(|| decide(&mut decider, command, &mut decisions))
-            })
-            .collect();
-        self.changed |= !batch.is_empty();
+        answers.extend(
+            commands
+                .into_iter()
+                // Nothing more is decided on a plan that cannot be right.
+                .map_while(|command| {
+                    let right = decider.plan.impossible().is_none();
+                    right.then(|| decide(&mut decider, command, decisions))
+                }),
+        );
+        let remembered = std::mem::take(&mut decider.remembered);
+        self.changed |= batch.len() > already;
         if idle && self.may_improve(second_of(now)) {
-            self.improve(now, &mut batch);
+            self.improve(now);
         }
+        self.decided.remembered.extend(remembered);
+        self.decided.commands += many;
+        self.decided.suggested.append(&mut self.plan.suggested);
         if let Some(what) = self.plan.impossible().map(str::to_owned) {
             // The answers are dropped with the batch, which says that nothing was decided.
-            drop(answers);
-            return self.give_up(&what, stop).await;
+            drop(std::mem::take(&mut self.decided));
+            return self.settle(stop).await && self.give_up(&what, stop).await;
         }
-        // A commit that fails takes the plan with it, and may turn out to have succeeded.
-        let suggested = std::mem::take(&mut self.plan.suggested);
-        let begun = Instant::now();
-        let stored = if batch.is_empty() {
-            Ok(())
+        if self.storing.is_none() {
+            self.send();
+        }
+        true
+    }
+
+    /// Sends what is decided to the store; where nothing is to be stored it is answered at once.
+    fn send(&mut self) {
+        let decided = std::mem::take(&mut self.decided);
+        if decided.batch.is_empty() {
+            self.answer(decided, &[], None);
         } else {
-            self.store.commit(self.lease.epoch, &batch).await
+            self.storing = Some(Storing::begin(&self.store, self.lease.epoch, decided));
+        }
+    }
+
+    /// Answers what has been stored, and sends what was decided meanwhile. False when the lease is lost.
+    async fn stored(&mut self, stored: Result<(), store::Error>, stop: &CancellationToken) -> bool {
+        let Some(storing) = self.storing.take() else {
+            return true;
         };
-        let commit = (stored.is_ok() && !batch.is_empty()).then(|| begun.elapsed().as_secs_f64());
-        self.measure(|of| of.batch(many, commit));
-        let (stored, answers) = match stored {
-            Ok(()) => (true, answers),
+        let (mut decided, batch) = (storing.decided, storing.batch);
+        match stored {
+            Ok(()) => self.answer(decided, &batch, Some(storing.begun.elapsed().as_secs_f64())),
             Err(store::Error::LeaseLost) => return false,
-            Err(why) => match self.recover(&why, &batch, answers, stop).await {
-                Some(found) => found,
+            // A commit that fails takes the plan with it, and may turn out to have succeeded.
+            Err(why) => match self.recover(&why, &batch, decided.answers, stop).await {
+                Some((true, answers)) => {
+                    decided.answers = answers;
+                    self.answer(decided, &batch, None);
+                }
+                Some((false, answers)) => {
+                    self.measure(|of| of.batch(decided.commands, None));
+                    answers.into_iter().for_each(|answer| answer(false));
+                    self.say_due();
+                }
                 None => return false,
             },
-        };
-        for answer in answers {
-            answer(stored);
         }
-        if stored {
-            self.measure(|of| of.decided(&decisions, &batch));
+        if self.decided.commands > 0 {
+            self.send();
+        } else if self.queue.is_empty() {
+            self.forget().await;
         }
-        for suggestion in suggested.into_iter().filter(|_| stored) {
+        true
+    }
+
+    /// Waits until everything that is decided is stored and answered. False when the lease is lost.
+    async fn settle(&mut self, stop: &CancellationToken) -> bool {
+        while self.storing.is_some() {
+            let stored = Storing::end(&mut self.storing).await;
+            if !self.stored(stored, stop).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Tells what was decided, now that it is stored, in so many seconds where there was something to store.
+    fn answer(&mut self, decided: Decided, batch: &[Change], seconds: Option<f64>) {
+        self.measure(|of| {
+            of.batch(decided.commands, seconds);
+            of.decided(&decided.decisions, batch);
+        });
+        for answer in decided.answers {
+            answer(true);
+        }
+        for suggestion in decided.suggested {
             // Nobody may be listening.
             let _ = self.signals.suggested.send(suggestion);
         }
-        if stored && !batch.is_empty() {
+        if !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
         self.say_due();
-        true
     }
 
     /// Gives up a batch that has found in the plan what must never happen, and reads the plan anew. False when the lease is
@@ -261,6 +317,8 @@ impl Writer {
         self.measure(Measured::failed);
         // Before anybody is answered: who is refused must not find the service ready.
         self.signals.ready.send_replace(false);
+        // What was decided on top of it goes with it.
+        drop(std::mem::take(&mut self.decided));
         self.doubtful = true;
         let is_unknown = matches!(why, store::Error::Unknown(_));
         let refuse = |answers: &mut Vec<Answer>| answers.drain(..).for_each(|answer| answer(false));
@@ -275,7 +333,7 @@ impl Writer {
         if !reloaded.unwrap_or(false) {
             return None;
         }
-        Some((is_unknown && self.is_stored(batch).await, answers))
+        Some((is_unknown && is_stored(&self.store, batch).await, answers))
     }
 
     /// Lets everybody know when something is due next.
@@ -307,23 +365,38 @@ impl Writer {
         self.settings.improve && self.changed && now - self.improved >= IMPROVE_EVERY
     }
 
-    fn improve(&mut self, now: Micros, batch: &mut Vec<Change>) {
+    fn improve(&mut self, now: Micros) {
         (self.improved, self.changed) = (second_of(now), false);
         let mut decider = Decider {
             settings: &self.settings,
             plan: &mut self.plan,
             now,
-            batch,
+            batch: &mut self.decided.batch,
             remembered: Remembered::new(),
         };
         decider.improve(IMPROVE_WAITING_MAX);
     }
 
     /// What the requests with these commands' idempotency keys were answered before.
-    async fn remembered(&self, commands: &[Command]) -> Result<Remembered, store::Error> {
+    async fn remembered(&mut self, commands: &[Command]) -> Result<Remembered, store::Error> {
         let mut remembered = Remembered::new();
+        let mut unknown = Vec::new();
+        let storing = self.storing.as_ref().map(|of| &of.decided);
+        let decided = [Some(&self.decided), storing];
+        for scope in commands.iter().filter_map(Command::idempotency) {
+            let known = decided
+                .into_iter()
+                .flatten()
+                .find_map(|of| of.remembered.get(&scope));
+            match known.cloned() {
+                Some(known) => {
+                    remembered.insert(scope, known);
+                }
+                None => unknown.push(scope),
+            }
+        }
         let now = self.clock.micros();
-        for (party, key) in commands.iter().filter_map(Command::idempotency) {
+        for (party, key) in unknown {
             let Some(earlier) = self.store.idempotent(&party, &key).await? else {
                 continue;
             };
@@ -368,31 +441,6 @@ impl Writer {
             }
             wait = (wait * 2).min(RETRY.1);
         }
-    }
-
-    /// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
-    /// to an agreement, or the last negotiation, offer or kept answer that it made, tells.
-    async fn is_stored(&self, batch: &[Change]) -> bool {
-        for change in batch.iter().rev() {
-            match change {
-                Change::CreateAgreement { agreement, .. } | Change::UpdateAgreement { agreement, .. } => {
-                    let (id, version) = (agreement.id, agreement.version);
-                    return matches!(self.store.agreement(id).await, Ok(Some(stored)) if stored.version >= version);
-                }
-                Change::CreateNegotiation { negotiation, .. } => {
-                    return matches!(self.store.negotiation(negotiation.id).await, Ok(Some(_)));
-                }
-                Change::CreateOffer { offer, .. } => {
-                    return matches!(self.store.offer(offer.id).await, Ok(Some(_)));
-                }
-                Change::RememberRequest(done) => {
-                    let stored = self.store.idempotent(&done.party, &done.key).await;
-                    return matches!(stored, Ok(Some(stored)) if stored == *done);
-                }
-                _ => {}
-            }
-        }
-        false
     }
 }
 
@@ -451,23 +499,6 @@ pub(super) async fn read_plan(
     match plan.impossible() {
         None => Ok(plan),
         Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),
-    }
-}
-
-impl Command {
-    /// The party and the key of a request that is to have one effect only.
-    fn idempotency(&self) -> Option<(String, String)> {
-        match self {
-            Self::Place(proposal, _) => proposal.idempotency.as_ref().map(Idempotency::scope),
-            Self::Pend(pending, _) => pending.proposal.idempotency.as_ref().map(Idempotency::scope),
-            Self::Accept(acceptance, _) => acceptance.proposal.idempotency.as_ref().map(Idempotency::scope),
-            Self::Terminate(order, _) => order.idempotency.as_ref().map(Idempotency::scope),
-            Self::Initiate(initiation, _) => initiation.idempotency.as_ref().map(Idempotency::scope),
-            Self::Bargain(bargain, _) => bargain.idempotency.as_ref().map(Idempotency::scope),
-            Self::EndNegotiation(end, _) => end.idempotency.as_ref().map(Idempotency::scope),
-            Self::Keep(request, ..) => Some(request.scope()),
-            _ => None,
-        }
     }
 }
 

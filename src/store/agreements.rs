@@ -2,11 +2,11 @@
 
 use uuid::Uuid;
 
-use super::engine::{Dialect, Value, execute};
+use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::trail::{Line, Trail};
 use super::{Error, Store, on, statements};
-use crate::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, ServiceState};
 use crate::clock::Micros;
 
 impl Store {
@@ -171,17 +171,9 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
     })
 }
 
-/// Stores a new agreement with its document.
-pub(super) async fn insert<D: Dialect>(
-    connection: &mut D::Connection,
-    agreement: &Agreement,
-    document: &str,
-) -> Result<(), sqlx::Error> {
-    let job = agreement.job.as_ref().map(to_json);
-    let guarantees = to_json(&agreement.guarantees);
-    let leeway = to_json(&agreement.leeway);
-    let pieces = to_json(&agreement.pieces);
-    let values = [
+/// The columns of [`bulk::INSERT_AGREEMENTS`].
+pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
+    [
         agreement.id.into(),
         (&agreement.party).into(),
         (&agreement.name).into(),
@@ -193,43 +185,30 @@ pub(super) async fn insert<D: Dialect>(
         agreement.deadline.into(),
         agreement.placement.start.into(),
         agreement.placement.end.into(),
-        (&job).into(),
-        (&guarantees).into(),
+        agreement.job.as_ref().map(to_json).into(),
+        to_json(&agreement.guarantees).into(),
         agreement.state.word().into(),
         agreement.service.word().into(),
         agreement.started.into(),
         agreement.ended.into(),
-        agreement.outcome.map(crate::agreement::Outcome::word).into(),
+        agreement.outcome.map(Outcome::word).into(),
         exit_status(agreement),
         agreement.created.into(),
         agreement.version.into(),
         i64::from(agreement.fixed).into(),
         agreement.price.map(|price| price.micros).into(),
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
-        (&leeway).into(),
+        to_json(&agreement.leeway).into(),
         agreement.origin.into(),
-        (&pieces).into(),
-    ];
-    execute::<D>(connection, statements::INSERT_AGREEMENT, &values).await?;
-    execute::<D>(
-        connection,
-        statements::INSERT_DOCUMENT,
-        &[agreement.id.into(), document.into()],
-    )
-    .await?;
-    Ok(())
+        to_json(&agreement.pieces).into(),
+    ]
 }
 
-/// Stores an agreement's changes; false where the stored version is not the one before.
-pub(super) async fn update<D: Dialect>(
-    connection: &mut D::Connection,
-    agreement: &Agreement,
-) -> Result<bool, sqlx::Error> {
-    let job = agreement.job.as_ref().map(to_json);
-    let guarantees = to_json(&agreement.guarantees);
-    let pieces = to_json(&agreement.pieces);
-    let values = [
+/// The columns of [`bulk::UPDATE_AGREEMENTS`], for a row that is stored with the version `before`.
+pub(super) fn changed_row(agreement: &Agreement, before: i64) -> [Value<'_>; 20] {
+    [
         agreement.id.into(),
+        before.into(),
         (&agreement.resource).into(),
         agreement.nodes.into(),
         agreement.duration.into(),
@@ -237,58 +216,45 @@ pub(super) async fn update<D: Dialect>(
         agreement.deadline.into(),
         agreement.placement.start.into(),
         agreement.placement.end.into(),
-        (&job).into(),
-        (&guarantees).into(),
+        agreement.job.as_ref().map(to_json).into(),
+        to_json(&agreement.guarantees).into(),
         agreement.state.word().into(),
         agreement.service.word().into(),
         agreement.started.into(),
         agreement.ended.into(),
-        agreement.outcome.map(crate::agreement::Outcome::word).into(),
+        agreement.outcome.map(Outcome::word).into(),
         exit_status(agreement),
         agreement.version.into(),
         i64::from(agreement.fixed).into(),
-        (&pieces).into(),
-    ];
-    Ok(execute::<D>(connection, statements::UPDATE_AGREEMENT, &values).await? == 1)
+        to_json(&agreement.pieces).into(),
+    ]
 }
 
-/// Appends to the timeline of an agreement, and so to the audit trail, with the states that it has after the change.
-pub(super) async fn append_events<D: Dialect>(
-    connection: &mut D::Connection,
-    trail: &mut Trail,
-    agreement: &Agreement,
-    events: &[Event],
-) -> Result<(), sqlx::Error> {
-    for event in events {
-        trail.append(&Line {
-            agreement: agreement.id,
-            at: event.at,
-            kind: event.kind.word(),
-            detail: &event.detail,
-            version: agreement.version,
-            state: agreement.state.word(),
-            service: agreement.service.word(),
-        });
-        let values = [
-            agreement.id.into(),
-            event.at.into(),
-            event.kind.word().into(),
-            (&event.detail).into(),
-            agreement.version.into(),
-            agreement.state.word().into(),
-            agreement.service.word().into(),
-            trail.number.into(),
-            (&trail.hash).into(),
-        ];
-        execute::<D>(connection, statements::INSERT_EVENT, &values).await?;
-    }
-    Ok(())
+/// The columns of [`bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which
+/// the trail goes on by.
+pub(super) fn event_row<'a>(trail: &mut Trail, agreement: &'a Agreement, event: &'a Event) -> [Value<'a>; 9] {
+    trail.append(&Line {
+        agreement: agreement.id,
+        at: event.at,
+        kind: event.kind.word(),
+        detail: &event.detail,
+        version: agreement.version,
+        state: agreement.state.word(),
+        service: agreement.service.word(),
+    });
+    [
+        agreement.id.into(),
+        event.at.into(),
+        event.kind.word().into(),
+        (&event.detail).into(),
+        agreement.version.into(),
+        agreement.state.word().into(),
+        agreement.service.word().into(),
+        trail.number.into(),
+        trail.hash.clone().into(),
+    ]
 }
 
 fn exit_status(agreement: &Agreement) -> Value<'static> {
-    agreement
-        .outcome
-        .and_then(crate::agreement::Outcome::exit)
-        .map(i64::from)
-        .into()
+    agreement.outcome.and_then(Outcome::exit).map(i64::from).into()
 }

@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
-use super::engine::{Dialect, execute};
-use super::rows::Columns;
+use super::engine::{Dialect, Value};
+use super::rows::{Columns, to_json};
 use super::{Error, Store, on, statements};
 use crate::agreement::Agreement;
 use crate::clock::Micros;
@@ -122,44 +122,20 @@ fn read_call_back<D: Dialect>(row: &Columns<'_, D>) -> Result<CallBack, Error> {
     })
 }
 
-/// Stores that an agreement waits for its decision.
-pub(super) async fn wait<D: Dialect>(
-    connection: &mut D::Connection,
-    agreement: Uuid,
-    acceptance: Option<&str>,
-    offer: Option<Uuid>,
-) -> Result<(), sqlx::Error> {
-    let values = [agreement.into(), acceptance.into(), offer.into()];
-    execute::<D>(connection, statements::AWAIT_DECISION, &values)
-        .await
-        .map(drop)
-}
-
-/// Stores what an agreement was decided to cost and to leave open, and that it waits no more.
-pub(super) async fn decide<D: Dialect>(
-    connection: &mut D::Connection,
-    agreement: &Agreement,
-) -> Result<(), sqlx::Error> {
-    let leeway = super::rows::to_json(&agreement.leeway);
-    let values = [
+/// The columns of [`bulk::DECIDE`].
+pub(super) fn decided_row(agreement: &Agreement) -> [Value<'_>; 5] {
+    [
         agreement.id.into(),
         agreement.price.map(|price| price.micros).into(),
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
-        (&leeway).into(),
+        to_json(&agreement.leeway).into(),
         agreement.origin.into(),
-    ];
-    execute::<D>(connection, statements::DECIDE, &values).await?;
-    execute::<D>(connection, statements::DECIDED, &[agreement.id.into()])
-        .await
-        .map(drop)
+    ]
 }
 
-/// Stores a call that is to be made.
-pub(super) async fn insert<D: Dialect>(
-    connection: &mut D::Connection,
-    call: &CallBack,
-) -> Result<(), sqlx::Error> {
-    let values = [
+/// The columns of [`bulk::INSERT_CALL_BACKS`].
+pub(super) fn row(call: &CallBack) -> [Value<'_>; 7] {
+    [
         call.id.into(),
         call.agreement.into(),
         (&call.address).into(),
@@ -167,8 +143,5 @@ pub(super) async fn insert<D: Dialect>(
         call.attempts.into(),
         call.due.into(),
         call.created.into(),
-    ];
-    execute::<D>(connection, statements::INSERT_CALL_BACK, &values)
-        .await
-        .map(drop)
+    ]
 }

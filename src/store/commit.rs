@@ -1,6 +1,9 @@
 //! Writing a batch of decisions: one transaction, under an epoch, and with a definite outcome wherever there can be
 //! one.
 //!
+//! What is written, with the hashes of the trail, is made before the transaction begins, from the end of the trail as the last batch
+//! left it; where another process has appended to it meanwhile it is made again. Each table takes one way to the database.
+//!
 //! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for
 //! the batch before it reads anything; and when the connection breaks around COMMIT, locking the row again waits until
 //! the server has made an end of the broken transaction, and the id in it says which end.
@@ -10,14 +13,12 @@ use std::time::Duration;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::engine::{Dialect, fetch};
+use super::batch::Tables;
+use super::engine::{Dialect, execute, fetch};
 use super::error::{is_contention, is_undone};
 use super::rows::Columns;
 use super::trail::Trail;
-use super::{
-    CallBack, Database, Error, Idempotent, NodeRow, Store, agreements, bindings, call_backs, executions,
-    idempotency, ledger, negotiations, nodes, on, statements,
-};
+use super::{CallBack, Database, Error, Idempotent, NodeRow, Store, on, statements};
 use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting};
 use crate::clock::Micros;
 
@@ -144,13 +145,19 @@ pub enum Change {
 }
 
 /// Why an attempt failed.
-enum Failure {
+pub(super) enum Failure {
     /// Nothing was written, and trying again may help.
     Contention(sqlx::Error),
     /// Nothing was written.
     Refused(Error),
     /// Whether COMMIT was carried out is not known.
     Unknown(sqlx::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
 }
 
 impl From<sqlx::Error> for Failure {
@@ -215,31 +222,57 @@ async fn write<D: Dialect>(
     id: Uuid,
     batch: &[Change],
 ) -> Result<(), Failure> {
+    let known = database.trail();
+    let tables = Tables::of(batch, &known)?;
     let writing = async {
         let mut transaction = database.begin().await?;
-        let values = [epoch.into(), id.into()];
-        let rows = fetch::<D>(&mut transaction, statements::BEGIN_BATCH, &values).await?;
+        if begin::<D>(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
+            tables.write::<D>(&mut transaction).await?;
+            return Ok::<_, Failure>((transaction, tables.trail));
+        }
+        let rows = fetch::<D>(&mut transaction, statements::LOCK_TRAIL, &[]).await?;
         let row = rows.first().ok_or(Failure::Refused(Error::LeaseLost))?;
-        let known = Trail::of(&Columns::<D>::of(row)).map_err(Failure::Refused)?;
-        let mut trail = known.clone();
-        let now = latest(batch);
-        for change in batch {
-            apply::<D>(&mut transaction, &mut trail, change, now).await?;
+        let row = Columns::<D>::of(row);
+        if row.integer("epoch")? != epoch {
+            return Err(Error::LeaseLost.into());
         }
-        if trail != known {
-            trail.store::<D>(&mut transaction).await?;
-        }
-        Ok::<_, Failure>(transaction)
+        // A key was made or revoked since, or this is the first batch of all.
+        let known = Trail::of(&row)?;
+        let tables = Tables::of(batch, &known)?;
+        begin::<D>(&mut transaction, epoch, id, (&known, &tables.trail)).await?;
+        tables.write::<D>(&mut transaction).await?;
+        Ok((transaction, tables.trail))
     };
-    let transaction = tokio::time::timeout(ANSWER_WAIT, writing)
+    let (transaction, trail) = tokio::time::timeout(ANSWER_WAIT, writing)
         .await
         .map_err(|_| silence())??;
     match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
-        Ok(Ok(())) => Ok(()),
+        Ok(Ok(())) => {
+            database.went_on(trail);
+            Ok(())
+        }
         Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
         Ok(Err(error)) => Err(Failure::Unknown(error)),
         Err(_) => Err(Failure::Unknown(silence())),
     }
+}
+
+/// Locks the lease's row and has the trail go on; false where the epoch or the end of the trail is another than is known.
+async fn begin<D: Dialect>(
+    connection: &mut D::Connection,
+    epoch: i64,
+    id: Uuid,
+    (known, after): (&Trail, &Trail),
+) -> Result<bool, sqlx::Error> {
+    let values = [
+        epoch.into(),
+        id.into(),
+        known.number.into(),
+        (&known.hash).into(),
+        after.number.into(),
+        (&after.hash).into(),
+    ];
+    Ok(execute::<D>(connection, statements::BEGIN_BATCH, &values).await? == 1)
 }
 
 fn silence() -> sqlx::Error {
@@ -247,126 +280,6 @@ fn silence() -> sqlx::Error {
         std::io::ErrorKind::TimedOut,
         "the database did not answer",
     ))
-}
-
-async fn apply<D: Dialect>(
-    connection: &mut D::Connection,
-    trail: &mut Trail,
-    change: &Change,
-    now: Micros,
-) -> Result<(), Failure> {
-    match change {
-        Change::CreateAgreement {
-            agreement,
-            document,
-            events,
-        } => {
-            agreements::insert::<D>(connection, agreement, document).await?;
-            Ok(agreements::append_events::<D>(connection, trail, agreement, events).await?)
-        }
-        Change::UpdateAgreement { agreement, events } => {
-            if !agreements::update::<D>(connection, agreement).await? {
-                return Err(conflict(format!(
-                    "agreement {} is not stored with version {}",
-                    agreement.id,
-                    agreement.version - 1
-                )));
-            }
-            Ok(agreements::append_events::<D>(connection, trail, agreement, events).await?)
-        }
-        Change::BindNodes {
-            agreement,
-            resource,
-            nodes,
-            interval,
-        } => {
-            for node in nodes {
-                if !bindings::bind::<D>(connection, *agreement, resource, *node, *interval).await? {
-                    return Err(conflict(format!(
-                        "node {node} of {resource} has another owner in {interval}"
-                    )));
-                }
-            }
-            Ok(())
-        }
-        Change::HandOverNodes { from, to, now, end } => {
-            Ok(bindings::hand_over::<D>(connection, *from, *to, (*now, *end)).await?)
-        }
-        Change::ReleaseNodes { agreement, end } => {
-            Ok(bindings::release::<D>(connection, *agreement, *end).await?)
-        }
-        Change::Post(posting) => Ok(ledger::insert::<D>(connection, posting).await?),
-        Change::AwaitDecision {
-            agreement,
-            acceptance,
-            offer,
-        } => Ok(call_backs::wait::<D>(connection, *agreement, acceptance.as_deref(), *offer).await?),
-        Change::DecideAgreement(agreement) => Ok(call_backs::decide::<D>(connection, agreement).await?),
-        Change::QueueCallBack(call) => Ok(call_backs::insert::<D>(connection, call).await?),
-        Change::RecordExecution(execution) => Ok(executions::insert::<D>(connection, execution).await?),
-        Change::RememberRequest(done) => {
-            if idempotency::remember::<D>(connection, done).await? {
-                return Ok(());
-            }
-            Err(conflict(format!("the idempotency key {:?} is taken", done.key)))
-        }
-        Change::SetNode(of) => Ok(nodes::put::<D>(connection, of).await?),
-        Change::ForgetNode {
-            resource,
-            node,
-            reporter,
-        } => Ok(nodes::forget::<D>(connection, resource, *node, reporter).await?),
-        Change::CreateNegotiation {
-            negotiation,
-            document,
-        } => {
-            negotiations::insert::<D>(connection, negotiation, document).await?;
-            trail.note(Note::of_opening(negotiation));
-            Ok(())
-        }
-        Change::EndNegotiation { negotiation, at } => {
-            if !negotiations::end::<D>(connection, *negotiation, *at).await? {
-                return Err(conflict(format!("negotiation {negotiation} has ended")));
-            }
-            trail.note(Note::of_ending(*negotiation, *at));
-            Ok(())
-        }
-        Change::CreateOffer { offer, document } => {
-            negotiations::insert_offer::<D>(connection, offer, document).await?;
-            trail.note(Note::of_new_offer(offer));
-            Ok(())
-        }
-        Change::Supersede { old, new } => Ok(negotiations::supersede::<D>(connection, *old, *new).await?),
-        Change::UpdateOffer(offer) => {
-            if !negotiations::update_offer::<D>(connection, offer).await? {
-                return Err(conflict(format!("offer {} has been accepted", offer.id)));
-            }
-            trail.note(Note::of_offer(offer, now));
-            Ok(())
-        }
-        Change::Note(note) => {
-            trail.note(note.clone());
-            Ok(())
-        }
-    }
-}
-
-/// The latest instant that a batch speaks of, for what does not say when it happens.
-fn latest(batch: &[Change]) -> Micros {
-    let at = |change: &Change| match change {
-        Change::CreateOffer { offer, .. } => Some(offer.created),
-        Change::CreateAgreement { events, .. } | Change::UpdateAgreement { events, .. } => {
-            events.iter().map(|event| event.at).max()
-        }
-        Change::UpdateOffer(offer) => offer.released,
-        Change::EndNegotiation { at, .. } => Some(*at),
-        _ => None,
-    };
-    batch.iter().filter_map(at).max().unwrap_or(0)
-}
-
-fn conflict(what: String) -> Failure {
-    Failure::Refused(Error::Conflict(what))
 }
 
 /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or

@@ -101,7 +101,7 @@ async fn sqlite(path: &Path, missing: Missing) -> Result<Inner, Error> {
     let mut lock = path.into_os_string();
     lock.push(".lock");
     Ok(Inner::Sqlite {
-        database: Database { writers, readers },
+        database: Database::new(writers, readers),
         lock: lock.into(),
     })
 }
@@ -137,10 +137,7 @@ async fn postgres(url: &str) -> Result<Inner, Error> {
         })
         .connect_with(options.clone())
         .await?;
-    let database = Database {
-        writers: pool.clone(),
-        readers: pool,
-    };
+    let database = Database::new(pool.clone(), pool);
     Ok(Inner::Postgres {
         database,
         options: Box::new(options),

@@ -3,6 +3,7 @@
 //! The bodies of the common part are the same for both and are made by a macro: sqlx states its bounds per value and
 //! per connection, and generic code over them would repeat a page of bounds at every function.
 
+use std::borrow::Cow;
 use std::future::Future;
 
 use futures_util::TryStreamExt;
@@ -12,12 +13,14 @@ use sqlx::{Arguments, Executor, Row, SqlSafeStr};
 use uuid::Uuid;
 
 use super::Error;
+use super::bulk::TakesRows;
+use super::key_changes;
 
 /// A value for a placeholder. What a column holds is one of these three, or nothing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Value<'a> {
     Integer(Option<i64>),
-    Text(Option<&'a str>),
+    Text(Option<Cow<'a, str>>),
     Id(Option<Uuid>),
 }
 
@@ -47,25 +50,37 @@ impl From<Time> for Value<'_> {
 
 impl<'a> From<&'a str> for Value<'a> {
     fn from(value: &'a str) -> Self {
-        Self::Text(Some(value))
+        Self::Text(Some(value.into()))
     }
 }
 
 impl<'a> From<Option<&'a str>> for Value<'a> {
     fn from(value: Option<&'a str>) -> Self {
-        Self::Text(value)
+        Self::Text(value.map(Cow::Borrowed))
     }
 }
 
 impl<'a> From<&'a String> for Value<'a> {
     fn from(value: &'a String) -> Self {
-        Self::Text(Some(value))
+        Self::Text(Some(value.into()))
     }
 }
 
 impl<'a> From<&'a Option<String>> for Value<'a> {
     fn from(value: &'a Option<String>) -> Self {
-        Self::Text(value.as_deref())
+        value.as_deref().into()
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(value: String) -> Self {
+        Self::Text(Some(value.into()))
+    }
+}
+
+impl From<Option<String>> for Value<'_> {
+    fn from(value: Option<String>) -> Self {
+        Self::Text(value.map(Cow::Owned))
     }
 }
 
@@ -82,18 +97,20 @@ impl From<Option<Uuid>> for Value<'_> {
 }
 
 /// A database engine that the store can use.
-pub(super) trait Dialect: sqlx::Database {
+pub(super) trait Dialect: TakesRows {
     /// Begins a transaction that writes.
     const BEGIN: &'static str;
     /// Begins a transaction that reads one state of the database, whatever is written meanwhile.
     const BEGIN_SNAPSHOT: &'static str;
     /// Makes others that migrate wait until this transaction ends; `None` where [`Self::BEGIN`] does so.
     const LOCK_MIGRATIONS: Option<&'static str>;
+    /// Tells other processes that keys have changed; `None` where they look each time.
+    const NOTIFY_KEYS: Option<&'static str>;
     /// The migrations of this engine only, by version.
     const OWN_MIGRATIONS: &'static [(i64, &'static str)];
 
     /// Appends a value to the arguments of a statement.
-    fn push(arguments: &mut Self::Arguments, value: Value<'_>) -> Result<(), BoxDynError>;
+    fn push(arguments: &mut Self::Arguments, value: &Value<'_>) -> Result<(), BoxDynError>;
 
     /// Runs a statement and says how many rows it changed.
     fn execute(
@@ -143,11 +160,11 @@ pub(super) trait Dialect: sqlx::Database {
 /// The part of [`Dialect`] that reads the same for both engines.
 macro_rules! common {
     () => {
-        fn push(arguments: &mut Self::Arguments, value: Value<'_>) -> Result<(), BoxDynError> {
+        fn push(arguments: &mut Self::Arguments, value: &Value<'_>) -> Result<(), BoxDynError> {
             match value {
-                Value::Integer(integer) => arguments.add(integer),
-                Value::Text(text) => arguments.add(text),
-                Value::Id(id) => arguments.add(id),
+                Value::Integer(integer) => arguments.add(*integer),
+                Value::Text(text) => arguments.add(text.as_deref()),
+                Value::Id(id) => arguments.add(*id),
             }
         }
 
@@ -211,16 +228,20 @@ impl Dialect for sqlx::Sqlite {
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN";
     const LOCK_MIGRATIONS: Option<&'static str> = None;
+    const NOTIFY_KEYS: Option<&'static str> = None;
     const OWN_MIGRATIONS: &'static [(i64, &'static str)] = &[];
 
     common!();
 }
 
 impl Dialect for sqlx::Postgres {
-    // Not SERIALIZABLE: the lease's row is locked by every batch and the versions are checked, which conflicts less.
-    const BEGIN: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+    // Not SERIALIZABLE: the lease's row is locked by every batch and the versions are checked, which conflicts less. Rows
+    // are found by their indexes: a plan that was made while a table was small reads all of it for as long as it is kept.
+    const BEGIN: &'static str =
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL enable_seqscan = off";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     const LOCK_MIGRATIONS: Option<&'static str> = Some("SELECT pg_advisory_xact_lock(7018974217)");
+    const NOTIFY_KEYS: Option<&'static str> = Some(key_changes::NOTIFY);
     const OWN_MIGRATIONS: &'static [(i64, &'static str)] =
         &[(1, include_str!("../../migrations/postgres/0001_first.sql"))];
 
@@ -258,7 +279,7 @@ pub(super) async fn fetch_each<D: Dialect>(
 fn arguments<D: Dialect>(values: &[Value<'_>]) -> sqlx::Result<D::Arguments> {
     let mut arguments = D::Arguments::default();
     for value in values {
-        D::push(&mut arguments, *value).map_err(sqlx::Error::Encode)?;
+        D::push(&mut arguments, value).map_err(sqlx::Error::Encode)?;
     }
     Ok(arguments)
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::engine::{Dialect, execute};
+use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::{Error, Store, on, statements};
 use crate::agreement::{Execution, Outcome};
@@ -40,18 +40,14 @@ pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Execution, Error>
     })
 }
 
-/// Stores one finished piece of work.
-pub(super) async fn insert<D: Dialect>(
-    connection: &mut D::Connection,
-    execution: &Execution,
-) -> Result<(), sqlx::Error> {
-    let arguments = to_json(&execution.arguments);
-    let values = [
+/// The columns of [`bulk::INSERT_EXECUTIONS`].
+pub(super) fn row(execution: &Execution) -> [Value<'_>; 18] {
+    [
         execution.agreement.into(),
         execution.ended.into(),
         (&execution.application).into(),
         (&execution.version).into(),
-        (&arguments).into(),
+        to_json(&execution.arguments).into(),
         execution.input_bytes.into(),
         execution.output_bytes.into(),
         (&execution.resource).into(),
@@ -65,7 +61,5 @@ pub(super) async fn insert<D: Dialect>(
         execution.transfer_out.into(),
         execution.outcome.word().into(),
         Outcome::exit(execution.outcome).map(i64::from).into(),
-    ];
-    execute::<D>(connection, statements::INSERT_EXECUTION, &values).await?;
-    Ok(())
+    ]
 }

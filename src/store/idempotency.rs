@@ -1,6 +1,6 @@
 //! What a request with an `Idempotency-Key` did, so that the same request again has no second effect.
 
-use super::engine::{Dialect, execute};
+use super::engine::{Dialect, Value};
 use super::rows::Columns;
 use super::{Error, Store, on, statements};
 use crate::clock::{MICROS_PER_SECOND, Micros};
@@ -53,18 +53,16 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Idempotent, Error> {
     })
 }
 
-/// Stores what a key has done; false where it is taken.
-pub(super) async fn remember<D: Dialect>(
-    connection: &mut D::Connection,
-    done: &Idempotent,
-) -> Result<bool, sqlx::Error> {
-    let values = [
+/// The columns of [`bulk::REMEMBER_REQUESTS`].
+pub(super) fn row(done: &Idempotent) -> [Value<'_>; 5] {
+    [
         (&done.party).into(),
         (&done.key).into(),
         (&done.request_hash).into(),
         (&done.answer).into(),
         done.created.into(),
-        done.created.saturating_sub(IDEMPOTENCY_KEPT).into(),
-    ];
-    Ok(execute::<D>(connection, statements::REMEMBER, &values).await? == 1)
+    ]
 }
+
+// As it stands in that statement.
+const _: () = assert!(IDEMPOTENCY_KEPT == 86_400_000_000);

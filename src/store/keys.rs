@@ -87,7 +87,8 @@ impl Store {
         on!(self, database => Ok(database.read(statements::KEY_BY_DIGEST, &[digest.into()], read).await?.pop()))
     }
 
-    /// Revokes a key; false where there is none with this id that was not revoked before.
+    /// Revokes a key; false where there is none with this id that was not revoked before. When this returns, no process takes it
+    /// any more.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -101,7 +102,12 @@ impl Store {
             party: None,
             detail: String::new(),
         };
-        on!(self, database => write_noted(database, statements::REVOKE_KEY, &values, &note).await)
+        let revoked =
+            on!(self, database => write_noted(database, statements::REVOKE_KEY, &values, &note).await)?;
+        if revoked {
+            self.keys_were_heard_of().await?;
+        }
+        Ok(revoked)
     }
 
     /// Opens a session with a key, and forgets those that have expired at `now` and the key's own beyond its `most`

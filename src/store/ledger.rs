@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::engine::{Dialect, Value, execute};
+use super::engine::{Dialect, Value};
 use super::rows::Columns;
 use super::{Database, Error, Store, on, read_on, statements};
 use crate::agreement::{Account, Balance, Currency, Entry, Money, Posting, PostingKind};
@@ -74,24 +74,19 @@ pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Entry, Error> {
     })
 }
 
-/// Stores both sides of a posting.
-pub(super) async fn insert<D: Dialect>(
-    connection: &mut D::Connection,
-    posting: &Posting,
-) -> Result<(), sqlx::Error> {
-    let (from, to) = (posting.from.to_string(), posting.to.to_string());
-    let values: [Value<'_>; 10] = [
-        posting.id.into(),
-        (&from).into(),
-        (-posting.amount.micros).into(),
-        (&to).into(),
-        posting.amount.micros.into(),
-        posting.amount.currency.code().into(),
-        posting.agreement.into(),
-        posting.kind.word().into(),
-        (&posting.detail).into(),
-        posting.at.into(),
-    ];
-    execute::<D>(connection, statements::INSERT_POSTING, &values).await?;
-    Ok(())
+/// The columns of [`bulk::INSERT_ENTRIES`] for both sides of a posting.
+pub(super) fn rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {
+    let micros = posting.amount.micros;
+    [(&posting.from, -micros), (&posting.to, micros)].map(|(account, micros)| {
+        [
+            posting.id.into(),
+            account.to_string().into(),
+            micros.into(),
+            posting.amount.currency.code().into(),
+            posting.agreement.into(),
+            posting.kind.word().into(),
+            (&posting.detail).into(),
+            posting.at.into(),
+        ]
+    })
 }

@@ -9,7 +9,9 @@
 //! a client was stored together with everything that belongs to it, or not at all.
 
 mod agreements;
+mod batch;
 mod bindings;
+mod bulk;
 mod call_backs;
 mod commit;
 mod connect;
@@ -18,6 +20,7 @@ mod error;
 mod executions;
 mod history;
 mod idempotency;
+mod key_changes;
 mod keys;
 mod lease;
 mod ledger;
@@ -35,7 +38,7 @@ mod transaction;
 mod verify;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sqlx::{Pool, Postgres, Sqlite};
 
@@ -45,6 +48,7 @@ pub use commit::Change;
 pub use error::Error;
 pub use history::{Condition, Learned, PastExecution, ResourceHour, Sample, SamplesKept};
 pub use idempotency::{IDEMPOTENCY_KEPT, Idempotent};
+pub use key_changes::{KEYS_KEPT, KeyChanges};
 pub use keys::{KeyRow, SessionRow};
 pub use lease::Lease;
 pub use negotiations::Succession;
@@ -58,6 +62,7 @@ pub use verify::{Finding, Invariant};
 use connect::Missing;
 use engine::{Dialect, Value, execute, fetch_each};
 use rows::Columns;
+use trail::Trail;
 
 /// A database that is open and has our schema. Clones share its connections.
 #[derive(Clone)]
@@ -91,6 +96,8 @@ struct Database<D: Dialect> {
     writers: Pool<D>,
     /// On Postgres the same as the writers.
     readers: Pool<D>,
+    /// The end of the audit trail as this process knows it: where it is another, a batch finds that out.
+    trail: Mutex<Trail>,
 }
 
 /// Runs an expression on the database of whichever engine it is.
@@ -170,6 +177,24 @@ impl std::fmt::Debug for Store {
 }
 
 impl<D: Dialect> Database<D> {
+    fn new(writers: Pool<D>, readers: Pool<D>) -> Self {
+        Self {
+            writers,
+            readers,
+            trail: Mutex::new(Trail::empty()),
+        }
+    }
+
+    /// The end of the audit trail as far as it is known.
+    fn trail(&self) -> Trail {
+        self.trail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes note of a later end.
+    fn went_on(&self, trail: Trail) {
+        *self.trail.lock().unwrap_or_else(PoisonError::into_inner) = trail;
+    }
+
     /// Reads the rows of one statement.
     async fn read<T>(
         &self,
@@ -190,6 +215,11 @@ impl<D: Dialect> Database<D> {
             D::prepare(&mut connection, sql)
                 .await
                 .map_err(|error| Error::Schema(format!("statement {name}: {error}")))?;
+        }
+        for bulk in bulk::ALL_BULK {
+            D::prepare(&mut connection, D::statement(bulk))
+                .await
+                .map_err(|error| Error::Schema(format!("statement {}: {error}", bulk.name)))?;
         }
         Ok(())
     }

@@ -3,11 +3,10 @@
 use scheduler::Time;
 use uuid::Uuid;
 
-use super::engine::{Dialect, execute};
+use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::{Database, Error, Store, on, statements};
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, ProposalReason};
-use crate::clock::Micros;
 
 impl Store {
     /// The negotiations that go on at `now`, and those whose time is over while something is still held in them, each
@@ -242,13 +241,9 @@ fn read_with_document<D: Dialect>(row: &Columns<'_, D>) -> Result<(NegotiationOf
     Ok((read_offer(row)?, row.text("document")?))
 }
 
-/// Stores a new negotiation.
-pub(super) async fn insert<D: Dialect>(
-    connection: &mut D::Connection,
-    negotiation: &NegotiationInstance,
-    document: &str,
-) -> Result<(), sqlx::Error> {
-    let values = [
+/// The columns of [`bulk::INSERT_NEGOTIATIONS`].
+pub(super) fn row<'a>(negotiation: &'a NegotiationInstance, document: &'a str) -> [Value<'a>; 8] {
+    [
         negotiation.id.into(),
         (&negotiation.party).into(),
         negotiation.agreement.into(),
@@ -257,29 +252,12 @@ pub(super) async fn insert<D: Dialect>(
         negotiation.ended.into(),
         document.into(),
         negotiation.proposed.map(ProposalReason::word).into(),
-    ];
-    execute::<D>(connection, statements::INSERT_NEGOTIATION, &values).await?;
-    Ok(())
+    ]
 }
 
-/// Ends a negotiation; false where it has ended.
-pub(super) async fn end<D: Dialect>(
-    connection: &mut D::Connection,
-    negotiation: Uuid,
-    at: Micros,
-) -> Result<bool, sqlx::Error> {
-    let values = [negotiation.into(), at.into()];
-    Ok(execute::<D>(connection, statements::END_NEGOTIATION, &values).await? == 1)
-}
-
-/// Stores a new offer.
-pub(super) async fn insert_offer<D: Dialect>(
-    connection: &mut D::Connection,
-    offer: &NegotiationOffer,
-    document: &str,
-) -> Result<(), sqlx::Error> {
-    let terms = offer.terms.as_ref().map(to_json);
-    let values = [
+/// The columns of [`bulk::INSERT_OFFERS`].
+pub(super) fn offer_row<'a>(offer: &'a NegotiationOffer, document: &'a str) -> [Value<'a>; 14] {
+    [
         offer.id.into(),
         offer.negotiation.into(),
         (&offer.name).into(),
@@ -288,39 +266,23 @@ pub(super) async fn insert_offer<D: Dialect>(
         offer.state.word().into(),
         offer.created.into(),
         offer.expires.map(Time::seconds).into(),
-        (&terms).into(),
+        offer.terms.as_ref().map(to_json).into(),
         (&offer.refusal).into(),
         offer.held.into(),
         offer.released.into(),
         offer.agreement.into(),
         document.into(),
-    ];
-    execute::<D>(connection, statements::INSERT_OFFER, &values).await?;
-    Ok(())
+    ]
 }
 
-/// Stores what has become of an offer; false where an agreement has been made from it.
-pub(super) async fn update_offer<D: Dialect>(
-    connection: &mut D::Connection,
-    offer: &NegotiationOffer,
-) -> Result<bool, sqlx::Error> {
-    let values = [
+/// The columns of [`bulk::UPDATE_OFFERS`].
+pub(super) fn changed_offer_row(offer: &NegotiationOffer) -> [Value<'_>; 6] {
+    [
         offer.id.into(),
         offer.state.word().into(),
         (&offer.refusal).into(),
         offer.held.into(),
         offer.released.into(),
         offer.agreement.into(),
-    ];
-    Ok(execute::<D>(connection, statements::UPDATE_OFFER, &values).await? == 1)
-}
-
-/// Notes that an agreement has taken the place of another.
-pub(super) async fn supersede<D: Dialect>(
-    connection: &mut D::Connection,
-    old: Uuid,
-    new: Uuid,
-) -> Result<(), sqlx::Error> {
-    execute::<D>(connection, statements::SUPERSEDE, &[old.into(), new.into()]).await?;
-    Ok(())
+    ]
 }

@@ -1,6 +1,6 @@
 //! How nodes stand that are not up.
 
-use super::engine::{Dialect, execute};
+use super::engine::{Dialect, Value};
 use super::rows::Columns;
 use super::{Error, Store, on, statements};
 use crate::clock::Micros;
@@ -43,29 +43,14 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<NodeRow, Error> {
     })
 }
 
-/// Stores how a node stands.
-pub(super) async fn put<D: Dialect>(connection: &mut D::Connection, of: &NodeRow) -> Result<(), sqlx::Error> {
-    forget::<D>(connection, &of.resource, of.node, &of.reporter).await?;
-    let values = [
+/// The columns of [`bulk::INSERT_NODE_STATES`].
+pub(super) fn row(of: &NodeRow) -> [Value<'_>; 6] {
+    [
         (&of.resource).into(),
         of.node.into(),
         (&of.reporter).into(),
         (&of.state).into(),
         of.since.into(),
         (&of.reason).into(),
-    ];
-    execute::<D>(connection, statements::PUT_NODE_STATE, &values).await?;
-    Ok(())
-}
-
-/// Forgets what somebody has said of a node.
-pub(super) async fn forget<D: Dialect>(
-    connection: &mut D::Connection,
-    resource: &str,
-    node: u32,
-    reporter: &str,
-) -> Result<(), sqlx::Error> {
-    let key = [resource.into(), node.into(), reporter.into()];
-    execute::<D>(connection, statements::FORGET_NODE_STATE, &key).await?;
-    Ok(())
+    ]
 }

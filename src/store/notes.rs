@@ -2,9 +2,10 @@
 
 use uuid::Uuid;
 
+use super::bulk::{self, execute_bulk};
 use super::engine::{Dialect, execute, fetch};
 use super::rows::Columns;
-use super::trail::{Noted, Trail};
+use super::trail::{NoteLine, Trail};
 use super::{Database, Error, Store, Value, on, statements};
 use crate::agreement::Note;
 use crate::clock::Micros;
@@ -73,27 +74,30 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<TrailLine, Error> {
     })
 }
 
-/// Stores notes that the trail has taken up, several in a statement.
-pub(super) async fn insert<D: Dialect>(
-    connection: &mut D::Connection,
-    noted: &[Noted],
-) -> Result<(), sqlx::Error> {
-    let (eights, rest) = noted.as_chunks::<8>();
-    let eights = eights
-        .iter()
-        .map(|eight| (statements::INSERT_EIGHT_NOTES, &eight[..]));
-    let single = rest
-        .iter()
-        .map(|one| (statements::INSERT_NOTE, std::slice::from_ref(one)));
-    for (sql, rows) in eights.chain(single) {
-        let values: Vec<Value<'_>> = rows.iter().flat_map(Noted::values).collect();
-        execute::<D>(connection, sql, &values).await?;
-    }
-    Ok(())
+/// The columns of [`bulk::INSERT_NOTES`]: a line that the trail goes on by.
+pub(super) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
+    trail.append_note(&NoteLine {
+        subject: note.subject,
+        negotiation: note.negotiation,
+        at: note.at,
+        kind: note.kind.word(),
+        party: note.party.as_deref(),
+        detail: &note.detail,
+    });
+    [
+        trail.number.into(),
+        trail.hash.clone().into(),
+        note.at.into(),
+        note.kind.word().into(),
+        note.subject.into(),
+        note.negotiation.into(),
+        note.party.clone().into(),
+        note.detail.clone().into(),
+    ]
 }
 
 /// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Says whether it
-/// did. The lease's row makes it wait for a batch that is being written, and a batch for it.
+/// did. Those who listen to changes of keys are told. The lease's row makes it wait for a batch that is being written, and a batch for it.
 pub(super) async fn write_noted<D: Dialect>(
     database: &Database<D>,
     sql: &'static str,
@@ -110,8 +114,13 @@ pub(super) async fn write_noted<D: Dialect>(
         transaction.rollback().await?;
         return Ok(false);
     }
-    trail.note(note.clone());
-    trail.store::<D>(&mut transaction).await?;
+    let line = self::row(&mut trail, note);
+    execute_bulk::<D>(&mut transaction, &bulk::INSERT_NOTES, &line).await?;
+    let end = [trail.number.into(), (&trail.hash).into()];
+    execute::<D>(&mut transaction, statements::END_TRAIL, &end).await?;
+    if let Some(notify) = D::NOTIFY_KEYS {
+        D::script(&mut transaction, notify).await?;
+    }
     transaction.commit().await?;
     Ok(true)
 }

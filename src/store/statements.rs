@@ -1,5 +1,6 @@
 //! Every SQL statement, in the dialect that Postgres and SQLite share: `$1` placeholders, no clock of the database, no
-//! function that only one has. [`super::Store::check_statements`] has an engine prepare each of them.
+//! function that only one has. [`super::Store::check_statements`] has an engine prepare each of them. Those about many rows at
+//! once are in [`super::bulk`].
 
 /// Declares statements as constants and lists them for the test.
 macro_rules! statements {
@@ -69,22 +70,16 @@ statements! {
     // The lease.
     EPOCH = "SELECT epoch FROM lease WHERE id = 1";
     NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
-    BEGIN_BATCH = "UPDATE lease SET batch = $2 WHERE id = 1 AND epoch = $1 RETURNING trail_number, trail_hash";
+    // Where the trail has gone on since its end was read, nothing changes.
+    BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6 WHERE id = 1 AND epoch = $1 \
+        AND trail_number = $3 AND trail_hash = $4";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
     TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
     // Each part in the order of its index, so that an engine merges two and reads no more than a page of either.
     TRAIL_LINES = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party, \
         seq, version, state, service FROM events WHERE number > $1 UNION ALL SELECT number, hash, at_us, kind, detail, \
         subject, negotiation, party, NULL, NULL, NULL, NULL FROM notes WHERE number > $1 ORDER BY number LIMIT $2";
-    LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING trail_number, trail_hash";
-    INSERT_NOTE = "INSERT INTO notes (number, hash, at_us, kind, subject, negotiation, party, detail) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    // Eight at once: a batch of negotiations has dozens, and on a server each statement is a way there and back.
-    INSERT_EIGHT_NOTES = "INSERT INTO notes (number, hash, at_us, kind, subject, negotiation, party, detail) VALUES \
-        ($1, $2, $3, $4, $5, $6, $7, $8), ($9, $10, $11, $12, $13, $14, $15, $16), ($17, $18, $19, $20, $21, \
-        $22, $23, $24), ($25, $26, $27, $28, $29, $30, $31, $32), ($33, $34, $35, $36, $37, $38, $39, $40), \
-        ($41, $42, $43, $44, $45, $46, $47, $48), ($49, $50, $51, $52, $53, $54, $55, $56), ($57, $58, $59, \
-        $60, $61, $62, $63, $64)";
+    LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash";
     // What was said in the negotiations that an agreement was made in, and in those about it, with what happened to it.
     TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
         FROM events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
@@ -113,16 +108,6 @@ statements! {
     SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
 
     // Agreements.
-    INSERT_AGREEMENT = "INSERT INTO agreements (id, party, name, template, resource, nodes, duration_s, ready_s, \
-        deadline_s, planned_start_s, planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, \
-        exit_status, created_us, version, fixed, price_micros, price_currency, leeway, \
-        origin, pieces) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
-        $20, $21, $22, $23, $24, $25, $26, $27)";
-    UPDATE_AGREEMENT = "UPDATE agreements SET resource = $2, nodes = $3, duration_s = $4, ready_s = $5, \
-        deadline_s = $6, planned_start_s = $7, planned_end_s = $8, job = $9, guarantees = $10, state = $11, \
-        service = $12, started_us = $13, ended_us = $14, outcome = $15, exit_status = $16, version = $17, fixed = $18, pieces = $19 \
-        WHERE id = $1 AND version = $17 - 1";
-    INSERT_DOCUMENT = "INSERT INTO agreement_documents (agreement, document) VALUES ($1, $2)";
     DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1";
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
@@ -145,9 +130,7 @@ statements! {
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
 
-    // The timeline. Lines are numbered from 1 per agreement; the single writer makes the numbers free of gaps.
-    INSERT_EVENT = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service, number, hash) \
-        SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9 FROM events WHERE agreement = $1";
+    // The timeline.
     EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
 
     // Resources.
@@ -161,20 +144,9 @@ statements! {
         ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
     NODE_STATES = "SELECT resource, node, reporter, state, since_us, reason FROM node_states \
         ORDER BY resource, node, reporter";
-    FORGET_NODE_STATE = "DELETE FROM node_states WHERE resource = $1 AND node = $2 AND reporter = $3";
-    PUT_NODE_STATE = "INSERT INTO node_states (resource, node, reporter, state, since_us, reason) \
-        VALUES ($1, $2, $3, $4, $5, $6)";
     CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
 
-    // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides. As owners do not
-    // overlap, only the last one before the interval's end can reach into it, however long the history.
-    BIND_NODE = "INSERT INTO node_bindings (resource, node, start_s, end_s, agreement) \
-        SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM (SELECT end_s FROM node_bindings \
-        WHERE resource = $1 AND node = $2 AND start_s < $4 ORDER BY start_s DESC LIMIT 1) AS last \
-        WHERE last.end_s > $3)";
-    RELEASE_NODES = "DELETE FROM node_bindings WHERE agreement = $1 AND start_s >= $2";
-    SHORTEN_BINDINGS = "UPDATE node_bindings SET end_s = $2 WHERE agreement = $1 AND end_s > $2";
-    HAND_OVER_NODES = "UPDATE node_bindings SET agreement = $2, end_s = $3 WHERE agreement = $1 AND end_s > $4";
+    // Nodes.
     LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
         WHERE end_s > $1 \
         OR agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
@@ -187,10 +159,6 @@ statements! {
         ORDER BY resource, node, next_s LIMIT $1";
 
     // Executions.
-    INSERT_EXECUTION = "INSERT INTO executions (agreement, ended_us, application, version, arguments, input_bytes, \
-        output_bytes, resource, nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, \
-        transfer_in_us, transfer_out_us, outcome, exit_status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-        $12, $13, $14, $15, $16, $17, $18)";
     EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
         nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
         transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
@@ -249,9 +217,6 @@ statements! {
     FORGET_HOURS = "DELETE FROM resource_hours WHERE hour_s < $1";
 
     // Negotiations.
-    INSERT_NEGOTIATION = "INSERT INTO negotiations (id, party, agreement, created_us, expires_s, ended_us, document, \
-        proposed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    END_NEGOTIATION = "UPDATE negotiations SET ended_us = $2 WHERE id = $1 AND ended_us IS NULL";
     NEGOTIATION = select_negotiation!("WHERE id = $1");
     NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
     OPEN_NEGOTIATIONS = select_negotiation!("WHERE ended_us IS NULL AND (expires_s > $1 OR id IN (SELECT negotiation \
@@ -267,13 +232,7 @@ statements! {
     WAS_PROPOSED = "SELECT n.id FROM offers o JOIN negotiations n ON n.id = o.negotiation WHERE o.agreement = $1 \
         AND n.proposed = $2";
     NEGOTIATIONS_OLDEST = select_negotiation!("WHERE id > $1 ORDER BY id LIMIT $2");
-    INSERT_OFFER = "INSERT INTO offers (id, negotiation, name, parent, creator, state, created_us, expires_s, terms, \
-        refusal, held_us, released_us, agreement, document) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-        $12, $13, $14)";
-    UPDATE_OFFER = "UPDATE offers SET state = $2, refusal = $3, held_us = $4, released_us = $5, agreement = $6 \
-        WHERE id = $1 AND agreement IS NULL";
     OFFER = select_offer!("WHERE id = $1");
-    SUPERSEDE = "INSERT INTO successions (old, new) VALUES ($1, $2)";
     SUCCESSIONS = "SELECT old, new FROM successions WHERE old = $1 OR new = $1";
     // An agreement that is to be replaced counts while it is in force.
     OFFERS_HELD_OR_ACCEPTED = "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
@@ -288,8 +247,6 @@ statements! {
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
     // The ledger. A posting takes from one account what it adds to another.
-    INSERT_POSTING = "INSERT INTO ledger (posting, account, amount_micros, currency, agreement, kind, detail, at_us) \
-        VALUES ($1, $2, $3, $6, $7, $8, $9, $10), ($1, $4, $5, $6, $7, $8, $9, $10)";
     BALANCES = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
         GROUP BY account, currency ORDER BY account, currency";
     BALANCES_OF = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
@@ -303,24 +260,15 @@ statements! {
     UNBALANCED = "SELECT posting FROM ledger GROUP BY posting HAVING SUM(amount_micros) <> 0 OR COUNT(*) <> 2 \
         OR MIN(currency) <> MAX(currency) ORDER BY posting LIMIT $1";
 
-    // Idempotency. A key that is older than they are kept is free again.
-    REMEMBER = "INSERT INTO idempotency (party, key, request_hash, answer, created_us) \
-        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (party, key) DO UPDATE SET request_hash = excluded.request_hash, \
-        answer = excluded.answer, created_us = excluded.created_us WHERE idempotency.created_us < $6";
+    // Idempotency.
     IDEMPOTENT = "SELECT party, key, request_hash, answer, created_us FROM idempotency \
         WHERE party = $1 AND key = $2";
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 
     // Pending agreements and calls.
-    AWAIT_DECISION = "INSERT INTO pending_agreements (agreement, acceptance, offer) VALUES ($1, $2, $3)";
     UNDECIDED = "SELECT p.agreement, a.party, d.document, p.acceptance, p.offer FROM pending_agreements p \
         JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
         WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
-    DECIDE = "UPDATE agreements SET price_micros = $2, price_currency = $3, leeway = $4, origin = $5 \
-        WHERE id = $1";
-    DECIDED = "DELETE FROM pending_agreements WHERE agreement = $1";
-    INSERT_CALL_BACK = "INSERT INTO call_backs (id, agreement, address, body, attempts, due_us, created_us) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
     CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM (SELECT c.id, c.agreement, \
         c.address, c.body, c.attempts, c.due_us, c.created_us, ROW_NUMBER() OVER (PARTITION BY a.party \
         ORDER BY c.due_us, c.id) AS place FROM call_backs c JOIN agreements a ON a.id = c.agreement \

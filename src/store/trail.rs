@@ -5,10 +5,9 @@
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::engine::{Dialect, execute};
+use super::Error;
+use super::engine::Dialect;
 use super::rows::{Columns, hex};
-use super::{Error, Value, notes, statements};
-use crate::agreement::Note;
 use crate::clock::Micros;
 
 /// The end of the chain so far.
@@ -18,33 +17,6 @@ pub(super) struct Trail {
     pub(super) number: i64,
     /// Its hash; empty where there is none.
     pub(super) hash: String,
-    /// Notes that have been taken up and are not stored yet: they are when the end is.
-    noted: Vec<Noted>,
-}
-
-/// A note with its place in the chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Noted {
-    number: i64,
-    hash: String,
-    note: Note,
-}
-
-impl Noted {
-    /// The columns of its row.
-    pub(super) fn values(&self) -> [Value<'_>; 8] {
-        let note = &self.note;
-        [
-            self.number.into(),
-            (&self.hash).into(),
-            note.at.into(),
-            note.kind.word().into(),
-            note.subject.into(),
-            note.negotiation.into(),
-            (&note.party).into(),
-            (&note.detail).into(),
-        ]
-    }
 }
 
 /// A line as it is stored: words as they stand there, so that a line can be checked that cannot be read.
@@ -76,7 +48,6 @@ impl Trail {
         Ok(Self {
             number: row.integer("trail_number")?,
             hash: row.text("trail_hash")?,
-            noted: Vec::new(),
         })
     }
 
@@ -85,7 +56,6 @@ impl Trail {
         Self {
             number: 0,
             hash: String::new(),
-            noted: Vec::new(),
         }
     }
 
@@ -109,23 +79,6 @@ impl Trail {
         self.end(digest, [line.kind, line.party.unwrap_or_default(), line.detail]);
     }
 
-    /// Takes up a note.
-    pub(super) fn note(&mut self, note: Note) {
-        self.append_note(&NoteLine {
-            subject: note.subject,
-            negotiation: note.negotiation,
-            at: note.at,
-            kind: note.kind.word(),
-            party: note.party.as_deref(),
-            detail: &note.detail,
-        });
-        self.noted.push(Noted {
-            number: self.number,
-            hash: self.hash.clone(),
-            note,
-        });
-    }
-
     fn next(&mut self) -> Sha256 {
         self.number += 1;
         let mut digest = Sha256::new();
@@ -141,13 +94,5 @@ impl Trail {
             digest.update(text);
         }
         self.hash = hex(&digest.finalize());
-    }
-
-    /// Stores the notes that were taken up, and has the lease's row know this end.
-    pub(super) async fn store<D: Dialect>(&self, connection: &mut D::Connection) -> Result<(), sqlx::Error> {
-        notes::insert::<D>(connection, &self.noted).await?;
-        let values = [self.number.into(), (&self.hash).into()];
-        execute::<D>(connection, statements::END_TRAIL, &values).await?;
-        Ok(())
     }
 }

@@ -3,13 +3,18 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use bespeak::access::{Access, Caller, Error, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS};
 use bespeak::clock::Clock;
 use bespeak::store::Store;
+use reqwest::StatusCode;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::tamper;
+use crate::support::eventually;
+use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
@@ -22,6 +27,8 @@ on_both_engines!(
     the_operator_key_is_made_once_and_kept_private,
     a_start_that_was_cut_short_leaves_a_usable_operator_key,
     an_operator_key_that_was_revoked_is_replaced_not_revived,
+    a_key_that_another_process_revokes_is_worth_nothing_at_once,
+    a_key_that_the_command_line_revokes_opens_nothing_at_once,
 );
 
 const NOW: i64 = 1_000_000;
@@ -367,4 +374,53 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     fs::write(&second.path, consumer.secret.expose()).expect("it can be written");
     let third = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert!(third.is_new && !is_operator(&access, consumer.secret.expose()).await);
+}
+
+/// A key that was looked up is known for a while on an engine that tells of changes. That it is shown by what nobody tells of.
+async fn a_key_that_another_process_revokes_is_worth_nothing_at_once(url: String) {
+    let (access, _) = access(&url).await;
+    let stop = CancellationToken::new();
+    let hearing = tokio::spawn(access.clone().hear_of_changes(stop.clone()));
+    let key = access
+        .add_key("a", Role::Consumer, None, None)
+        .await
+        .expect("a key");
+    let works = async || {
+        let caller = access.authenticate(key.secret.expose()).await;
+        caller.expect("an answer").is_some()
+    };
+    if url.starts_with("postgres") {
+        eventually("a key that is known", Duration::from_mins(1), async || {
+            let known = works().await;
+            tamper(&url, "ALTER TABLE api_keys RENAME TO hidden").await;
+            let known = known && access.authenticate(key.secret.expose()).await.is_ok();
+            tamper(&url, "ALTER TABLE hidden RENAME TO api_keys").await;
+            known.then_some(())
+        })
+        .await;
+    }
+    assert!(works().await);
+    let other = Access::new(
+        Store::open(&url).await.expect("it is there"),
+        Clock::standing_at(NOW),
+    );
+    assert!(other.revoke(key.id).await.expect("an answer"));
+    assert!(!works().await);
+    stop.cancel();
+    hearing.await.expect("it does not panic");
+}
+
+async fn a_key_that_the_command_line_revokes_opens_nothing_at_once(url: String) {
+    let server = Server::start(&url);
+    let made = server.run(&["key", "add", "--party", "a", "--role", "consumer", "--json"]);
+    let made: serde_json::Value = serde_json::from_slice(&made.stdout).expect("it is told");
+    let [key, id] = ["key", "id"].map(|member| made[member].as_str().expect("it is told"));
+    let client = server.client_with(key);
+    // Looked up, and then known where it may be.
+    for _ in 0..2 {
+        assert_eq!(client.get("/agreements").await.status, StatusCode::OK);
+    }
+    let revoked = server.run(&["key", "revoke", id]);
+    assert!(revoked.status.success(), "{revoked:?}");
+    assert_eq!(client.get("/agreements").await.status, StatusCode::UNAUTHORIZED);
 }

@@ -34,6 +34,7 @@ mod negotiations;
 mod nodes;
 mod openapi;
 mod operator_commands;
+mod overlapping;
 mod pending;
 mod pending_offers;
 mod permissions;

@@ -137,6 +137,7 @@ fn hold(domain: &mut Domain, quote: &Quote) {
         Spoken { offer, document }
     };
     let bargain = Bargain {
+        opening: None,
         negotiation: NEGOTIATION,
         incoming: Some(said(2, None, OfferState::Solicited)),
         answers: vec![said(3, Some(Uuid::from_u128(2)), OfferState::Acceptable)],

@@ -75,6 +75,7 @@ impl Domain {
         let answers = quote.candidates.iter();
         let answers = answers.map(|of| said(negotiation, parent, OfferCreator::Responder, Some(of)));
         let bargain = Bargain {
+            opening: None,
             negotiation,
             incoming: Some(incoming),
             answers: answers.collect(),
@@ -203,6 +204,7 @@ async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_reso
         quote.candidates.first(),
     );
     let bargain = Bargain {
+        opening: None,
         negotiation: id,
         incoming: Some(incoming),
         answers: vec![answer],

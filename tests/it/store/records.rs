@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use bespeak::access::{Access, Role};
 use bespeak::agreement::{Agreement, AgreementState, EventKind, Execution, Limit, Outcome, ServiceState};
-use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, ResourceRow};
+use bespeak::clock::Clock;
+use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, ResourceRow, Store};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
@@ -22,6 +24,8 @@ on_both_engines!(
     an_agreement_on_an_unknown_resource_is_a_conflict,
     resources_are_replaced_by_name,
     random_batches_leave_what_a_model_has,
+    changes_of_one_row_in_a_batch_leave_the_last,
+    a_batch_goes_on_where_another_process_left_the_trail,
 );
 
 async fn what_is_stored_comes_back_as_it_went_in(url: String) {
@@ -150,6 +154,88 @@ async fn a_change_from_a_stale_version_stores_nothing_of_its_batch(url: String) 
     assert!(matches!(twice, Err(Error::Conflict(_))), "{twice:?}");
     assert_eq!(store.live_agreements().await.expect("an answer"), [first]);
     assert!(store.events(bystander.id).await.expect("an answer").is_empty());
+}
+
+async fn changes_of_one_row_in_a_batch_leave_the_last(url: String) {
+    let (store, lease) = decide(&url).await;
+    let first = agreement("a");
+    let versions: Vec<_> = (1..=3)
+        .map(|version| Agreement {
+            version,
+            placement: Interval::new(Time(100 + version), Time(160 + version)),
+            ..first.clone()
+        })
+        .collect();
+    let changed = |one: &Agreement| Change::UpdateAgreement {
+        agreement: Box::new(one.clone()),
+        events: vec![event(EventKind::Moved)],
+    };
+    let other = agreement("b");
+    let batch = [
+        create(&versions[0]),
+        create(&other),
+        changed(&versions[1]),
+        bind(&first, &[0, 1], 100, 160),
+        Change::ReleaseNodes {
+            agreement: first.id,
+            end: Time(130),
+        },
+        bind(&other, &[0], 130, 160),
+        changed(&versions[2]),
+    ];
+    store
+        .commit(lease.epoch, &batch)
+        .await
+        .expect("they fit each other");
+    let stored = store.agreement(first.id).await.expect("an answer");
+    assert_eq!(stored, versions.last().cloned());
+    let events = store.events(first.id).await.expect("they are there");
+    let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::Accepted, EventKind::Moved, EventKind::Moved]);
+    let bound = store.bindings(Time::MAX).await.expect("they are there");
+    let bound: Vec<_> = bound
+        .iter()
+        .map(|of| (of.node, of.interval.end.seconds(), of.agreement))
+        .collect();
+    assert_eq!(
+        bound,
+        [(0, 130, first.id), (0, 160, other.id), (1, 130, first.id)]
+    );
+    for unfit in [
+        vec![changed(&versions[2])],
+        vec![bind(&other, &[4], 10, 20), bind(&first, &[4], 15, 30)],
+    ] {
+        let refused = store.commit(lease.epoch, &unfit).await;
+        assert!(
+            matches!(refused, Err(Error::Conflict(_))),
+            "{unfit:?}: {refused:?}"
+        );
+    }
+    let whole = store.verify().await.expect("it can be read");
+    assert!(whole.iter().all(|of| of.invariant != Invariant::I10), "{whole:?}");
+}
+
+async fn a_batch_goes_on_where_another_process_left_the_trail(url: String) {
+    let (store, lease) = decide(&url).await;
+    let other = Access::new(
+        Store::open(&url).await.expect("it is there"),
+        Clock::standing_at(1_000_000),
+    );
+    for _ in 0..3 {
+        store
+            .commit(lease.epoch, &[create(&agreement("a"))])
+            .await
+            .expect("it can be stored");
+        other
+            .add_key("a", Role::Consumer, None, None)
+            .await
+            .expect("a key");
+    }
+    let lines = store.trail(0, 100).await.expect("it can be read");
+    let numbers: Vec<_> = lines.iter().map(|line| line.number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    let whole = store.verify().await.expect("it can be read");
+    assert!(whole.iter().all(|of| of.invariant != Invariant::I10), "{whole:?}");
 }
 
 fn bind(owner: &Agreement, nodes: &[u32], start: i64, end: i64) -> Change {

@@ -1,0 +1,88 @@
+//! What is decided and not answered yet: a batch that is being stored, and another that is decided on top of it meanwhile. The second
+//! is on its way only after the first is stored; where the first is not, both are given up.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::Suggestion;
+use super::decide::Remembered;
+use super::measured::Decision;
+use crate::store::{self, Change, Store};
+
+/// Gives the answer of one command, once it is known whether its batch is stored.
+pub(super) type Answer = Box<dyn FnOnce(bool) + Send>;
+
+/// What is stored together and answered only then. Dropping it says that nothing was decided.
+#[derive(Default)]
+pub(super) struct Decided {
+    pub(super) batch: Vec<Change>,
+    pub(super) answers: Vec<Answer>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) suggested: Vec<Suggestion>,
+    /// How many commands led to it.
+    pub(super) commands: usize,
+    /// What the requests with idempotency keys were answered, before and in it.
+    pub(super) remembered: Remembered,
+}
+
+/// A batch on its way to the database.
+pub(super) struct Storing {
+    /// What is told once it is there, without its changes.
+    pub(super) decided: Decided,
+    pub(super) batch: Arc<Vec<Change>>,
+    pub(super) begun: Instant,
+    task: JoinHandle<Result<(), store::Error>>,
+}
+
+impl Storing {
+    /// Sends a batch, in a task of its own: deciding the next one takes a processor.
+    pub(super) fn begin(store: &Store, epoch: i64, mut decided: Decided) -> Self {
+        let batch = Arc::new(std::mem::take(&mut decided.batch));
+        let (store, sent) = (store.clone(), Arc::clone(&batch));
+        Self {
+            decided,
+            batch,
+            begun: Instant::now(),
+            task: tokio::spawn(async move { store.commit(epoch, &sent).await }),
+        }
+    }
+
+    /// Waits for the end of a batch, for ever where none is on its way. May be given up and asked again until it has answered.
+    pub(super) async fn end(of: &mut Option<Self>) -> Result<(), store::Error> {
+        let Some(storing) = of else {
+            return std::future::pending().await;
+        };
+        match (&mut storing.task).await {
+            Ok(stored) => stored,
+            // Nobody aborts it.
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+}
+
+/// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
+/// to an agreement, or the last negotiation, offer or kept answer that it made, tells.
+pub(super) async fn is_stored(store: &Store, batch: &[Change]) -> bool {
+    for change in batch.iter().rev() {
+        match change {
+            Change::CreateAgreement { agreement, .. } | Change::UpdateAgreement { agreement, .. } => {
+                let (id, version) = (agreement.id, agreement.version);
+                return matches!(store.agreement(id).await, Ok(Some(stored)) if stored.version >= version);
+            }
+            Change::CreateNegotiation { negotiation, .. } => {
+                return matches!(store.negotiation(negotiation.id).await, Ok(Some(_)));
+            }
+            Change::CreateOffer { offer, .. } => {
+                return matches!(store.offer(offer.id).await, Ok(Some(_)));
+            }
+            Change::RememberRequest(done) => {
+                let stored = store.idempotent(&done.party, &done.key).await;
+                return matches!(stored, Ok(Some(stored)) if stored == *done);
+            }
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,363 @@
+//! What a batch comes to, table by table: the rows of each statement, with the trail's hashes, before anything is sent. Changes of
+//! one row become one; what does not fit in a batch by itself is found here, what does not fit what is stored by how many rows
+//! a statement changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::Interval;
+use uuid::Uuid;
+
+use super::bulk::{self, Bulk, execute_bulk};
+use super::commit::Failure;
+use super::engine::{Dialect, Value};
+use super::trail::Trail;
+use super::{
+    Change, Error, NodeRow, agreements, call_backs, executions, idempotency, ledger, negotiations, nodes,
+    notes,
+};
+use crate::agreement::{Agreement, NegotiationOffer, Note};
+use crate::clock::Micros;
+
+/// How many statements are in [`ORDER`].
+const STATEMENTS: usize = 19;
+
+/// The statements in an order in which each finds the rows that its own refer to. Where one says what its rows are, each of them
+/// has to change a row of the database.
+static ORDER: [(&Bulk, Option<&str>); STATEMENTS] = [
+    (&bulk::INSERT_AGREEMENTS, None),
+    (&bulk::INSERT_DOCUMENTS, None),
+    (
+        &bulk::UPDATE_AGREEMENTS,
+        Some("agreements that are stored with the version before"),
+    ),
+    (&bulk::INSERT_EVENTS, None),
+    (&bulk::INSERT_NEGOTIATIONS, None),
+    (&bulk::END_NEGOTIATIONS, Some("negotiations that have not ended")),
+    (&bulk::INSERT_OFFERS, None),
+    (&bulk::UPDATE_OFFERS, Some("offers that have not been accepted")),
+    (&bulk::INSERT_NOTES, None),
+    (&bulk::FORGET_NODE_STATES, None),
+    (&bulk::INSERT_NODE_STATES, None),
+    (&bulk::INSERT_EXECUTIONS, None),
+    (&bulk::INSERT_SUCCESSIONS, None),
+    (&bulk::INSERT_ENTRIES, None),
+    (
+        &bulk::REMEMBER_REQUESTS,
+        Some("idempotency keys that are not taken"),
+    ),
+    (&bulk::AWAIT_DECISIONS, None),
+    (&bulk::DECIDE, None),
+    (&bulk::DECIDED, None),
+    (&bulk::INSERT_CALL_BACKS, None),
+];
+
+/// Changes of bindings of one kind, one after the other in a batch, of which none depends on another.
+struct Run<'a> {
+    kind: Binding,
+    agreements: BTreeSet<Uuid>,
+    values: Vec<Value<'a>>,
+    /// What is bound in it.
+    bound: Vec<(&'a str, u32, Interval)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binding {
+    Bind,
+    HandOver,
+    Release,
+}
+
+/// A batch by tables.
+pub(super) struct Tables<'a> {
+    /// The end of the trail after it.
+    pub(super) trail: Trail,
+    rows: [Vec<Value<'a>>; STATEMENTS],
+    /// The stored version, and the last that is in the batch.
+    changed: BTreeMap<Uuid, (i64, &'a Agreement)>,
+    changed_offers: BTreeMap<Uuid, &'a NegotiationOffer>,
+    nodes: BTreeMap<(&'a str, u32, &'a str), Option<&'a NodeRow>>,
+    keys: BTreeSet<(&'a str, &'a str)>,
+    /// In their order, as nodes that one gives back another may get.
+    bindings: Vec<Run<'a>>,
+}
+
+impl<'a> Tables<'a> {
+    /// What a batch comes to where the trail ends so before it.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where its changes do not fit each other.
+    pub(super) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self, Error> {
+        let mut tables = Self {
+            trail: trail.clone(),
+            rows: Default::default(),
+            changed: BTreeMap::new(),
+            changed_offers: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            keys: BTreeSet::new(),
+            bindings: Vec::new(),
+        };
+        let now = latest(batch);
+        for change in batch {
+            tables.add(change, now)?;
+        }
+        for (before, now) in std::mem::take(&mut tables.changed).into_values() {
+            tables.push(&bulk::UPDATE_AGREEMENTS, agreements::changed_row(now, before));
+        }
+        for offer in std::mem::take(&mut tables.changed_offers).into_values() {
+            tables.push(&bulk::UPDATE_OFFERS, negotiations::changed_offer_row(offer));
+        }
+        for ((resource, node, reporter), of) in std::mem::take(&mut tables.nodes) {
+            let key = [resource.into(), node.into(), reporter.into()];
+            tables.push(&bulk::FORGET_NODE_STATES, key);
+            if let Some(of) = of {
+                tables.push(&bulk::INSERT_NODE_STATES, nodes::row(of));
+            }
+        }
+        Ok(tables)
+    }
+
+    fn push<const N: usize>(&mut self, statement: &'static Bulk, row: [Value<'a>; N]) {
+        let at = ORDER.iter().position(|(of, _)| std::ptr::eq(*of, statement));
+        // Each statement that is named in this file stands there.
+        self.rows[at.expect("the statement has its place")].extend(row);
+    }
+
+    fn note(&mut self, note: &Note) {
+        let row = notes::row(&mut self.trail, note);
+        self.push(&bulk::INSERT_NOTES, row);
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a few lines for each kind of change")]
+    fn add(&mut self, change: &'a Change, now: Micros) -> Result<(), Error> {
+        match change {
+            Change::CreateAgreement {
+                agreement,
+                document,
+                events,
+            } => {
+                self.push(&bulk::INSERT_AGREEMENTS, agreements::row(agreement));
+                let document = [agreement.id.into(), document.into()];
+                self.push(&bulk::INSERT_DOCUMENTS, document);
+                for event in events {
+                    let row = agreements::event_row(&mut self.trail, agreement, event);
+                    self.push(&bulk::INSERT_EVENTS, row);
+                }
+            }
+            Change::UpdateAgreement { agreement, events } => {
+                let before = agreement.version - 1;
+                match self.changed.get_mut(&agreement.id) {
+                    None => {
+                        self.changed.insert(agreement.id, (before, agreement));
+                    }
+                    Some((_, last)) if last.version == before => *last = agreement,
+                    Some((_, last)) => {
+                        let (id, has) = (agreement.id, last.version);
+                        let what = format!("agreement {id} has the version {has} and not {before}");
+                        return Err(Error::Conflict(what));
+                    }
+                }
+                for event in events {
+                    let row = agreements::event_row(&mut self.trail, agreement, event);
+                    self.push(&bulk::INSERT_EVENTS, row);
+                }
+            }
+            Change::BindNodes {
+                agreement,
+                resource,
+                nodes,
+                interval,
+            } => {
+                let bound = nodes.iter().map(|node| (resource.as_str(), *node, *interval));
+                let rows = nodes.iter().flat_map(|node| -> [Value<'a>; 5] {
+                    [
+                        resource.into(),
+                        (*node).into(),
+                        interval.start.into(),
+                        interval.end.into(),
+                        (*agreement).into(),
+                    ]
+                });
+                let run = self.run(Binding::Bind, &[*agreement]);
+                run.values.extend(rows);
+                run.bound.extend(bound);
+            }
+            Change::HandOverNodes { from, to, now, end } => {
+                let row = [(*from).into(), (*to).into(), (*end).into(), (*now).into()];
+                self.run(Binding::HandOver, &[*from, *to]).values.extend(row);
+            }
+            Change::ReleaseNodes { agreement, end } => {
+                let row = [(*agreement).into(), (*end).into()];
+                self.run(Binding::Release, &[*agreement]).values.extend(row);
+            }
+            Change::Post(posting) => {
+                for side in ledger::rows(posting) {
+                    self.push(&bulk::INSERT_ENTRIES, side);
+                }
+            }
+            Change::AwaitDecision {
+                agreement,
+                acceptance,
+                offer,
+            } => {
+                let row = [(*agreement).into(), acceptance.into(), (*offer).into()];
+                self.push(&bulk::AWAIT_DECISIONS, row);
+            }
+            Change::DecideAgreement(agreement) => {
+                self.push(&bulk::DECIDE, call_backs::decided_row(agreement));
+                self.push(&bulk::DECIDED, [agreement.id.into()]);
+            }
+            Change::QueueCallBack(call) => self.push(&bulk::INSERT_CALL_BACKS, call_backs::row(call)),
+            Change::RecordExecution(execution) => {
+                self.push(&bulk::INSERT_EXECUTIONS, executions::row(execution));
+            }
+            Change::RememberRequest(done) => {
+                if !self.keys.insert((&done.party, &done.key)) {
+                    let what = format!("the idempotency key {:?} is there twice", done.key);
+                    return Err(Error::Conflict(what));
+                }
+                self.push(&bulk::REMEMBER_REQUESTS, idempotency::row(done));
+            }
+            Change::SetNode(of) => {
+                self.nodes.insert((&of.resource, of.node, &of.reporter), Some(of));
+            }
+            Change::ForgetNode {
+                resource,
+                node,
+                reporter,
+            } => {
+                self.nodes.insert((resource, *node, reporter), None);
+            }
+            Change::CreateNegotiation {
+                negotiation,
+                document,
+            } => {
+                self.push(
+                    &bulk::INSERT_NEGOTIATIONS,
+                    negotiations::row(negotiation, document),
+                );
+                self.note(&Note::of_opening(negotiation));
+            }
+            Change::EndNegotiation { negotiation, at } => {
+                self.push(&bulk::END_NEGOTIATIONS, [(*negotiation).into(), (*at).into()]);
+                self.note(&Note::of_ending(*negotiation, *at));
+            }
+            Change::CreateOffer { offer, document } => {
+                self.push(&bulk::INSERT_OFFERS, negotiations::offer_row(offer, document));
+                self.note(&Note::of_new_offer(offer));
+            }
+            Change::Supersede { old, new } => {
+                self.push(&bulk::INSERT_SUCCESSIONS, [(*old).into(), (*new).into()]);
+            }
+            Change::UpdateOffer(offer) => {
+                let before = self.changed_offers.insert(offer.id, offer);
+                if before.is_some_and(|before| before.agreement.is_some()) {
+                    return Err(Error::Conflict(format!("offer {} has been accepted", offer.id)));
+                }
+                self.note(&Note::of_offer(offer, now));
+            }
+            Change::Note(note) => self.note(note),
+        }
+        Ok(())
+    }
+
+    /// The run that a change of the bindings of these agreements belongs to.
+    fn run(&mut self, kind: Binding, agreements: &[Uuid]) -> &mut Run<'a> {
+        let goes_on = self.bindings.last().is_some_and(|last| {
+            last.kind == kind
+                && (kind == Binding::Bind || agreements.iter().all(|of| !last.agreements.contains(of)))
+        });
+        if !goes_on {
+            self.bindings.push(Run {
+                kind,
+                agreements: BTreeSet::new(),
+                values: Vec::new(),
+                bound: Vec::new(),
+            });
+        }
+        // One has just been made where there was none.
+        let run = self.bindings.last_mut().expect("there is one");
+        run.agreements.extend(agreements);
+        run
+    }
+
+    /// Writes everything but the end of the trail.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it does not fit what is stored, and what the engine says.
+    pub(super) async fn write<D: Dialect>(&self, connection: &mut D::Connection) -> Result<(), Failure> {
+        for ((statement, must), rows) in ORDER.iter().zip(&self.rows) {
+            if !rows.is_empty() {
+                send::<D>(connection, statement, rows, *must).await?;
+            }
+        }
+        for run in &self.bindings {
+            match run.kind {
+                Binding::Bind => {
+                    run.check_owners()?;
+                    let must = Some("nodes without another owner in their interval");
+                    send::<D>(connection, &bulk::BIND_NODES, &run.values, must).await?;
+                }
+                Binding::HandOver => {
+                    send::<D>(connection, &bulk::HAND_OVER_NODES, &run.values, None).await?;
+                }
+                Binding::Release => {
+                    send::<D>(connection, &bulk::RELEASE_NODES, &run.values, None).await?;
+                    send::<D>(connection, &bulk::SHORTEN_BINDINGS, &run.values, None).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// That no node is bound twice in it: a statement does not see the rows that it adds.
+    fn check_owners(&self) -> Result<(), Error> {
+        let mut bound = self.bound.clone();
+        bound.sort_unstable_by_key(|(resource, node, interval)| (*resource, *node, interval.start));
+        let twice = |pair: &&[(&str, u32, Interval)]| {
+            let [(resource, node, first), (other, same, second)] = pair else {
+                return false;
+            };
+            (resource, node) == (other, same) && second.start < first.end
+        };
+        match bound.windows(2).find(twice) {
+            Some([(resource, node, interval), ..]) => Err(Error::Conflict(format!(
+                "node {node} of {resource} has another owner in {interval}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs a statement; where its rows must be what they are said to be, each of them must change one.
+async fn send<D: Dialect>(
+    connection: &mut D::Connection,
+    statement: &'static Bulk,
+    rows: &[Value<'_>],
+    must: Option<&str>,
+) -> Result<(), Failure> {
+    let changed = execute_bulk::<D>(connection, statement, rows).await?;
+    let count = statement.count(rows);
+    match must {
+        Some(what) if changed != count as u64 => {
+            let what = format!("{changed} of {count} are {what}");
+            Err(Error::Conflict(what).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The latest instant that a batch speaks of, for what does not say when it happens.
+fn latest(batch: &[Change]) -> Micros {
+    let at = |change: &Change| match change {
+        Change::CreateOffer { offer, .. } => Some(offer.created),
+        Change::CreateAgreement { events, .. } | Change::UpdateAgreement { events, .. } => {
+            events.iter().map(|event| event.at).max()
+        }
+        Change::UpdateOffer(offer) => offer.released,
+        Change::EndNegotiation { at, .. } => Some(*at),
+        _ => None,
+    };
+    batch.iter().filter_map(at).max().unwrap_or(0)
+}

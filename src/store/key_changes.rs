@@ -1,0 +1,107 @@
+//! How processes that keep keys in memory learn that another has changed one.
+//!
+//! Only Postgres has other processes to tell, so on SQLite nothing is told: a look-up there stays in this process. Who changes
+//! a key notifies a channel in the same transaction. A process that keeps keys listens, and has a lock shared with its
+//! like for as long as what it keeps may be used; after each notification it lets go of what it keeps, gives the lock back and
+//! takes it again. So a revocation that has had the lock for itself knows that everybody has heard of it.
+
+use std::time::Duration;
+
+use sqlx::Postgres;
+use sqlx::pool::PoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgListener};
+
+use super::engine::Dialect;
+use super::{Error, Inner, Store};
+
+/// The longest that a key may be kept. A revocation waits as long for those who listen, and then they have forgotten it.
+pub const KEYS_KEPT: Duration = Duration::from_secs(10);
+
+const CHANNEL: &str = "bespeak_keys";
+/// Sent with a change.
+pub(super) const NOTIFY: &str = "NOTIFY bespeak_keys";
+/// The number of the lock is arbitrary, and one that nothing else on the database uses.
+const LOCK_SHARED: &str = "SELECT pg_advisory_lock_shared(7018974219)";
+const UNLOCK_SHARED: &str = "SELECT pg_advisory_unlock_shared(7018974219)";
+/// Ends with an error where somebody who listens does not answer for as long as a key may be kept.
+const PASS_LOCK: &str = "SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock(7018974219)";
+/// A server that does not answer for this long counts as gone.
+const ANSWER_WAIT: Duration = Duration::from_secs(20);
+
+/// Hears of changes of keys.
+#[derive(Debug)]
+pub struct KeyChanges {
+    options: PgConnectOptions,
+    listener: Option<PgListener>,
+}
+
+impl Store {
+    /// What hears of changes of keys; `None` where they need not be kept.
+    pub fn key_changes(&self) -> Option<KeyChanges> {
+        match &*self.inner {
+            Inner::Sqlite { .. } => None,
+            Inner::Postgres { options, .. } => Some(KeyChanges {
+                options: (**options).clone().application_name("bespeak keys"),
+                listener: None,
+            }),
+        }
+    }
+
+    /// Waits until everybody who listens has heard of the changes that are stored.
+    pub(super) async fn keys_were_heard_of(&self) -> Result<(), Error> {
+        let Inner::Postgres { database, .. } = &*self.inner else {
+            return Ok(());
+        };
+        let mut transaction = database.begin().await?;
+        match <Postgres as Dialect>::script(&mut transaction, PASS_LOCK).await {
+            Ok(()) => Ok(transaction.rollback().await?),
+            Err(error) => match Error::from(error) {
+                // By now what was kept is forgotten.
+                Error::Unavailable(_) => Ok(()),
+                other => Err(other),
+            },
+        }
+    }
+}
+
+impl KeyChanges {
+    /// Waits for a change. When this returns, what was looked up before may have changed, and what is looked up from then on may be
+    /// kept for [`KEYS_KEPT`] until it returns again. The first time it returns as soon as it listens.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where changes are not heard of, so that nothing may be kept. It may be asked again.
+    pub async fn heard(&mut self) -> Result<(), Error> {
+        let Some(mut listener) = self.listener.take() else {
+            let listening = tokio::time::timeout(ANSWER_WAIT, listen(&self.options));
+            self.listener = Some(listening.await.map_err(|_| gone())??);
+            return Ok(());
+        };
+        let passed = async {
+            sqlx::raw_sql(UNLOCK_SHARED).execute(&mut listener).await?;
+            sqlx::raw_sql(LOCK_SHARED).execute(&mut listener).await
+        };
+        tokio::time::timeout(ANSWER_WAIT, passed)
+            .await
+            .map_err(|_| gone())??;
+        listener.try_recv().await?.ok_or_else(gone)?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+}
+
+async fn listen(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
+    // Of its own: a listener keeps its connection.
+    let pool = PoolOptions::<Postgres>::new().max_connections(1);
+    let mut listener = PgListener::connect_with(&pool.connect_with(options.clone()).await?).await?;
+    listener.eager_reconnect(false);
+    listener.listen(CHANNEL).await?;
+    sqlx::raw_sql(LOCK_SHARED).execute(&mut listener).await?;
+    Ok(listener)
+}
+
+fn gone() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(
+        std::io::ErrorKind::NotConnected,
+        "the session that listens to changes of keys has ended",
+    ))
+}
