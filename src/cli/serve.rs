@@ -4,10 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -174,12 +176,23 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     };
     info!("stopping");
     stop.cancel();
-    // Each once: a task whose end was seen above is not there to be waited for. And not for ever: without its store the
-    // planner answers nobody. What it has not answered is not promised, so that it may be cut off.
-    let patience = config.limits.shutdown_timeout();
     if !served.is_finished() {
         let _ = served.await;
     }
+    let patience = config.limits.shutdown_timeout();
+    finish_deciding(dispatched, decided, &planner_stop, patience).await;
+    lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+}
+
+/// Waits for the end of the dispatcher, and then of the planner. Each once: a task whose end was seen before is not there to be
+/// waited for. And not for ever: without its store the planner answers nobody. What it has not answered is not promised, so
+/// that it may be cut off.
+async fn finish_deciding(
+    dispatched: JoinHandle<()>,
+    decided: JoinHandle<()>,
+    planner_stop: &CancellationToken,
+    patience: Duration,
+) {
     if !dispatched.is_finished() {
         let _ = tokio::time::timeout(patience, dispatched).await;
     }
@@ -187,7 +200,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     if !decided.is_finished() && tokio::time::timeout(patience, decided).await.is_err() {
         warn!("the planner still waited for the store and is cut off");
     }
-    lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
 }
 
 /// Starts to remove what is kept no longer: the folders of jobs, and executions that nobody needs.

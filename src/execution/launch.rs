@@ -50,16 +50,23 @@ fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
     let identify = || {
         ProcessIdentity::current().map_err(ExecutionError::system("identify the process of", folder.path()))
     };
-    let claim = Claim::Started {
-        process: patiently(identify)?,
-        began: Began::now(&Clock::system()),
+    let process = patiently(identify)?;
+    let claim = || {
+        // It begins when the claim is written, however long that has to wait.
+        let began = Began::now(&Clock::system());
+        let claim = Claim::Started {
+            process: process.clone(),
+            began,
+        };
+        // A try that failed may have left the claim.
+        let is_ours = |of: &Claim| matches!(of, Claim::Started { process: of, .. } if *of == process);
+        Ok(folder.decide(&claim)? || folder.claim()?.as_ref().is_some_and(is_ours))
     };
-    // A try that failed may have left the claim.
-    let won = patiently(|| Ok(folder.decide(&claim)? || folder.claim()?.as_ref() == Some(&claim)))?;
+    let won = patiently(claim)?;
     Ok(won.then_some(job))
 }
 
-/// Only an error of the program itself comes back from here, or what the machine was short of until the slot's end.
+/// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
 fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
     if let Err(error) = limits::apply(&job.limits) {
         return error;
@@ -86,8 +93,8 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
     }
     loop {
         let error = command.exec();
-        // What the machine lacks at the moment is no fault of the program, as long as it has time to run.
-        if !is_shortage(&error) || Clock::system().micros() >= job.slot_end {
+        // What the machine lacks at the moment is no fault of the program.
+        if !is_shortage(&error) {
             return error;
         }
         std::thread::sleep(PAUSE);

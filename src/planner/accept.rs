@@ -27,7 +27,7 @@ pub enum Lost {
     NotHeld,
     /// It has been rejected.
     Rejected,
-    /// The service has taken it back: its nodes are out of use.
+    /// The service has taken it back: what was kept for it is out of use, or went to an agreement.
     Withdrawn,
     /// The agreement that it is to replace is over or has begun.
     Replaced,
@@ -43,9 +43,11 @@ impl Lost {
             Self::Accepted => "the offer has been accepted already",
             Self::NotHeld => "the offer is not held, or no longer; only what is Acceptable can be accepted",
             Self::Rejected => "the offer has been rejected",
-            Self::Withdrawn => "the offer has been withdrawn, since its nodes are out of use",
+            Self::Withdrawn => "the offer has been withdrawn, since its nodes could not be kept",
             Self::Replaced => "the agreement that it is to replace is over or has begun",
-            Self::NoApplication => "the offer has been withdrawn, since its application is no longer offered",
+            Self::NoApplication => {
+                "the offer cannot be carried out, since its application is no longer offered"
+            }
         }
     }
 }

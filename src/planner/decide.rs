@@ -246,11 +246,11 @@ impl Decider<'_> {
         missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = self.live(agreement.id)?;
-            if agreement.slot().end <= now || self.has_whole_place(&agreement, now) {
-                self.place_missed(&agreement, now);
-            } else {
-                // What is left of its slot is more than nothing.
-                starting.extend(self.begin(agreement, now));
+            self.place_missed(&agreement, now);
+            let placed = self.plan.get(agreement.id).cloned();
+            // A second later it might be late again.
+            if let Some(placed) = placed.filter(|of| of.is_waiting() && of.slot().start <= now) {
+                starting.extend(self.begin(placed, now));
             }
         }
         self.assess_due();

@@ -157,9 +157,9 @@ impl Decider<'_> {
     }
 
     /// Keeps again what can be kept of the offers of an answer, each beside those before it, after nodes have gone or the
-    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party finds why; answers
+    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party is told `why`; answers
     /// how many that are.
-    pub(super) fn keep_again(&mut self, answer: Uuid) -> usize {
+    pub(super) fn keep_again(&mut self, answer: Uuid, why: &str) -> usize {
         self.give_way(answer);
         let Some((negotiation, offers)) = self.plan.table.answered(answer) else {
             return 0;
@@ -181,7 +181,7 @@ impl Decider<'_> {
         let count = withdrawn.len();
         for mut offer in withdrawn {
             let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
-            let binding = format!("nodes of {resource} are out of use, and no others are free for it");
+            let binding = format!("{why}, and no other nodes of {resource} are free for it");
             offer.refusal = Some(short(&bare(Reason::NoCapacityInWindow, binding)));
             offer.state = OfferState::Rejected;
             offer.released = Some(self.now);

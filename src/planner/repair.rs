@@ -28,6 +28,9 @@ const CROWDED_MAX: usize = 4;
 /// Waiting agreements on one resource beyond which they are not moved up at once when nodes come back.
 const IMPROVE_WAITING_MAX: usize = 10_000;
 
+/// Why offers are withdrawn, in words for their party.
+const OUT_OF_USE: &str = "nodes are out of use";
+
 /// A place for it.
 pub(super) struct Found {
     pub(super) resource: usize,
@@ -146,7 +149,7 @@ impl Decider<'_> {
         }
         // An agreement counts more than an offer: what is left is kept for those.
         for answer in answers {
-            repaired.withdrawn += self.keep_again(answer);
+            repaired.withdrawn += self.keep_again(answer, OUT_OF_USE);
         }
         let moves = self.plan.resources.improve_one(at, now, IMPROVE_WAITING_MAX);
         self.moved(&moves, "into time that became free");

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeSet;
 
-use scheduler::domain::Candidate;
 use scheduler::{Interval, Request, Seconds, Time};
 use uuid::Uuid;
 
@@ -173,30 +172,22 @@ impl Decider<'_> {
         true
     }
 
-    /// Whether an agreement whose slot has begun, and not its job, would have a whole slot in its window with nobody moved.
-    pub(super) fn has_whole_place(&self, agreement: &Agreement, now: Time) -> bool {
-        let best = self.best_place(agreement, now);
-        best.is_some_and(|(to, _)| self.may_go_to(to, agreement))
-    }
-
     /// Gives an agreement another place whose slot, or the slot of its next piece, is over before anything of it began: the
     /// service was down, or the clock was stepped. Ends it where there is none, or leaves it at what was agreed where that
-    /// piece would have added to it.
+    /// piece would have added to it. A job that would begin late in its slot has another place where there is one without
+    /// offers giving way, and keeps what is left of its slot otherwise.
     pub(super) fn place_missed(&mut self, agreement: &Agreement, now: Time) {
         let Some((at, number)) = self.plan.planned_at(agreement) else {
             return;
         };
+        let is_over = agreement.slot().end <= now;
         // What is kept for its changes counts on its place.
         let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
         let index = agreement.pieces_over();
         self.plan.resources.vacate(at, now, number + index as u64);
         let adds = !agreement.pieces.is_empty() && agreement.adds_to_contract(index);
-        let why = if agreement.slot().end <= now {
-            NEVER_STARTED
-        } else {
-            TOO_LATE
-        };
-        let placed = if adds {
+        let why = if is_over { NEVER_STARTED } else { TOO_LATE };
+        let placed = if adds || !is_over {
             self.place_anew(agreement, now)
         } else {
             self.place_before_offers(agreement, now, &mut given_way)
@@ -206,6 +197,11 @@ impl Decider<'_> {
                 let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
                 let event = self.event(EventKind::Moved, detail);
                 self.update(placed, vec![event]);
+            }
+            None if !is_over => {
+                let rest = self.running_of(at, agreement, number);
+                self.plan.resources.put_back(at, now, &rest, rest.ready);
+                return;
             }
             None if adds => self.give_up_rest(agreement, NEVER_STARTED, now),
             None if agreement.pieces.is_empty() => {
@@ -226,7 +222,10 @@ impl Decider<'_> {
     /// Keeps again what can be kept of the offers of answers that have given way.
     fn keep_all_again(&mut self, answers: BTreeSet<Uuid>) {
         for answer in answers {
-            self.keep_again(answer);
+            self.keep_again(
+                answer,
+                "it had to make room for work that was not done in its slot",
+            );
         }
     }
 
@@ -262,7 +261,15 @@ impl Decider<'_> {
     fn place_whole_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
         let (at, number) = self.plan.planned_at(agreement)?;
         let request = request_of(agreement, number);
-        let best = self.best_place(agreement, next);
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            window: Interval::new(agreement.ready.max(next), agreement.deadline),
+            filters: &agreement.leeway.filters,
+            except: None,
+        };
+        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
         let found = if let Some((to, best)) = best.filter(|(to, _)| self.may_go_to(*to, agreement)) {
             let there = Request {
                 duration: best.slot.duration(),
@@ -283,19 +290,6 @@ impl Decider<'_> {
             fixed: false,
             ..agreement.clone()
         })
-    }
-
-    /// The best place for an agreement in what is left of its window, with nobody moved.
-    fn best_place(&self, agreement: &Agreement, next: Time) -> Option<(usize, Candidate)> {
-        let (shape, scaling) = shape_of(agreement);
-        let wish = Wish {
-            shape,
-            scaling,
-            window: Interval::new(agreement.ready.max(next), agreement.deadline),
-            filters: &agreement.leeway.filters,
-            except: None,
-        };
-        self.plan.resources.best(&wish, self.settings.objective).ok()
     }
 
     /// The end of work that was lost with its nodes.

@@ -249,7 +249,9 @@ impl Writer {
                 }
                 Some((false, answers)) => {
                     self.measure(|of| of.batch(decided.commands, None));
-                    answers.into_iter().for_each(|answer| answer(false));
+                    for answer in answers {
+                        answer(false);
+                    }
                     self.say_due();
                 }
                 None => return false,

@@ -14,7 +14,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::batch::Tables;
-use super::engine::{Dialect, execute, fetch};
+use super::engine::{Dialect, execute, fetch, silence};
 use super::error::{is_contention, is_undone};
 use super::rows::Columns;
 use super::trail::Trail;
@@ -273,13 +273,6 @@ async fn begin<D: Dialect>(
         (&after.hash).into(),
     ];
     Ok(execute::<D>(connection, statements::BEGIN_BATCH, &values).await? == 1)
-}
-
-fn silence() -> sqlx::Error {
-    sqlx::Error::Io(std::io::Error::new(
-        std::io::ErrorKind::TimedOut,
-        "the database did not answer",
-    ))
 }
 
 /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use scheduler::Time;
@@ -15,6 +16,17 @@ use uuid::Uuid;
 use super::Error;
 use super::bulk::TakesRows;
 use super::key_changes;
+
+/// A database that takes longer than this for the next row does not answer any more.
+const ROW_WAIT: Duration = Duration::from_secs(30);
+
+/// A database that does not answer.
+pub(super) fn silence() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        "the database did not answer",
+    ))
+}
 
 /// A value for a placeholder. What a column holds is one of these three, or nothing.
 #[derive(Debug, Clone)]
@@ -194,10 +206,13 @@ macro_rules! common {
             mut each: impl FnMut(&Self::Row) -> Result<(), Error> + Send,
         ) -> Result<(), Error> {
             let mut rows = sqlx::query_with(sql, arguments).fetch(connection);
-            while let Some(row) = rows.try_next().await? {
-                each(&row)?;
+            loop {
+                let next = tokio::time::timeout(ROW_WAIT, rows.try_next());
+                match next.await.map_err(|_| silence())?? {
+                    Some(row) => each(&row)?,
+                    None => return Ok(()),
+                }
             }
-            Ok(())
         }
 
         async fn script(connection: &mut Self::Connection, sql: &'static str) -> sqlx::Result<()> {

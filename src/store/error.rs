@@ -9,7 +9,7 @@ pub enum Error {
     #[error("the database is not available: {0}")]
     Unavailable(#[source] Box<sqlx::Error>),
     /// The connection broke while a batch was being committed, and the store could not find out in time whether it
-    /// was. The caller must read what it touched before it goes on, after [`super::Store::settle`].
+    /// was. The caller must read what it touched before it goes on, after [`super::Store::retake_lease`].
     #[error("it is not known whether the last batch was stored: {0}")]
     Unknown(#[source] Box<sqlx::Error>),
     /// The stored state is not the one that the change was made from; nothing was written.

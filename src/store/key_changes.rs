@@ -11,7 +11,7 @@ use sqlx::Postgres;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgListener};
 
-use super::engine::Dialect;
+use super::engine::{Dialect, silence};
 use super::{Error, Inner, Store};
 
 /// The longest that a key may be kept. A revocation waits as long for those who listen, and then they have forgotten it.
@@ -73,7 +73,7 @@ impl KeyChanges {
     pub async fn heard(&mut self) -> Result<(), Error> {
         let Some(mut listener) = self.listener.take() else {
             let listening = tokio::time::timeout(ANSWER_WAIT, listen(&self.options));
-            self.listener = Some(listening.await.map_err(|_| gone())??);
+            self.listener = Some(listening.await.map_err(|_| silence())??);
             return Ok(());
         };
         let passed = async {
@@ -82,8 +82,8 @@ impl KeyChanges {
         };
         tokio::time::timeout(ANSWER_WAIT, passed)
             .await
-            .map_err(|_| gone())??;
-        listener.try_recv().await?.ok_or_else(gone)?;
+            .map_err(|_| silence())??;
+        listener.try_recv().await?.ok_or_else(silence)?;
         self.listener = Some(listener);
         Ok(())
     }
@@ -97,11 +97,4 @@ async fn listen(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
     listener.listen(CHANNEL).await?;
     sqlx::raw_sql(LOCK_SHARED).execute(&mut listener).await?;
     Ok(listener)
-}
-
-fn gone() -> sqlx::Error {
-    sqlx::Error::Io(std::io::Error::new(
-        std::io::ErrorKind::NotConnected,
-        "the session that listens to changes of keys has ended",
-    ))
 }

@@ -17,7 +17,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Postgres};
 
 use super::commit::settled;
-use super::engine::{Dialect, fetch};
+use super::engine::{Dialect, fetch, silence};
 use super::rows::Columns;
 use super::{Database, Error, Inner, Store, on, read_on, statements};
 
@@ -29,6 +29,8 @@ const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
 /// The advisory lock of deciders; the number is arbitrary, and one that nothing else on the database uses.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_lock(7018974218)";
 const POSTGRES_UNLOCK: &str = "SELECT pg_advisory_unlock(7018974218)";
+/// How long a look at the epoch of a file may hold up decisions.
+const GLANCE: Duration = Duration::from_millis(100);
 /// A connection that does not answer for this long does not hold anything that we may rely on.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to open a session and to have the lock in it, the wait for another holder included.
@@ -78,14 +80,15 @@ impl Store {
     /// not answer within some seconds; [`Store::retake_lease`] may get it back.
     pub async fn check_lease(&self, lease: &mut Lease) -> Result<(), Error> {
         let Lock::Session(session) = &mut lease.lock else {
-            // A file is locked for as long as the process lives: a read that fails says nothing about the lock.
-            return match self.epoch().await {
-                Ok(epoch) => lease.confirm(epoch),
-                Err(_) => Ok(()),
+            // A file is locked for as long as the process lives: a read that fails, or waits behind others, says nothing about
+            // the lock.
+            return match tokio::time::timeout(GLANCE, self.epoch()).await {
+                Ok(Ok(epoch)) => lease.confirm(epoch),
+                _ => Ok(()),
             };
         };
         let answered = async {
-            let connection = session.as_deref_mut().ok_or_else(gone)?;
+            let connection = session.as_deref_mut().ok_or_else(silence)?;
             one_epoch(read_on::<Postgres, _>(connection, statements::EPOCH, &[], read_epoch).await?)
         };
         match tokio::time::timeout(ANSWER_WAIT, answered).await {
@@ -96,7 +99,7 @@ impl Store {
             }
             Err(_) => {
                 *session = None;
-                Err(gone().into())
+                Err(silence().into())
             }
         }
     }
@@ -117,7 +120,10 @@ impl Store {
             lease.confirm(self.epoch().await?)?;
             lease.lock = Lock::Session(Some(lock_session(options).await?));
         }
-        let (epoch, _) = on!(self, database => settled(database).await)?;
+        let settled = async { on!(self, database => settled(database).await) };
+        let (epoch, _) = tokio::time::timeout(SESSION_WAIT, settled)
+            .await
+            .map_err(|_| silence())??;
         lease.confirm(epoch)
     }
 }
@@ -200,7 +206,7 @@ async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>, E
     };
     let locked: sqlx::Result<_> = tokio::time::timeout(SESSION_WAIT, locked)
         .await
-        .unwrap_or_else(|_| Err(gone()));
+        .unwrap_or_else(|_| Err(silence()));
     locked.map_err(|error| {
         let code = error
             .as_database_error()
@@ -211,14 +217,6 @@ async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>, E
             error.into()
         }
     })
-}
-
-/// A session that has ended, or does not answer.
-fn gone() -> sqlx::Error {
-    sqlx::Error::Io(std::io::Error::new(
-        std::io::ErrorKind::NotConnected,
-        "the session of the lease does not answer",
-    ))
 }
 
 fn read_epoch<D: Dialect>(row: &Columns<'_, D>) -> Result<i64, Error> {

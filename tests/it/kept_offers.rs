@@ -143,7 +143,7 @@ async fn a_held_offer_of_an_application_that_is_gone_is_withdrawn(url: String) {
     let words = held_in_words(&client, start).await;
     restart_with(&mut server, &configuration("another", 60));
     let client = server.client();
-    let why = "the offer has been withdrawn, since its application is no longer offered";
+    let why = "the offer cannot be carried out, since its application is no longer offered";
     for pending in [false, true] {
         let gone = client
             .post_json("/agreements", &json!({ "offer": json, "pending": pending }))

@@ -132,11 +132,18 @@ impl Domain {
 
     /// Asserts that an agreement waits, and that its timeline says why.
     async fn assert_waits(&self, id: Uuid, slot: Interval) {
+        self.assert_placed_again(id, slot).await;
         let waits = self.of(id).await;
+        assert_eq!(waits.service, ServiceState::NotReady, "{waits:?}");
+    }
+
+    /// Asserts that an agreement has another slot, and that its timeline says why.
+    async fn assert_placed_again(&self, id: Uuid, slot: Interval) {
+        let placed = self.of(id).await;
         assert_eq!(
-            (waits.state, waits.service, waits.placement),
-            (AgreementState::Observed, ServiceState::NotReady, slot),
-            "{waits:?}"
+            (placed.state, placed.placement),
+            (AgreementState::Observed, slot),
+            "{placed:?}"
         );
         let events = self.store.events(id).await.expect("a timeline");
         let told = events
@@ -161,9 +168,10 @@ async fn what_never_began_has_another_slot_after_a_restart(url: String) {
     let clock = domain.stop().await;
     clock.set((NOW + 7) * MICROS_PER_SECOND);
     let domain = Domain::start(&url, clock).await;
-    assert_eq!(domain.begin().await, [] as [Uuid; 0]);
-    domain.assert_waits(id, Interval::of(Time(NOW + 7), 3)).await;
-    assert_eq!(domain.begin().await, [id]);
+    assert_eq!(domain.begin().await, [id], "at once, lest it be late again");
+    domain
+        .assert_placed_again(id, Interval::of(Time(NOW + 7), 3))
+        .await;
     domain.clock.set((NOW + 9) * MICROS_PER_SECOND);
     domain.ended(id, Outcome::Completed).await;
     domain.assert_fulfilled(id).await;
@@ -173,21 +181,18 @@ async fn what_never_began_has_another_slot_after_a_restart(url: String) {
 async fn what_would_begin_late_has_a_whole_slot_where_there_is_one(url: String) {
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
     let domain = Domain::start(&url, clock).await;
-    let [roomy, cramped] = [domain.place(60, 900).await.id, domain.place(60, 20).await.id];
+    // The one has room in its own place only, the other none for a whole slot.
+    let [roomy, cramped] = [domain.place(60, 40).await.id, domain.place(60, 20).await.id];
     let clock = domain.stop().await;
     clock.set((NOW + 30) * MICROS_PER_SECOND);
     let domain = Domain::start(&url, clock).await;
-    // The one has no room for a whole slot, and has what is left.
-    assert_eq!(domain.begin().await, [cramped]);
-    assert_eq!(
-        domain.of(cramped).await.placement,
-        Interval::of(Time(NOW), 60),
-        "it stays"
-    );
-    // The other has the nodes that it had, from now on.
-    let waits = domain.of(roomy).await;
-    assert_eq!(waits.placement, Interval::of(Time(NOW + 30), 60), "{waits:?}");
-    assert_eq!(domain.begin().await, [roomy]);
+    let mut begun = domain.begin().await;
+    begun.sort_unstable();
+    assert_eq!(begun, [roomy, cramped]);
+    for (id, start) in [(roomy, NOW + 30), (cramped, NOW)] {
+        let placed = domain.of(id).await;
+        assert_eq!(placed.placement, Interval::of(Time(start), 60), "{placed:?}");
+    }
     let events = domain.store.events(roomy).await.expect("a timeline");
     let told = |event: &bespeak::agreement::Event| event.detail.contains("too little of its slot was left");
     assert!(events.iter().any(told), "{events:?}");

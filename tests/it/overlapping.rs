@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::store::{RESOURCE, decide, tamper};
 use crate::support::stores::on_both_engines;
-use crate::support::{block_on, eventually};
+use crate::support::{eventually, run};
 
 on_both_engines!(
     what_was_decided_on_a_batch_that_is_not_stored_is_given_up_with_it,
@@ -142,21 +142,15 @@ async fn what_was_decided_on_a_batch_that_is_not_stored_is_given_up_with_it(url:
     let (store, planner) = planner(&url).await;
     let hold = Hold::take(&url).await;
     let (first, second) = (proposal("first", "1"), proposal("second", "2"));
-    let ids = [first.id, second.id];
-    let placed = [first, second.clone()].map(|one| {
-        let planner = planner.clone();
+    let mut placed = Vec::new();
+    for one in [first, second.clone()] {
         // The second comes when the first is on its way.
-        async move {
-            if one.id == ids[1] {
-                decided(ids[0]).await;
-            }
-            planner.place(one).await
-        }
-    });
-    let [first, second_placed] = placed.map(tokio::spawn);
-    decided(ids[1]).await;
+        let (planner, id) = (planner.clone(), one.id);
+        placed.push(tokio::spawn(async move { planner.place(one).await }));
+        decided(id).await;
+    }
     hold.release().await;
-    for answer in [first, second_placed] {
+    for answer in placed {
         let answer = answer.await.expect("it does not panic");
         assert!(matches!(answer, Err(Error::Unavailable)), "{answer:?}");
     }
@@ -320,7 +314,7 @@ fn say(what: &str) {
 #[ignore = "another test runs it as a process of its own, and kills it"]
 fn decides_two_batches() {
     let url = std::env::var(DATABASE).expect("the test that starts this names a database");
-    block_on(async move {
+    run(async move {
         let (_store, planner) = planner(&url).await;
         say("ready");
         std::io::stdin()

@@ -131,7 +131,15 @@ impl Slurm {
             why: why.to_string(),
         };
         let mut child = command.spawn().map_err(missing)?;
-        let (output, said) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let output = reader(child.stdout.take());
+        let (output, said) = match output.and_then(|output| Ok((output, reader(child.stderr.take())?))) {
+            Ok(both) => both,
+            Err(why) => {
+                // Nobody would read what it says, or wait for it.
+                wait(&mut child, Duration::ZERO).map_err(missing)?;
+                return Err(missing(why));
+            }
+        };
         let status = wait(&mut child, self.patience).map_err(missing)?;
         let slow = Error::Slow {
             program,
@@ -197,17 +205,18 @@ fn wait(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitSta
 }
 
 /// Reads an output to its end on a thread of its own: a pipe that is full would hold the program.
-fn reader(output: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+/// Fails where there can be no more threads.
+fn reader(output: Option<impl Read + Send + 'static>) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         if let Some(output) = output {
             // What cannot be read is missing from the text, which is then not understood.
             let _ = output.take(OUTPUT_MAX).read_to_end(&mut bytes);
         }
         let _ = sender.send(bytes);
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// A path as an argument's value.

@@ -498,7 +498,10 @@ impl SlurmExecutor {
         };
         folder.write_end(&end)?;
         if let Some(fetch) = later {
-            std::thread::spawn(fetch);
+            let at_once = fetch.clone();
+            if std::thread::Builder::new().spawn(fetch).is_err() {
+                at_once();
+            }
         }
         Ok(JobStatus::Ended(end))
     }

@@ -183,6 +183,7 @@ async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &
         });
         let proposed = Proposed {
             offers: Bargain {
+                opening: None,
                 negotiation: id,
                 answers: answers.collect(),
                 incoming: Some(Spoken {
@@ -314,6 +315,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         document: "<offer/>".into(),
     });
     let bargain = Bargain {
+        opening: None,
         negotiation: negotiation.id,
         answers: answers.collect(),
         incoming: Some(Spoken {
@@ -417,6 +419,7 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
         OfferState::Rejected,
     );
     let bargain = Bargain {
+        opening: None,
         negotiation: offer.negotiation,
         incoming: Some(Spoken {
             offer: no,
