@@ -130,6 +130,30 @@ pub struct NodeReport {
     pub reasons: BTreeMap<u32, String>,
 }
 
+impl NodeReport {
+    fn state(&self, node: usize) -> NodeState {
+        self.states.get(node).copied().unwrap_or(NodeState::Up)
+    }
+
+    /// Whether a node is worse than in an earlier report.
+    pub fn is_worse_than(&self, before: &Self) -> bool {
+        let mut states = self.states.iter().enumerate();
+        states.any(|(node, state)| *state > before.state(node))
+    }
+
+    /// This report with each node as the better of the two has it.
+    #[must_use]
+    pub fn or_better(mut self, other: &Self) -> Self {
+        for (node, state) in self.states.iter_mut().enumerate() {
+            *state = (*state).min(other.state(node));
+        }
+        let (states, is_up) = (&self.states, |state: &NodeState| *state == NodeState::Up);
+        self.reasons
+            .retain(|node, _| !states.get(*node as usize).is_none_or(is_up));
+        self
+    }
+}
+
 /// What somebody says of a node that is not up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
@@ -443,6 +467,21 @@ mod tests {
         NodeReport {
             states: states.to_vec(),
             ..NodeReport::default()
+        }
+    }
+
+    #[test]
+    fn of_two_looks_the_better_holds_for_each_node() {
+        use NodeState::{Down, Drained, Up};
+        let before = report(&[Up, Down]);
+        let mut first = report(&[Down, Down, Drained]);
+        first.reasons = [(0, "gone".to_owned()), (2, "to be repaired".to_owned())].into();
+        assert!(first.is_worse_than(&before) && !before.is_worse_than(&first));
+        let mut second = first.clone();
+        second.states[0] = Up;
+        for agreed in [second.clone().or_better(&first), first.or_better(&second)] {
+            assert_eq!(agreed.states, [Up, Down, Drained]);
+            assert_eq!(agreed.reasons, [(2, "to be repaired".to_owned())].into());
         }
     }
 
