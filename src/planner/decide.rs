@@ -10,13 +10,13 @@ use super::admit::{Admitted, Wanted, placed};
 use super::plan::request_of;
 use super::quotas::Quotas;
 use super::repair::by;
-use super::restart::NEVER_STARTED;
+use super::reports::{describe, in_its_time};
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
     seconds_of,
 };
-use crate::clock::{Micros, STEP_MIN, second_after, second_of};
+use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
 
 /// The share of a slot that may be over before its job begins: one in so many seconds. Less is what starting takes.
@@ -559,58 +559,7 @@ pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution
     })
 }
 
-/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
-/// was set back: it is told to have come now, and the start so long before as the job ran.
-fn in_its_time(
-    end: &JobEnd,
-    reported: Option<Micros>,
-    agreed: Micros,
-    now: Micros,
-    measured: bool,
-) -> JobEnd {
-    let least = agreed.min(now);
-    let began = end.started.or(reported);
-    let ran = began.map_or(0, |began| end.ended.saturating_sub(began).max(0));
-    let set_back = measured && end.ended > now + STEP_MIN;
-    let started = began.map(|began| {
-        if set_back {
-            now.saturating_sub(ran)
-        } else {
-            began.clamp(least, now)
-        }
-    });
-    JobEnd {
-        started,
-        ended: end.ended.clamp(started.unwrap_or(least), now),
-        ..*end
-    }
-}
-
 /// A count as it is stored.
 fn bytes(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn describe(end: &JobEnd) -> String {
-    let how = match end.outcome {
-        Outcome::Completed => "exit status 0".to_owned(),
-        Outcome::Failed { exit } => format!("exit status {exit}"),
-        Outcome::Killed | Outcome::Checkpointed => "stopped at the end of its slot".to_owned(),
-        Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
-        Outcome::Exceeded { limit } if end.started.is_none() => format!(
-            "not started because its party's jobs take more {} than they may",
-            limit.words()
-        ),
-        Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
-        Outcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
-        Outcome::Lost => "gone without a trace of its end".to_owned(),
-    };
-    if end.truncated {
-        format!(
-            "{how}; of its output the first {} bytes were kept, and it wrote more",
-            end.output_bytes
-        )
-    } else {
-        how
-    }
 }

@@ -4,9 +4,10 @@
 use uuid::Uuid;
 
 use super::decide::Decider;
+use super::restart::NEVER_STARTED;
 use super::{Command, Error, Planner};
-use crate::agreement::{EventKind, JobEnd, JobRun, ServiceState};
-use crate::clock::Micros;
+use crate::agreement::{EventKind, JobEnd, JobRun, Outcome, ServiceState};
+use crate::clock::{Micros, STEP_MIN};
 
 /// Why a job can never be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +100,58 @@ impl Decider<'_> {
         }
         tracing::info!(?run, ?now, "a report of another job of the agreement is ignored");
         Err(Error::NotFound)
+    }
+}
+
+/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
+/// was set back: it is told to have come now, and the start so long before as the job ran.
+pub(super) fn in_its_time(
+    end: &JobEnd,
+    reported: Option<Micros>,
+    agreed: Micros,
+    now: Micros,
+    measured: bool,
+) -> JobEnd {
+    let least = agreed.min(now);
+    let began = end.started.or(reported);
+    let ran = began.map_or(0, |began| end.ended.saturating_sub(began).max(0));
+    let set_back = measured && end.ended > now + STEP_MIN;
+    let started = began.map(|began| {
+        if set_back {
+            now.saturating_sub(ran)
+        } else {
+            began.clamp(least, now)
+        }
+    });
+    JobEnd {
+        started,
+        ended: end.ended.clamp(started.unwrap_or(least), now),
+        ..*end
+    }
+}
+
+/// How a job ended, in words for its party.
+pub(super) fn describe(end: &JobEnd) -> String {
+    let how = match end.outcome {
+        Outcome::Completed => "exit status 0".to_owned(),
+        Outcome::Failed { exit } => format!("exit status {exit}"),
+        Outcome::Killed | Outcome::Checkpointed => "stopped at the end of its slot".to_owned(),
+        Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
+        Outcome::Exceeded { limit } if end.started.is_none() => format!(
+            "not started because its party's jobs take more {} than they may",
+            limit.words()
+        ),
+        Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
+        Outcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
+        Outcome::Lost => "gone without a trace of its end".to_owned(),
+    };
+    if end.truncated {
+        format!(
+            "{how}; of its output the first {} bytes were kept, and it wrote more",
+            end.output_bytes
+        )
+    } else {
+        how
     }
 }
 
