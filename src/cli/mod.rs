@@ -9,6 +9,7 @@ mod advise;
 mod agreements;
 mod bench;
 mod calibrate;
+mod check;
 mod client;
 mod config;
 mod descriptors;

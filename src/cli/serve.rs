@@ -130,6 +130,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     )
     .await
     .map_err(|why| Failure::Refused(why.to_string()))?;
+    tokio::spawn(super::check::check_behind(
+        store.clone(),
+        planner.clone(),
+        stop.clone(),
+    ));
     // Before anything is decided that may suggest something.
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
@@ -316,7 +321,8 @@ async fn open_store(url: &str, settings: &Settings, clock: &Clock) -> Result<(St
             )),
             other => other.into(),
         })?;
-    let findings = store.verify().await?;
+    // The rest is checked behind.
+    let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {
         return Err(Failure::Refused(format!(
             "what is stored cannot be: {first} ({} findings; `bespeak verify` lists them)",

@@ -336,6 +336,11 @@ impl Negotiation {
         self.planner.is_ready() && matches!(epoch.await, Ok(Ok(epoch)) if epoch == self.planner.epoch())
     }
 
+    /// What was found in the store that cannot be, so that nothing is decided any more.
+    pub fn distrusted(&self) -> Option<&str> {
+        self.planner.distrusted()
+    }
+
     /// Writes down what is counted here and below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;

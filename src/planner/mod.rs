@@ -48,7 +48,7 @@ mod table;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use scheduler::domain::Objective;
 use scheduler::preemptive::Preemption;
@@ -354,6 +354,7 @@ pub struct Planner {
     resources: Arc<[Resource]>,
     currency: Option<Currency>,
     measured: Arc<Mutex<measured::Measured>>,
+    distrusted: Arc<OnceLock<String>>,
 }
 
 impl Planner {
@@ -399,13 +400,25 @@ impl Planner {
             resources,
             currency,
             measured,
+            distrusted: Arc::default(),
         };
         Ok((planner, task))
     }
 
     /// Whether the plan is in step with the store.
     pub fn is_ready(&self) -> bool {
-        *self.ready.borrow() && !self.commands.is_closed()
+        *self.ready.borrow() && !self.commands.is_closed() && self.distrusted().is_none()
+    }
+
+    /// Decides nothing from now on, since what is stored cannot be: this was found in it.
+    pub fn distrust(&self, finding: String) {
+        // The first finding is as good as any.
+        let _ = self.distrusted.set(finding);
+    }
+
+    /// Why nothing is decided any more, if that is so.
+    pub fn distrusted(&self) -> Option<&str> {
+        self.distrusted.get().map(String::as_str)
     }
 
     /// The epoch of the lease under which it decides: whether that is still the stored one only the store knows.
@@ -528,6 +541,9 @@ impl Planner {
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+        if self.distrusted().is_some() {
+            return Err(Error::Unavailable);
+        }
         let (reply, answer) = oneshot::channel();
         self.commands
             .try_send(command(reply))

@@ -21,13 +21,23 @@ pub(super) struct Talks {
     held: BTreeMap<Uuid, u128>,
 }
 
+/// The negotiations that a party has opened and that go on.
+#[derive(Default)]
+struct Party {
+    open: BTreeSet<Uuid>,
+    /// The answers of which something is held, and the most node-seconds that can be taken of them together: summed up, as a
+    /// party may have tens of thousands.
+    answers: usize,
+    node_seconds: u128,
+}
+
 /// Every negotiation that goes on.
 #[derive(Default)]
 pub(super) struct Table {
     open: BTreeMap<Uuid, Talks>,
     due: BTreeSet<(Time, Uuid)>,
-    /// Which of them each party has opened; none where it has none.
-    parties: BTreeMap<String, BTreeSet<Uuid>>,
+    /// What each party has going on; none where it has nothing.
+    parties: BTreeMap<String, Party>,
     /// Those that are about replacing an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
     /// How many of them propose to move an agreement.
@@ -62,6 +72,11 @@ impl Talks {
         self.held.get(&answer).copied()
     }
 
+    /// The answers of which something is held, and the most node-seconds that can be taken of them together.
+    fn sums(&self) -> (usize, u128) {
+        (self.held.len(), self.held.values().sum())
+    }
+
     /// Takes in an offer, or what has become of one.
     fn put(&mut self, offer: NegotiationOffer) {
         self.offers.insert(offer.id, offer);
@@ -88,7 +103,7 @@ impl Table {
         match instance.proposed {
             None => {
                 let of = self.parties.entry(instance.party.clone()).or_default();
-                of.insert(id);
+                of.open.insert(id);
             }
             Some(ProposalReason::BetterFit) => self.moves += 1,
             Some(ProposalReason::Broken) => {}
@@ -121,13 +136,13 @@ impl Table {
 
     /// Every negotiation that a party has going on, those left out that the provider has opened.
     pub(super) fn of(&self, party: &str) -> impl Iterator<Item = &Talks> {
-        let of = self.parties.get(party).into_iter().flatten();
+        let of = self.parties.get(party).into_iter().flat_map(|of| &of.open);
         of.filter_map(|id| self.open.get(id))
     }
 
     /// How many of these there are.
     pub(super) fn count(&self, party: &str) -> usize {
-        self.parties.get(party).map_or(0, BTreeSet::len)
+        self.parties.get(party).map_or(0, |of| of.open.len())
     }
 
     /// Takes over a new offer, or what has become of one.
@@ -136,8 +151,16 @@ impl Table {
         if let Some(talks) = self.open.get_mut(&negotiation) {
             self.offers.insert(id, negotiation);
             self.due.remove(&(talks.due, negotiation));
+            let before = talks.sums();
             talks.put(offer);
             self.due.insert((talks.due, negotiation));
+            if let Some(of) = self.parties.get_mut(&talks.instance.party)
+                && talks.instance.proposed.is_none()
+            {
+                let after = talks.sums();
+                of.answers = of.answers + after.0 - before.0;
+                of.node_seconds = of.node_seconds + after.1 - before.1;
+            }
         }
     }
 
@@ -149,8 +172,12 @@ impl Table {
             self.moves -= 1;
         }
         if let Some(of) = self.parties.get_mut(&talks.instance.party) {
-            of.remove(&id);
-            if of.is_empty() {
+            if of.open.remove(&id) {
+                let (answers, node_seconds) = talks.sums();
+                of.answers -= answers;
+                of.node_seconds -= node_seconds;
+            }
+            if of.open.is_empty() {
                 self.parties.remove(&talks.instance.party);
             }
         }
@@ -185,12 +212,12 @@ impl Table {
 
     /// How many answers a party has held.
     pub(super) fn held_answers(&self, party: &str) -> usize {
-        self.of(party).map(|talks| talks.held.len()).sum()
+        self.parties.get(party).map_or(0, |of| of.answers)
     }
 
     /// The node-seconds that a party has held: of each answer the most that it can take of it.
     pub(super) fn node_seconds(&self, party: &str) -> u128 {
-        self.of(party).flat_map(|talks| talks.held.values()).sum()
+        self.parties.get(party).map_or(0, |of| of.node_seconds)
     }
 
     /// Whether something is held on the strength of the place that an agreement has.

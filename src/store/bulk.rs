@@ -225,7 +225,7 @@ bulk! {
         = [offers];
     UPDATE_OFFERS (id Id, state Text, refusal Text, held_us Integer, released_us Integer, agreement Id)
         = "UPDATE offers SET state = r.state, refusal = r.refusal, held_us = r.held_us, released_us = r.released_us, \
-        agreement = r.agreement FROM r WHERE offers.id = r.id AND offers.agreement IS NULL";
+        agreement = r.agreement FROM r WHERE offers.id = r.id AND NOT (offers.agreement IS NOT NULL)";
     INSERT_SUCCESSIONS (old Id, new Id) = [successions];
 
     // The ledger: a row for each side of a posting.

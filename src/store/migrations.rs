@@ -115,6 +115,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "proposals",
         sql: include_str!("../../migrations/0020_proposals.sql"),
     },
+    Migration {
+        version: 21,
+        name: "checkpoint",
+        sql: include_str!("../../migrations/0021_checkpoint.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! Negotiations and their trees of offers.
 
+use std::collections::BTreeMap;
+
 use scheduler::Time;
 use uuid::Uuid;
 
@@ -190,16 +192,22 @@ async fn open<D: Dialect>(
     database: &Database<D>,
     now: Time,
 ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>, Error> {
-    let negotiations = database
+    let mut negotiations = database
         .read(statements::OPEN_NEGOTIATIONS, &[now.into()], read)
         .await?;
-    let mut found = Vec::with_capacity(negotiations.len());
-    for negotiation in negotiations {
-        let of = [negotiation.id.into()];
-        let offers = database.read(statements::OFFERS_OF, &of, read_offer).await?;
-        found.push((negotiation, offers));
+    negotiations.sort_unstable_by_key(|negotiation| negotiation.id);
+    let mut offers: BTreeMap<Uuid, Vec<NegotiationOffer>> = BTreeMap::new();
+    let all = database
+        .read(statements::OFFERS_OF_OPEN, &[now.into()], read_offer)
+        .await?;
+    for offer in all {
+        offers.entry(offer.negotiation).or_default().push(offer);
     }
-    Ok(found)
+    let with_offers = |negotiation: NegotiationInstance| {
+        let of = offers.remove(&negotiation.id).unwrap_or_default();
+        (negotiation, of)
+    };
+    Ok(negotiations.into_iter().map(with_offers).collect())
 }
 
 /// Reads a row of [`statements::NEGOTIATION`] and its like.

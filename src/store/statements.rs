@@ -43,6 +43,23 @@ macro_rules! select_offer {
     };
 }
 
+/// Offers of a kind after one, with what they are held against.
+macro_rules! select_offer_with_agreements {
+    ($which:literal) => {
+        concat!(
+            "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
+        o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
+        a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
+        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes \
+        FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
+        LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
+        WHERE o.id > $1 AND ",
+            $which,
+            " ORDER BY o.id LIMIT $2"
+        )
+    };
+}
+
 /// The means of samples over whole hours, in whole numbers as both engines divide them.
 macro_rules! hourly_means {
     ($which:literal) => {
@@ -75,6 +92,8 @@ statements! {
         AND trail_number = $3 AND trail_hash = $4";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
     TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
+    CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash FROM lease WHERE id = 1";
+    TRAIL_CHECKED = "UPDATE lease SET checked_number = $1, checked_hash = $2 WHERE id = 1 AND checked_number < $1";
     // Each part in the order of its index, so that an engine merges two and reads no more than a page of either.
     TRAIL_LINES = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party, \
         seq, version, state, service FROM events WHERE number > $1 UNION ALL SELECT number, hash, at_us, kind, detail, \
@@ -129,9 +148,17 @@ statements! {
     AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
+    LIVE_OLDEST = select_agreement!(
+        "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"
+    );
 
     // The timeline.
     EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
+
+    // CROSS has SQLite begin with the agreements, which are few, however many lines lie between theirs.
+    LIVE_STEPS = "SELECT e.agreement AS subject, e.seq, e.kind, e.version, e.state, e.service FROM agreements a \
+        CROSS JOIN events e WHERE e.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
 
     // Resources.
     PUT_RESOURCE = "INSERT INTO resources (name, kind, capacity) VALUES ($1, $2, $3) \
@@ -153,6 +180,9 @@ statements! {
         ORDER BY resource, node, start_s";
     BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";
+    LIVE_BINDINGS_BETWEEN = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \
+        CROSS JOIN node_bindings b WHERE b.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        AND a.id > $1 AND a.id <= $2 ORDER BY b.agreement, b.node, b.start_s";
     DOUBLE_BINDINGS = "SELECT resource, node, next_s, agreement, other FROM (SELECT resource, node, end_s, agreement, \
         LEAD(start_s) OVER owners AS next_s, LEAD(agreement) OVER owners AS other FROM node_bindings \
         WINDOW owners AS (PARTITION BY resource, node ORDER BY start_s)) AS pairs WHERE next_s < end_s \
@@ -219,8 +249,17 @@ statements! {
     // Negotiations.
     NEGOTIATION = select_negotiation!("WHERE id = $1");
     NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
-    OPEN_NEGOTIATIONS = select_negotiation!("WHERE ended_us IS NULL AND (expires_s > $1 OR id IN (SELECT negotiation \
-        FROM offers WHERE held_us IS NOT NULL AND released_us IS NULL)) ORDER BY id");
+    // In two parts, each of which has its index as long as no order is asked for: those whose time was over without an end
+    // stay for ever.
+    OPEN_NEGOTIATIONS = concat!(
+        select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 UNION "),
+        select_negotiation!("WHERE ended_us IS NULL AND id IN (SELECT negotiation FROM offers \
+            WHERE held_us IS NOT NULL AND released_us IS NULL)")
+    );
+    OFFERS_OF_OPEN = "SELECT id, negotiation, name, parent, creator, state, created_us, expires_s, terms, refusal, held_us, \
+        released_us, agreement FROM offers WHERE negotiation IN (SELECT id FROM negotiations WHERE ended_us IS NULL \
+        AND expires_s > $1 UNION SELECT negotiation FROM offers WHERE held_us IS NOT NULL AND released_us IS NULL) \
+        ORDER BY negotiation, id";
     NEGOTIATIONS_GOING =
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 ORDER BY id DESC LIMIT $2");
     NEGOTIATIONS_GOING_OF =
@@ -235,13 +274,8 @@ statements! {
     OFFER = select_offer!("WHERE id = $1");
     SUCCESSIONS = "SELECT old, new FROM successions WHERE old = $1 OR new = $1";
     // An agreement that is to be replaced counts while it is in force.
-    OFFERS_HELD_OR_ACCEPTED = "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
-        o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
-        a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
-        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes \
-        FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
-        LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
-        WHERE o.id > $1 AND (o.held_us IS NOT NULL OR o.agreement IS NOT NULL) ORDER BY o.id LIMIT $2";
+    OFFERS_HELD_OR_ACCEPTED = select_offer_with_agreements!("(o.held_us IS NOT NULL OR o.agreement IS NOT NULL)");
+    OFFERS_HELD_NOW = select_offer_with_agreements!("o.held_us IS NOT NULL AND o.released_us IS NULL");
     OFFER_NAMED = select_offer!("WHERE negotiation = $1 AND name = $2");
     OFFERS_HELD = select_offer!("WHERE negotiation = $1 AND held_us IS NOT NULL AND released_us IS NULL ORDER BY id");
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
@@ -255,6 +289,10 @@ statements! {
         WHERE account <> 'provider' AND posting < $1 ORDER BY posting DESC LIMIT $2";
     ENTRIES_NEWEST_OF = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
         WHERE account = $3 AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    LIVE_ENTRIES_BETWEEN = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail \
+        FROM agreements a CROSS JOIN ledger l \
+        WHERE l.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') AND a.id > $1 AND a.id <= $2 \
+        ORDER BY l.agreement, l.posting, l.account";
     ENTRIES_BETWEEN = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, posting, account";
     UNBALANCED = "SELECT posting FROM ledger GROUP BY posting HAVING SUM(amount_micros) <> 0 OR COUNT(*) <> 2 \

@@ -5,6 +5,7 @@ mod access;
 mod advise;
 mod audit;
 mod chaos;
+mod checked_behind;
 mod commands;
 mod conditions;
 mod configuration;

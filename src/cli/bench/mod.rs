@@ -2,6 +2,7 @@
 //! what each phase took, so that other plans can be measured beside it on the same files; [`service`] and [`mixed`] have the rest.
 
 mod mixed;
+mod pgbench;
 mod service;
 
 use std::fmt::Write as _;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::pgbench;
 use crate::agreement::{Note, NoteKind};
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
@@ -38,7 +39,24 @@ pub(super) struct ServiceOptions {
     /// Seconds for each of the three: offers, negotiations, acceptances.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     seconds: u32,
+    /// Negotiations that are opened before, and go on while all is measured.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    open: u32,
+    /// The service's PostgreSQL, to let `pgbench` write the same rows into it in turn with the offers, in a schema of its own.
+    #[arg(long, value_name = "URL")]
+    pgbench: Option<String>,
 }
+
+/// Rounds in which the offers and `pgbench` take turns.
+const ROUNDS: u32 = 3;
+/// Opens a negotiation without a request.
+const OPENING: &str = r#"<wsag-neg:InitiateNegotiationInput
+    xmlns:wsag-neg="http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation">
+  <wsag-neg:NegotiationContext>
+    <wsag-neg:NegotiationType><wsag-neg:Negotiation/></wsag-neg:NegotiationType>
+    <wsag-neg:AgreementResponder>NegotiationResponder</wsag-neg:AgreementResponder>
+  </wsag-neg:NegotiationContext>
+</wsag-neg:InitiateNegotiationInput>"#;
 
 /// Options of `bench commits`.
 #[derive(Debug, Args)]
@@ -103,6 +121,38 @@ impl Asker {
             "durationSeconds": 3_600,
             "window": { "start": at(start), "end": at(start + DAY) },
         })
+    }
+
+    /// Opens negotiations in which nothing is asked.
+    async fn open(self: &Arc<Self>, clients: u32, many: u32) -> Result<(), Failure> {
+        let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
+        let left = Arc::new(AtomicU64::new(many.into()));
+        let mut tasks = JoinSet::new();
+        for _ in 0..clients {
+            let (asker, left) = (Arc::clone(self), Arc::clone(&left));
+            tasks.spawn(async move {
+                let one_less = |left: u64| left.checked_sub(1);
+                while left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+                    .is_ok()
+                {
+                    let request = asker.http.post(format!("{}/negotiations", asker.server));
+                    let request = request
+                        .bearer_auth(&asker.key)
+                        .header("content-type", "application/xml");
+                    let answer = request.body(OPENING).send().await.map_err(unavailable)?;
+                    if !answer.status().is_success() {
+                        let text = answer.text().await.map_err(unavailable)?;
+                        return Err(Failure::Refused(format!("/negotiations: {text}")));
+                    }
+                }
+                Ok::<_, Failure>(())
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.map_err(|why| Failure::Unavailable(why.to_string()))??;
+        }
+        Ok(())
     }
 
     /// Whether it was granted, with what was answered.
@@ -191,18 +241,42 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     let requests = |many: usize| (0..many).map(|_| asker.request()).collect::<Vec<_>>();
     let (mut offers, mut negotiations, mut acceptances) =
         (Phase::default(), Phase::default(), Phase::default());
-    while offers.spent < limit {
-        let until = Instant::now() + limit.saturating_sub(offers.spent);
-        phase(
-            &asker,
-            clients,
-            until,
-            "/agreements",
-            requests(HELD_MAX),
-            &mut offers,
-        )
-        .await?;
+    asker.open(clients, options.open).await?;
+    let mut beside = Vec::new();
+    let mut one_by_one = Phase::default();
+    let rounds = if options.pgbench.is_some() { ROUNDS } else { 1 };
+    if let Some(url) = &options.pgbench {
+        pgbench::prepare(url).await?;
     }
+    for round in 1..=rounds {
+        while offers.spent < limit * round / rounds {
+            let until = Instant::now() + (limit * round / rounds).saturating_sub(offers.spent);
+            let work = requests(HELD_MAX);
+            phase(&asker, clients, until, "/agreements", work, &mut offers).await?;
+        }
+        if let Some(url) = &options.pgbench {
+            let rate = pgbench::offers(url, clients, options.seconds.div_ceil(rounds)).await?;
+            beside.push(rate);
+        }
+    }
+    let until = Instant::now() + limit / 2;
+    phase(
+        &asker,
+        1,
+        until,
+        "/agreements",
+        requests(HELD_MAX),
+        &mut one_by_one,
+    )
+    .await?;
+    let commit = match &options.pgbench {
+        Some(url) => {
+            let commit = pgbench::commit(url, options.seconds.div_ceil(2)).await?;
+            pgbench::clean(url).await?;
+            commit
+        }
+        None => Value::Null,
+    };
     // What is held has to be taken before more can be held; the clock of each phase stands while the other runs.
     while negotiations.spent < limit {
         let until = Instant::now() + limit.saturating_sub(negotiations.spent);
@@ -227,7 +301,11 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
         "{}",
         json!({
             "clients": clients,
+            "open": options.open,
             "offers": offers.summary(),
+            "pgbench_per_second": beside,
+            "one_client": one_by_one.summary(),
+            "bare_commit_ms": commit,
             "negotiations": negotiations.summary(),
             "acceptances": acceptances.summary(),
         })

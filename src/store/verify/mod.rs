@@ -11,6 +11,9 @@
 //! | I9 | the ledger balances, and says of each agreement what was agreed and what came about |
 //! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
 //!
+//! A service that starts checks what is open, and the trail since the line up to which it was found whole; the rest is checked while it
+//! serves.
+//!
 //! Everything is read once, in one transaction that sees one state of the database, page by page. In memory stays what the
 //! sweep of I1 needs and how far each timeline has come: a few numbers per agreement.
 
@@ -30,6 +33,7 @@ use uuid::Uuid;
 
 use super::engine::Dialect;
 use super::rows::Columns;
+use super::trail::Trail;
 use super::{Binding, Database, Error, Store, agreements, bindings, ledger, on, read_on, statements};
 use crate::agreement::{Agreement, AgreementState, Entry, ServiceState};
 use crate::clock::Micros;
@@ -85,34 +89,118 @@ impl Store {
     /// # Errors
     /// Those of reading; a row that cannot be read is a finding.
     pub async fn verify(&self) -> Result<Vec<Finding>, Error> {
-        on!(self, database => verify(database).await)
+        on!(self, database => Ok(verify(database).await?.0))
+    }
+
+    /// The same; where nothing is found it is remembered that the audit trail is whole so far.
+    ///
+    /// # Errors
+    /// Those of reading and of writing.
+    pub async fn verify_and_remember(&self) -> Result<Vec<Finding>, Error> {
+        on!(self, database => {
+            let (findings, trail) = verify(database).await?;
+            remember(database, &findings, &trail).await?;
+            Ok(findings)
+        })
+    }
+
+    /// Checks the same of what is open, and the lines of the audit trail since the last that is remembered. Takes time in
+    /// proportion to these, however long the history.
+    ///
+    /// # Errors
+    /// Those of reading; a row that cannot be read is a finding.
+    pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>, Error> {
+        on!(self, database => verify_open(database, now).await)
+    }
+
+    /// Checks the lines of the audit trail since the last that is remembered, and remembers the last of them where nothing is
+    /// found.
+    ///
+    /// # Errors
+    /// Those of reading and of writing.
+    pub async fn verify_new_lines(&self) -> Result<Vec<Finding>, Error> {
+        on!(self, database => verify_new_lines(database).await)
     }
 }
 
-async fn verify<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Error> {
+async fn verify_new_lines<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Error> {
+    let mut snapshot = database.snapshot().await?;
+    let mut findings = Vec::new();
+    let trail = trail::check_new::<D>(&mut snapshot, &mut findings).await?;
+    snapshot.rollback().await?;
+    remember(database, &findings, &trail).await?;
+    Ok(findings)
+}
+
+async fn remember<D: Dialect>(
+    database: &Database<D>,
+    findings: &[Finding],
+    trail: &Trail,
+) -> Result<(), Error> {
+    if findings.is_empty() {
+        let values = [trail.number.into(), (&trail.hash).into()];
+        database.write(statements::TRAIL_CHECKED, &values).await?;
+    }
+    Ok(())
+}
+
+async fn verify_open<D: Dialect>(database: &Database<D>, now: Time) -> Result<Vec<Finding>, Error> {
     let mut snapshot = database.snapshot().await?;
     let connection: &mut D::Connection = &mut snapshot;
     let mut check = Check {
         capacities: capacities::<D>(connection).await?,
         ..Check::default()
     };
-    let mut lives = trail::check::<D>(connection, &mut check).await?;
+    trail::check_new::<D>(connection, &mut check.findings).await?;
     let mut after = Uuid::nil();
-    while let Some(page) = Page::read::<D>(connection, after).await? {
+    while let Some(page) = Page::read::<D>(connection, after, Of::Open).await? {
+        let values = [after.into(), page.last.into()];
+        let mut lives = trail::lives_between::<D>(connection, values, &mut check.findings).await?;
+        after = page.last;
+        check.page(page, &mut lives);
+    }
+    offers::check::<D>(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
+    let values = [now.into()];
+    let bindings = read_on::<D, _>(connection, statements::LIVE_BINDINGS, &values, bindings::read).await?;
+    for pair in bindings.windows(2) {
+        let [one, other] = pair else { continue };
+        let same = (&one.resource, one.node) == (&other.resource, other.node);
+        if same && other.interval.start < one.interval.end {
+            let from = other.interval.start;
+            let two = (one.agreement, other.agreement);
+            check
+                .findings
+                .push(two_owners(&one.resource, one.node.into(), from, two));
+        }
+    }
+    snapshot.rollback().await?;
+    Ok(check.finish())
+}
+
+async fn verify<D: Dialect>(database: &Database<D>) -> Result<(Vec<Finding>, Trail), Error> {
+    let mut snapshot = database.snapshot().await?;
+    let connection: &mut D::Connection = &mut snapshot;
+    let mut check = Check {
+        capacities: capacities::<D>(connection).await?,
+        ..Check::default()
+    };
+    let (mut lives, trail) = trail::check::<D>(connection, &mut check).await?;
+    let mut after = Uuid::nil();
+    while let Some(page) = Page::read::<D>(connection, after, Of::All).await? {
         after = page.last;
         check.page(page, &mut lives);
         if check.findings.len() > FINDINGS_MAX {
             break;
         }
     }
-    offers::check::<D>(connection, &mut check).await?;
+    offers::check::<D>(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
     let limit = [FINDINGS_MAX_ROWS.into()];
     let shared = read_on::<D, _>(connection, statements::DOUBLE_BINDINGS, &limit, double_binding).await?;
     check.findings.extend(shared);
     let unbalanced = read_on::<D, _>(connection, statements::UNBALANCED, &limit, unbalanced).await?;
     check.findings.extend(unbalanced);
     snapshot.rollback().await?;
-    Ok(check.finish())
+    Ok((check.finish(), trail))
 }
 
 /// What has been found, and what the sweep at the end needs.
@@ -260,6 +348,14 @@ fn check_bindings(
     }
 }
 
+/// Which agreements are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    All,
+    /// Those that are not final.
+    Open,
+}
+
 /// Some agreements, oldest first, with their bindings and entries of the ledger.
 struct Page {
     last: Uuid,
@@ -270,9 +366,25 @@ struct Page {
 }
 
 impl Page {
-    async fn read<D: Dialect>(connection: &mut D::Connection, after: Uuid) -> Result<Option<Self>, Error> {
+    async fn read<D: Dialect>(
+        connection: &mut D::Connection,
+        after: Uuid,
+        of: Of,
+    ) -> Result<Option<Self>, Error> {
+        let (oldest, entries_between, bindings_between) = match of {
+            Of::All => (
+                statements::AGREEMENTS_OLDEST,
+                statements::ENTRIES_BETWEEN,
+                statements::BINDINGS_BETWEEN,
+            ),
+            Of::Open => (
+                statements::LIVE_OLDEST,
+                statements::LIVE_ENTRIES_BETWEEN,
+                statements::LIVE_BINDINGS_BETWEEN,
+            ),
+        };
         let values = [after.into(), PAGE.into()];
-        let rows = read_on::<D, _>(connection, statements::AGREEMENTS_OLDEST, &values, |row| {
+        let rows = read_on::<D, _>(connection, oldest, &values, |row| {
             Ok((row.id("id")?, agreements::read(row)))
         });
         let rows = rows.await?;
@@ -292,7 +404,7 @@ impl Page {
             }
         }
         let between = [after.into(), last.into()];
-        let entries = read_on::<D, _>(connection, statements::ENTRIES_BETWEEN, &between, |row| {
+        let entries = read_on::<D, _>(connection, entries_between, &between, |row| {
             Ok((row.id("agreement")?, ledger::read(row)))
         });
         for (id, entry) in entries.await? {
@@ -300,7 +412,7 @@ impl Page {
                 page.entries.entry(id).or_default().push(entry);
             }
         }
-        let bindings = read_on::<D, _>(connection, statements::BINDINGS_BETWEEN, &between, bindings::read);
+        let bindings = read_on::<D, _>(connection, bindings_between, &between, bindings::read);
         for binding in bindings.await? {
             page.bindings.entry(binding.agreement).or_default().push(binding);
         }
@@ -327,12 +439,17 @@ impl Page {
 fn double_binding<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
     let (resource, node) = (row.text("resource")?, row.integer("node")?);
     let (one, other) = (row.id("agreement")?, row.id("other")?);
-    let from = instant(Time(row.integer("next_s")?));
-    Ok(Finding {
+    let from = Time(row.integer("next_s")?);
+    Ok(two_owners(&resource, node, from, (one, other)))
+}
+
+fn two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid)) -> Finding {
+    let from = instant(from);
+    Finding {
         invariant: Invariant::I1,
         subject: format!("resource {resource}"),
         what: format!("node {node} has two owners from {from} on, the agreements {one} and {other}"),
-    })
+    }
 }
 
 fn unbalanced<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {

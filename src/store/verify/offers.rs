@@ -11,7 +11,7 @@ use crate::agreement::{NegotiationOffer, OfferState, Stretch, kept};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::engine::Dialect;
 use crate::store::rows::Columns;
-use crate::store::{negotiations, read_on, statements};
+use crate::store::{negotiations, read_on};
 
 /// An offer that has been held or accepted, and what it is held against.
 struct Row {
@@ -31,18 +31,18 @@ struct Answer {
     base: Option<Stretch>,
 }
 
-/// Checks every offer that has been held or accepted, and adds what is held to the loads of its resource.
+/// Checks the offers that a statement has, of those that have been held or accepted, and adds what is held to the loads of its
+/// resource.
 pub(super) async fn check<D: Dialect>(
     connection: &mut D::Connection,
     check: &mut Check,
+    which: &'static str,
 ) -> Result<(), Error> {
     let mut answers: BTreeMap<(Uuid, String), Answer> = BTreeMap::new();
     let mut after = Uuid::nil();
     loop {
         let values = [after.into(), PAGE.into()];
-        let rows = read_on::<D, _>(connection, statements::OFFERS_HELD_OR_ACCEPTED, &values, |row| {
-            Ok((row.id("id")?, read(row)))
-        });
+        let rows = read_on::<D, _>(connection, which, &values, |row| Ok((row.id("id")?, read(row))));
         let rows = rows.await?;
         let Some(&(last, _)) = rows.last() else { break };
         after = last;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::life::{Life, Step};
 use super::{Check, FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
-use crate::store::engine::Dialect;
+use crate::store::engine::{Dialect, Value};
 use crate::store::rows::Columns;
 use crate::store::trail::{Line, NoteLine, Trail};
 use crate::store::{Error, read_on, statements};
@@ -40,15 +40,14 @@ enum Of {
     },
 }
 
-/// Follows the chain, and answers with the timelines of the agreements. The first place where the chain breaks is found, for what
+/// Follows the chain, and answers with the timelines of the agreements and the chain's end. The first place where the chain breaks is found, for what
 /// comes after it cannot be told.
 pub(super) async fn check<D: Dialect>(
     connection: &mut D::Connection,
     check: &mut Check,
-) -> Result<BTreeMap<Uuid, Life>, Error> {
+) -> Result<(BTreeMap<Uuid, Life>, Trail), Error> {
     let mut lives = BTreeMap::new();
-    let ends = read_on::<D, _>(connection, statements::TRAIL, &[], Trail::of).await?;
-    let end = ends.into_iter().next().unwrap_or_else(Trail::empty);
+    let end = end_of::<D>(connection, statements::TRAIL).await?;
     let outside = read_on::<D, _>(connection, statements::OUTSIDE_TRAIL, &[], |row| {
         row.id("agreement")
     })
@@ -75,11 +74,7 @@ pub(super) async fn check<D: Dialect>(
         }
     }
     if broken.is_none() && trail != end {
-        let known = end.number;
-        broken = Some(format!(
-            "it ends with line {}, and line {known} was the last",
-            trail.number
-        ));
+        broken = Some(ends_early(&trail, &end));
     }
     check.findings.extend(broken.map(finding));
     let limit = [FINDINGS_MAX_ROWS.into()];
@@ -94,7 +89,57 @@ pub(super) async fn check<D: Dialect>(
             .map(|id| finding(format!("what has become of {what} {id} is not in it")));
         check.findings.extend(untold);
     }
+    Ok((lives, trail))
+}
+
+/// Follows the chain from the last line that is remembered, and answers with its end.
+pub(super) async fn check_new<D: Dialect>(
+    connection: &mut D::Connection,
+    findings: &mut Vec<Finding>,
+) -> Result<Trail, Error> {
+    let end = end_of::<D>(connection, statements::TRAIL).await?;
+    let mut trail = end_of::<D>(connection, statements::CHECKED_TRAIL).await?;
+    let mut broken = None;
+    while broken.is_none() {
+        let values = [trail.number.into(), PAGE.into()];
+        let page = read_on::<D, _>(connection, statements::TRAIL_LINES, &values, stored).await?;
+        if page.is_empty() {
+            break;
+        }
+        broken = page.iter().find_map(|line| follow(&mut trail, line));
+    }
+    if broken.is_none() && trail != end {
+        broken = Some(ends_early(&trail, &end));
+    }
+    findings.extend(broken.map(finding));
+    Ok(trail)
+}
+
+/// The timelines of the open agreements after one, up to another.
+pub(super) async fn lives_between<D: Dialect>(
+    connection: &mut D::Connection,
+    between: [Value<'_>; 2],
+    findings: &mut Vec<Finding>,
+) -> Result<BTreeMap<Uuid, Life>, Error> {
+    let mut lives = BTreeMap::new();
+    let steps = read_on::<D, _>(connection, statements::LIVE_STEPS, &between, |row| {
+        Ok((row.id("subject")?, step(row, row.integer("version")?)))
+    });
+    for (agreement, step) in steps.await? {
+        live(&mut lives, agreement, step, findings)?;
+    }
     Ok(lives)
+}
+
+/// An end of the chain that the lease's row knows.
+async fn end_of<D: Dialect>(connection: &mut D::Connection, which: &'static str) -> Result<Trail, Error> {
+    let ends = read_on::<D, _>(connection, which, &[], Trail::of).await?;
+    Ok(ends.into_iter().next().unwrap_or_else(Trail::empty))
+}
+
+fn ends_early(trail: &Trail, end: &Trail) -> String {
+    let (last, known) = (trail.number, end.number);
+    format!("it ends with line {last}, and line {known} was the last")
 }
 
 /// Goes on by a line; what is wrong with it, if anything is.

@@ -161,6 +161,19 @@ impl Server {
         started.elapsed()
     }
 
+    /// Starts the service again on what it left behind, and waits until it answers, ready or not.
+    pub(crate) fn start_again(&mut self) -> SocketAddr {
+        self.process = launch(self.shell, self.folder.path(), self.database_url.as_deref());
+        let mut address = None;
+        poll_until(DEADLINE, || {
+            let output = fs::read_to_string(self.folder.path().join("output"));
+            address = output.ok().as_deref().and_then(address_in);
+            address.is_some()
+        });
+        self.address = address.expect("the service says where it listens");
+        self.address
+    }
+
     /// Runs another subcommand of the executable on this service, with its store and its address and key.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let mut command = command(self.folder.path(), self.database_url.as_deref());

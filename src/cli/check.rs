@@ -1,0 +1,61 @@
+//! What a service checks of its store while it serves: everything once, and then what is new in the audit trail.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::planner::Planner;
+use crate::store::Store;
+
+/// How often the new lines of the audit trail are checked: those since then are checked by the next start, before it is ready.
+const CHECKED_EVERY: Duration = Duration::from_mins(10);
+/// When it is tried again where the store could not be read.
+const RETRY: Duration = Duration::from_secs(10);
+/// Findings that are logged: `bespeak verify` lists them all.
+const LOGGED_MAX: usize = 10;
+
+/// Checks what is stored until it is stopped. A finding stops all decisions.
+pub(super) async fn check_behind(store: Store, planner: Planner, stop: CancellationToken) {
+    let mut is_all_checked = false;
+    loop {
+        let check = async {
+            if is_all_checked {
+                store.verify_new_lines().await
+            } else {
+                store.verify_and_remember().await
+            }
+        };
+        let checked = tokio::select! {
+            () = stop.cancelled() => return,
+            checked = check => checked,
+        };
+        let wait = match checked {
+            Ok(findings) => {
+                if let Some(first) = findings.first() {
+                    for finding in findings.iter().take(LOGGED_MAX) {
+                        error!(%finding, "what is stored cannot be");
+                    }
+                    error!(
+                        findings = findings.len(),
+                        "nothing is decided any more; `bespeak verify` lists what was found"
+                    );
+                    return planner.distrust(first.to_string());
+                }
+                if !is_all_checked {
+                    info!("everything that is stored has been checked");
+                }
+                is_all_checked = true;
+                CHECKED_EVERY
+            }
+            Err(why) => {
+                warn!(error = %why, "what is stored could not be checked; trying again in {RETRY:?}");
+                RETRY
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
