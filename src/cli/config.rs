@@ -27,9 +27,11 @@ use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
-/// Times told in steps of more than a day say nothing.
+/// Less work finds nobody who could make room; more of it takes minutes.
+const DECISION_WORK: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000;
 /// A slot that is made longer than by all of itself was none.
 const OVERRUN_PERCENT_MAX: u32 = 100;
+/// Times told in steps of more than a day say nothing.
 const COARSEN_SECONDS_MAX: u32 = 86_400;
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
@@ -100,6 +102,8 @@ struct Scheduling {
     objective: ObjectiveName,
     /// The order in which waiting agreements are placed when others come.
     order: OrderName,
+    /// How much work one decision may do on one resource.
+    decision_work: u64,
     /// After which percentage of its wait an agreement moves no more; none for never.
     fix_after_percent: Option<u32>,
     /// How far outside the window alternatives may lie, in percent of the duration.
@@ -142,6 +146,7 @@ impl Default for Scheduling {
         Self {
             objective: ObjectiveName::EarliestCompletion,
             order: OrderName::Edf,
+            decision_work: scheduler::admission::BUDGET,
             fix_after_percent: None,
             alternatives_percent: 100,
             relaxations: true,
@@ -160,6 +165,14 @@ impl Scheduling {
         {
             return Err(format!(
                 "scheduling.fix_after_percent: expected 0 to 100, or none for never, found {percent}"
+            ));
+        }
+        if !DECISION_WORK.contains(&self.decision_work) {
+            return Err(format!(
+                "scheduling.decision_work: expected {} to {}, found {}",
+                DECISION_WORK.start(),
+                DECISION_WORK.end(),
+                self.decision_work
             ));
         }
         if self.alternatives_percent > ALTERNATIVES_PERCENT_MAX {
@@ -463,6 +476,7 @@ impl Config {
             horizon: i64::from(days) * 86_400,
             objective: self.scheduling.objective(),
             order: self.scheduling.order(),
+            decision_work: self.scheduling.decision_work,
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
             refusals: planner::Refusals {
                 alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),

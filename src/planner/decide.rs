@@ -90,6 +90,7 @@ impl Decider<'_> {
         let number = self.plan.next_number();
         let wanted = Wanted::of(proposal, number, window, now);
         let cut = proposal.preemption.as_ref();
+        self.plan.resources.cut_short = false;
         let admitted = self.admit_cut_or_whole(&wanted, cut, now).map_err(|reason| {
             self.suggest_a_move(&wanted, reason, now);
             refused(self, &wanted, reason, now)

@@ -98,6 +98,8 @@ pub struct Settings {
     pub objective: Objective,
     /// The order in which waiting agreements are placed when others come.
     pub order: Order,
+    /// How much work a decision may do on one resource, counted as [`scheduler::Schedule::budgeted`] does.
+    pub decision_work: u64,
     /// After which fraction of its wait an agreement moves no more; `None` for never.
     pub fix_after: Option<Fraction>,
     /// What a refusal tells.
@@ -148,6 +150,7 @@ impl Settings {
             horizon,
             objective: Objective::EarliestCompletion,
             order: Order::Edf,
+            decision_work: scheduler::admission::BUDGET,
             fix_after: None,
             refusals: Refusals {
                 alternatives_phi: Fraction::percent(100),

@@ -186,6 +186,7 @@ impl Decider<'_> {
     /// What there is for a request, or why there is nothing.
     pub(super) fn found(&mut self, search: &Search) -> Result<Quote, Refusal> {
         let now = search.now;
+        self.plan.resources.cut_short = false;
         let asked = self.limited(search, search.ask.proposal.clone());
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),

@@ -95,19 +95,24 @@ impl Decider<'_> {
 
     /// The refusal of an offer that no resource takes, without a search for anything else.
     pub(super) fn refused_briefly(&mut self, wanted: &Wanted<'_>, reason: Reason, _: Time) -> Refusal {
+        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let binding = match reason {
-            Reason::NoCapacityInWindow => no_room(wanted),
+            Reason::NoCapacityInWindow => no_room(wanted, cut_short),
             Reason::ResourceNotOffered => self.not_offered(wanted.filters),
             Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
             _ => "the window is too short on every resource that has the nodes".to_owned(),
         };
-        bare(reason, binding)
+        Refusal {
+            cut_short,
+            ..bare(reason, binding)
+        }
     }
 
     /// The refusal of an offer that no resource takes.
     pub(super) fn refused(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) -> Refusal {
+        let briefly = self.refused_briefly(wanted, reason, now);
         if reason != Reason::NoCapacityInWindow {
-            return self.refused_briefly(wanted, reason, now);
+            return briefly;
         }
         let requests = self.requests(wanted);
         let payer = wanted.payer;
@@ -116,11 +121,9 @@ impl Decider<'_> {
             return self.too_dear(wanted, lowest, &requests, now);
         }
         Refusal {
-            reason,
-            binding: no_room(wanted),
             alternatives: self.alternatives(wanted, &requests, now),
             relaxations: self.relaxations(wanted, &requests, now),
-            lowest_budget: None,
+            ..briefly
         }
     }
 
@@ -139,6 +142,7 @@ impl Decider<'_> {
         Refusal {
             reason: Reason::BudgetTooLow,
             binding,
+            cut_short: false,
             alternatives: self.alternatives(wanted, requests, now),
             relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
@@ -271,6 +275,7 @@ pub(super) fn bare(reason: Reason, binding: String) -> Refusal {
     Refusal {
         reason,
         binding,
+        cut_short: false,
         alternatives: Vec::new(),
         relaxations: Vec::new(),
         lowest_budget: None,
@@ -278,14 +283,19 @@ pub(super) fn bare(reason: Reason, binding: String) -> Refusal {
 }
 
 /// What stands in the way where nothing but room is missing, in words.
-fn no_room(wanted: &Wanted<'_>) -> String {
+fn no_room(wanted: &Wanted<'_>, cut_short: bool) -> String {
+    let whatever = if cut_short {
+        "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
+    } else {
+        "whatever moves inside its own"
+    };
     match wanted.shapes {
         [shape] => format!(
-            "no resource has {} nodes free for {} seconds anywhere in the window, whatever moves inside its own",
+            "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
             shape.nodes, shape.duration
         ),
         shapes => format!(
-            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, whatever moves inside its own",
+            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, {whatever}",
             shapes.len(),
             shapes.last().map_or(0, |shape| shape.nodes),
             shapes.first().map_or(0, |shape| shape.nodes)

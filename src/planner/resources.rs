@@ -75,6 +75,8 @@ pub(super) struct Resources {
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
+    /// Whether a search for a place that found none was cut short, since this was last set to `false`.
+    pub(super) cut_short: bool,
     /// What must never happen and did.
     pub(super) impossible: Impossible,
 }
@@ -94,7 +96,7 @@ fn index(id: u64) -> usize {
 pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan {
     ResourcePlan {
         resource: resource.clone(),
-        schedule: Schedule::new(resource.capacity, settings.order),
+        schedule: Schedule::new(resource.capacity, settings.order).budgeted(Some(settings.decision_work)),
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),
         nodes: Nodes::new(resource.maintenance.clone()),
@@ -135,6 +137,7 @@ impl Resources {
             looks,
             capacity_max,
             rate_max,
+            cut_short: false,
             impossible,
         }
     }
@@ -257,14 +260,20 @@ impl Resources {
         now: Time,
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
-        self.change(at, |schedule| match schedule.submit(now, request) {
+        let mut cut = false;
+        let placed = self.change(at, |schedule| match schedule.submit(now, request) {
             Decision::Accepted { placement, moved } => {
                 let mut touched = slots(schedule, &moved);
                 touched.push(placement.slot);
                 (Some((placement, moved)), touched)
             }
-            Decision::Refused { .. } => (None, Vec::new()),
-        })?
+            Decision::Refused { cut_short, .. } => {
+                cut = cut_short;
+                (None, Vec::new())
+            }
+        });
+        self.cut_short |= cut;
+        placed?
     }
 
     /// Puts a request where it is told to go; whether there was room.
@@ -333,7 +342,15 @@ impl Resources {
 
     /// Where a request would start if it were let in by algorithm 1; nobody moves.
     pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
-        self.change(at, |schedule| (schedule.would_start(now, request), Vec::new()))?
+        let mut cut = false;
+        let start = self.change(at, |schedule| {
+            let before = schedule.cut_short();
+            let start = schedule.would_start(now, request);
+            cut = start.is_none() && schedule.cut_short() > before;
+            (start, Vec::new())
+        });
+        self.cut_short |= cut;
+        start?
     }
 
     /// Frees what is left of a request; those who use that move up.
