@@ -8,7 +8,7 @@ use scheduler::Reason;
 
 use super::decide::Decider;
 use super::{Command, Error, Planner, Quote, Refusal};
-use crate::agreement::{Agreement, AgreementState, OfferCreator, ServiceState};
+use crate::agreement::{Agreement, AgreementState, OfferCreator};
 use crate::metrics::{Exposition, Histogram, Kind, SECONDS};
 use crate::store::Change;
 
@@ -116,11 +116,13 @@ impl Decision {
 }
 
 impl Measured {
-    /// Counts a batch that was decided, and how many seconds storing it took, where there was something to store.
+    /// Counts a batch that was decided, whose commands somebody waits for where it has any, and how many seconds storing it took, where there was something to store.
     pub(super) fn batch(&mut self, commands: usize, commit: Option<f64>) {
-        // At most 128.
-        self.batches
-            .observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+        if commands > 0 {
+            // At most 128.
+            self.batches
+                .observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+        }
         if let Some(seconds) = commit {
             self.commits.observe(seconds);
         }
@@ -261,29 +263,19 @@ pub(super) struct Census {
 }
 
 impl Decider<'_> {
-    /// Counts what is in the plan. O(n) for all that is in it.
+    /// Counts what is in the plan. O(r) for r resources.
     pub(super) fn census(&self) -> Census {
+        let live = self.plan.live();
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
+        let runs = |agreement: &&Agreement| agreement.job.is_some();
         let mut census = Census {
-            agreements: states.map(|state| (state.word(), 0)).collect(),
-            ..Census::default()
+            agreements: states.map(|state| (state.word(), live.count(state))).collect(),
+            jobs: live.processing().filter(runs).count() as u64,
+            negotiations: self.plan.table.len() as u64,
+            offers: self.plan.table.standing() as u64,
+            held: self.plan.table.standing_held() as u64,
+            resources: Vec::new(),
         };
-        for agreement in self.plan.agreements() {
-            *census.agreements.entry(agreement.state.word()).or_default() += 1;
-            let runs = agreement.service == ServiceState::Processing && agreement.job.is_some();
-            census.jobs += u64::from(runs);
-        }
-        let now = crate::clock::second_of(self.now);
-        for talks in self.plan.table.iter() {
-            census.negotiations += 1;
-            let open = talks.offers.values().filter(|offer| {
-                offer.creator == OfferCreator::Responder && offer.is_open() && !offer.is_expired(now)
-            });
-            for offer in open {
-                census.offers += 1;
-                census.held += u64::from(offer.is_held());
-            }
-        }
         for of in self.plan.resources.plans() {
             let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
             census.resources.push((name, nodes, of.nodes.up(nodes)));

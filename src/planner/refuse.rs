@@ -115,14 +115,29 @@ impl Decider<'_> {
             return briefly;
         }
         let requests = self.requests(wanted);
+        // What else it could have has the work of a decision of its own.
+        self.plan.resources.share_work(requests.len());
+        let refusal = self.refused_with_advice(wanted, briefly, &requests, now);
+        self.plan.resources.share_work(1);
+        refusal
+    }
+
+    /// The refusal of an offer that has no room, with what it could have instead.
+    fn refused_with_advice(
+        &mut self,
+        wanted: &Wanted<'_>,
+        briefly: Refusal,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Refusal {
         let payer = wanted.payer;
-        let lowest = self.lowest_budget(payer, &requests, now);
-        if lowest.is_some() || !self.could_pay(payer, &requests, now) {
-            return self.too_dear(wanted, lowest, &requests, now);
+        let lowest = self.lowest_budget(payer, requests, now);
+        if lowest.is_some() || !self.could_pay(payer, requests, now) {
+            return self.too_dear(wanted, lowest, requests, now);
         }
         Refusal {
-            alternatives: self.alternatives(wanted, &requests, now),
-            relaxations: self.relaxations(wanted, &requests, now),
+            alternatives: self.alternatives(wanted, requests, now),
+            relaxations: self.relaxations(wanted, requests, now),
             ..briefly
         }
     }

@@ -49,6 +49,10 @@ const WRONG: &[(&str, &[&str])] = &[
         &["scheduling.decision_work", "1000 to 1000000000"],
     ),
     (
+        "[scheduling]\nimprove_moves_per_hour = 0\n",
+        &["scheduling.improve_moves_per_hour", "1 to 3600"],
+    ),
+    (
         "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n",
         &["resource[0].slurm", "[resource.slurm]"],
     ),
