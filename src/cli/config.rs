@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use scheduler::domain::Objective;
+use scheduler::Fraction;
 use scheduler::prediction::SLOT_PROBABILITY;
-use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
 use super::Failure;
@@ -15,6 +14,7 @@ use super::execution::Execution;
 use super::history::History;
 use super::pricing::PriceList;
 use super::resources::{self, Resource};
+use super::scheduling::Scheduling;
 use super::tls::Tls;
 use crate::callbacks::Policy;
 use crate::catalogue::{Application, Catalogue};
@@ -25,12 +25,8 @@ use crate::http::{Bounds, Connections};
 use crate::negotiation::{OnLoss, TemplateText};
 use crate::planner;
 
-/// Alternatives further away than this are no alternatives.
-const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
-/// Times told in steps of more than a day say nothing.
 /// A slot that is made longer than by all of itself was none.
 const OVERRUN_PERCENT_MAX: u32 = 100;
-const COARSEN_SECONDS_MAX: u32 = 86_400;
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
 
@@ -90,111 +86,6 @@ struct Template {
     /// What becomes of work that is lost.
     #[serde(default)]
     on_loss: OnLoss,
-}
-
-/// How offers are placed.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Scheduling {
-    /// What makes one resource better than another for an offer.
-    objective: ObjectiveName,
-    /// The order in which waiting agreements are placed when others come.
-    order: OrderName,
-    /// After which percentage of its wait an agreement moves no more; none for never.
-    fix_after_percent: Option<u32>,
-    /// How far outside the window alternatives may lie, in percent of the duration.
-    alternatives_percent: u32,
-    /// Whether a refusal tells the smallest changes that would have been accepted.
-    relaxations: bool,
-    /// Whether it is told when nodes are free.
-    availability: bool,
-    /// Refusals tell times in steps of so many seconds.
-    coarsen_seconds: u32,
-    /// Whether idle moments are used to place what waits earlier.
-    improve: bool,
-    /// By how much slots are made longer for work that is not over, in percent of their duration.
-    overrun_percent: u32,
-}
-
-/// The orders that a provider can choose.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum OrderName {
-    Fifo,
-    Bjf,
-    Lff,
-    Edf,
-    Mdf,
-    Brf,
-}
-
-/// What a provider can rank resources by.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ObjectiveName {
-    EarliestCompletion,
-    Cheapest,
-    LatestStart,
-}
-
-impl Default for Scheduling {
-    fn default() -> Self {
-        Self {
-            objective: ObjectiveName::EarliestCompletion,
-            order: OrderName::Edf,
-            fix_after_percent: None,
-            alternatives_percent: 100,
-            relaxations: true,
-            availability: true,
-            coarsen_seconds: 1,
-            improve: true,
-            overrun_percent: 0,
-        }
-    }
-}
-
-impl Scheduling {
-    fn check(&self) -> Result<(), String> {
-        if let Some(percent) = self.fix_after_percent
-            && percent > 100
-        {
-            return Err(format!(
-                "scheduling.fix_after_percent: expected 0 to 100, or none for never, found {percent}"
-            ));
-        }
-        if self.alternatives_percent > ALTERNATIVES_PERCENT_MAX {
-            return Err(format!(
-                "scheduling.alternatives_percent: expected 0 to {ALTERNATIVES_PERCENT_MAX}, found {}",
-                self.alternatives_percent
-            ));
-        }
-        if !(1..=COARSEN_SECONDS_MAX).contains(&self.coarsen_seconds) {
-            return Err(format!(
-                "scheduling.coarsen_seconds: expected 1 to {COARSEN_SECONDS_MAX}, found {}",
-                self.coarsen_seconds
-            ));
-        }
-        overrun(self.overrun_percent).map_err(|why| format!("scheduling.overrun_percent: {why}"))
-    }
-
-    fn objective(&self) -> Objective {
-        match self.objective {
-            ObjectiveName::EarliestCompletion => Objective::EarliestCompletion,
-            ObjectiveName::Cheapest => Objective::Cheapest,
-            ObjectiveName::LatestStart => Objective::LatestStart,
-        }
-    }
-
-    fn order(&self) -> Order {
-        match self.order {
-            OrderName::Fifo => Order::Fifo,
-            OrderName::Bjf => Order::Bjf,
-            OrderName::Lff => Order::Lff,
-            OrderName::Edf => Order::Edf,
-            OrderName::Mdf => Order::Mdf,
-            OrderName::Brf => Order::Brf,
-        }
-    }
 }
 
 /// How negotiations are bounded.
@@ -463,6 +354,7 @@ impl Config {
             horizon: i64::from(days) * 86_400,
             objective: self.scheduling.objective(),
             order: self.scheduling.order(),
+            decision_work: self.scheduling.decision_work,
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
             refusals: planner::Refusals {
                 alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
@@ -470,9 +362,7 @@ impl Config {
                 availability: self.scheduling.availability,
                 coarsen: i64::from(self.scheduling.coarsen_seconds),
             },
-            // Idle moments would undo what a latest start was chosen for.
-            improve: self.scheduling.improve
-                && !matches!(self.scheduling.objective, ObjectiveName::LatestStart),
+            improving: self.scheduling.improving(),
             failures: self.failures.planner(),
             overruns: planner::Overruns {
                 percent: self.scheduling.overrun_percent,
@@ -546,7 +436,11 @@ impl Config {
     }
 }
 
-fn overrun(percent: u32) -> Result<(), String> {
+/// Whether a slot may be made longer by so many percent.
+///
+/// # Errors
+/// With what was expected.
+pub(super) fn overrun(percent: u32) -> Result<(), String> {
     if percent <= OVERRUN_PERCENT_MAX {
         return Ok(());
     }

@@ -28,6 +28,7 @@ mod predict;
 mod pricing;
 mod replay;
 mod resources;
+mod scheduling;
 mod serve;
 mod show;
 mod simulate;

@@ -309,6 +309,7 @@ pub(super) fn refusal_document(refusal: &RefusalView) -> refusals::Refusal {
     refusals::Refusal {
         reason: reason(refusal.reason),
         binding_constraint: Some(refusal.binding_constraint.clone()),
+        cut_short: refusal.cut_short,
         alternatives: refusal
             .alternatives
             .iter()

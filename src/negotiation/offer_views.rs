@@ -208,6 +208,7 @@ impl Said {
         let refusal = Refusal {
             reason: wsag::refusals::Reason::parse(refusal["reason"].as_str()?)?,
             binding_constraint: refusal["bindingConstraint"].as_str().map(ToOwned::to_owned),
+            cut_short: refusal["cutShort"].as_bool().unwrap_or(false),
             alternatives: Vec::new(),
             relaxations: Vec::new(),
         };

@@ -237,6 +237,9 @@ pub struct RefusalView {
     pub reason: Reason,
     /// The constraint that binds, in words.
     pub binding_constraint: String,
+    /// Whether the search for a place was cut short: a longer one might have found one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// The nearest slots outside the window, the nearer first.
     pub alternatives: Vec<AlternativeView>,
     /// The smallest changes that would have been accepted, each by itself.
@@ -444,6 +447,7 @@ impl RefusalView {
             id: None,
             reason: refusal.reason,
             binding_constraint: refusal.binding.clone(),
+            cut_short: refusal.cut_short,
             alternatives: refusal
                 .alternatives
                 .iter()

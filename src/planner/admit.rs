@@ -9,7 +9,7 @@ use super::budget::Payer;
 use super::decide::Decider;
 use super::plan::revenue;
 use super::pricing::Priced;
-use super::resources::Wish;
+use super::resources::{IN_THE_WAY_MAX, Wish};
 use super::{Proposal, Scaling};
 use crate::agreement::{Agreement, EventKind, Filter, Money, Piece, Shape};
 
@@ -127,18 +127,25 @@ impl Decider<'_> {
             Err(Reason::NoCapacityInWindow) => {}
             Err(reason) => return Err(reason),
         }
+        let admitted = self.admit_where_others_move(wanted, now);
+        self.plan.resources.share_work(1);
+        admitted.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Lets a request in where others move, else where some go elsewhere: each with the work of one decision.
+    fn admit_where_others_move(&mut self, wanted: &Wanted<'_>, now: Time) -> Option<Admitted> {
         let crowded = self.crowded(wanted);
+        self.plan.resources.share_work(crowded.len());
         for (resource, shape) in &crowded {
             if let Some(admitted) = self.let_in(*resource, wanted, *shape, now) {
-                return Ok(admitted);
+                return Some(admitted);
             }
         }
-        for (resource, shape) in crowded.into_iter().take(DISPLACING_MAX) {
-            if let Some(admitted) = self.displace(resource, wanted, shape, now) {
-                return Ok(admitted);
-            }
-        }
-        Err(Reason::NoCapacityInWindow)
+        let displacing = crowded.len().min(DISPLACING_MAX);
+        // Who is in the way is searched for, and the place for the newcomer as each of these leaves.
+        self.plan.resources.share_work(displacing * (1 + IN_THE_WAY_MAX));
+        let mut crowded = crowded.into_iter().take(displacing);
+        crowded.find_map(|(resource, shape)| self.displace(resource, wanted, shape, now))
     }
 
     /// Whether what it costs decides where it may lie.

@@ -90,6 +90,7 @@ impl Decider<'_> {
         let number = self.plan.next_number();
         let wanted = Wanted::of(proposal, number, window, now);
         let cut = proposal.preemption.as_ref();
+        self.plan.resources.cut_short = false;
         let admitted = self.admit_cut_or_whole(&wanted, cut, now).map_err(|reason| {
             self.suggest_a_move(&wanted, reason, now);
             refused(self, &wanted, reason, now)
@@ -152,14 +153,6 @@ impl Decider<'_> {
         moved
     }
 
-    /// Places what waits anew where it can start earlier: the work of an idle moment. Left out for a resource where
-    /// more than `waiting_max` wait.
-    pub(super) fn improve(&mut self, waiting_max: usize) {
-        let now = second_of(self.now);
-        let moves = self.plan.resources.improve(now, waiting_max);
-        self.moved(&moves, "into time that was free");
-    }
-
     /// Ends an agreement before its time.
     pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement, Error> {
         self.is_new(order.idempotency.as_ref())?;
@@ -202,7 +195,7 @@ impl Decider<'_> {
     fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement, Error> {
         let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
         agreement.version += 1;
-        let moves = self.plan.replace(agreement.clone(), second_after(self.now));
+        self.plan.replace(agreement.clone(), second_after(self.now));
         let last = closed.pop();
         events.extend(closed);
         let fee = self.cancellation_fee(&agreement);
@@ -214,7 +207,6 @@ impl Decider<'_> {
             events,
         });
         self.release_about(agreement.id);
-        self.moved(&moves, "into time that became free");
         Ok(agreement)
     }
 
@@ -443,8 +435,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended,
-    /// and those who use what it has left free move with it.
+    /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
         // Between two pieces it has no nodes.
@@ -464,8 +455,7 @@ impl Decider<'_> {
             });
         }
         // A node whose work ended within a second is free from the next one on.
-        let moves = self.plan.replace(agreement.clone(), second_after(self.now));
-        self.moved(&moves, "into time that became free");
+        self.plan.replace(agreement.clone(), second_after(self.now));
         let goes_on = if waited {
             agreement.is_waiting()
         } else {

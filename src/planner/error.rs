@@ -24,6 +24,8 @@ pub struct Refusal {
     pub reason: Reason,
     /// The constraint that binds, in words.
     pub binding: String,
+    /// Whether the search for a place was cut short: a longer one might have found one.
+    pub cut_short: bool,
     /// Slots outside the window that it could have, the nearest first.
     pub alternatives: Vec<Alternative>,
     /// The smallest changes that would have been accepted.

@@ -9,7 +9,6 @@ use uuid::Uuid;
 use super::bargain::short;
 use super::decide::Decider;
 use super::refuse::bare;
-use super::table::Talks;
 use crate::agreement::{NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
 use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
 use crate::store::Change;
@@ -35,6 +34,44 @@ impl Held {
             nodes,
             revenue: 0,
         }
+    }
+}
+
+/// What is kept for the offers that answer one, by that answer and by resource.
+#[derive(Default)]
+pub(super) struct Holds {
+    by_answer: BTreeMap<Uuid, Vec<Held>>,
+    /// Of each resource by start and number, with the end and the answer.
+    by_resource: BTreeMap<String, BTreeMap<(Time, u64), (Time, Uuid)>>,
+}
+
+impl Holds {
+    fn insert(&mut self, answer: Uuid, held: Held) {
+        let (slot, _) = held.stretch;
+        let here = self.by_resource.entry(held.resource.clone()).or_default();
+        here.insert((slot.start, held.number), (slot.end, answer));
+        self.by_answer.entry(answer).or_default().push(held);
+    }
+
+    /// Lets go of what is kept for an answer.
+    fn remove(&mut self, answer: Uuid) -> Vec<Held> {
+        let all = self.by_answer.remove(&answer).unwrap_or_default();
+        for held in &all {
+            if let Some(here) = self.by_resource.get_mut(&held.resource) {
+                here.remove(&(held.stretch.0.start, held.number));
+            }
+        }
+        all
+    }
+
+    /// What is kept for an answer.
+    fn of(&self, answer: Uuid) -> &[Held] {
+        self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
+    }
+
+    /// Starts and numbers of what is kept on a resource, with the ends and the answers.
+    fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
+        self.by_resource.get(resource).into_iter().flatten()
     }
 }
 
@@ -75,12 +112,9 @@ impl Decider<'_> {
             added.push(held);
         }
         if fits {
-            self.plan
-                .table
-                .holds
-                .entry(answer)
-                .or_default()
-                .append(&mut added);
+            for held in added.drain(..) {
+                self.plan.table.holds.insert(answer, held);
+            }
         }
         for held in added {
             self.plan.vacate(&held, now);
@@ -116,17 +150,15 @@ impl Decider<'_> {
     /// Keeps for an answer no more than what its offers that are still held need.
     fn shrink(&mut self, negotiation: Uuid, answer: Uuid) {
         let now = second_of(self.now);
-        let kept_so_far = self.plan.table.holds.remove(&answer).unwrap_or_default();
+        let kept_so_far = self.plan.table.holds.remove(answer);
         let needed = self.needed(negotiation, answer);
         if needed.is_empty() {
-            let mut moves = Vec::new();
             let end = second_after(self.now);
             for held in kept_so_far {
                 if let Some(at) = self.plan.resources.must_place(&held.resource) {
-                    moves.extend(self.plan.resources.end(at, end, held.number));
+                    self.plan.resources.free(at, end, held.number);
                 }
             }
-            self.moved(&moves, "into time that became free");
             self.unpin(negotiation);
             return;
         }
@@ -139,21 +171,21 @@ impl Decider<'_> {
     /// Takes what is kept for an answer out of the plan, for the agreement that takes it over.
     pub(super) fn give_way(&mut self, answer: Uuid) {
         let now = second_of(self.now);
-        for held in self.plan.table.holds.remove(&answer).unwrap_or_default() {
+        for held in self.plan.table.holds.remove(answer) {
             self.plan.vacate(&held, now);
         }
     }
 
     /// Takes what is kept on a resource in a time out of the plan, with all that is kept for the same answers; which these are.
     pub(super) fn give_way_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
-        let here = |held: &&Held| held.resource == resource && held.stretch.0.meets(time);
-        let holds = self.plan.table.holds.iter();
-        let answers = holds.filter(|(_, held)| held.iter().any(|held| here(&held)));
-        let answers: Vec<Uuid> = answers.map(|(answer, _)| *answer).collect();
+        let here = self.plan.table.holds.on(resource);
+        let here = here.take_while(|((start, _), _)| *start < time.end);
+        let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
+        let answers: BTreeSet<Uuid> = here.map(|(_, (_, answer))| *answer).collect();
         for answer in &answers {
             self.give_way(*answer);
         }
-        answers
+        answers.into_iter().collect()
     }
 
     /// Keeps again what can be kept of the offers of an answer, each beside those before it, after nodes have gone or the
@@ -251,19 +283,15 @@ impl super::Plan {
 
     /// The numbers of what is kept on a resource, each with the answer whose offers it is kept for.
     pub(super) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
-        let holds = self.table.holds.iter();
-        let each = holds.flat_map(|(answer, held)| held.iter().map(move |held| (held, *answer)));
-        each.filter(|(held, _)| held.resource == resource)
-            .map(|(held, answer)| (held.number, answer))
+        let here = self.table.holds.on(resource);
+        here.map(|((_, number), (_, answer))| (*number, *answer))
             .collect()
     }
 
     /// The node-seconds of a window on a resource that are kept for offers to a party.
     pub(super) fn held_area(&self, party: &str, resource: &str, window: Interval) -> u128 {
-        let answers = self.table.of(party).flat_map(Talks::answers_held);
-        let held = answers
-            .filter_map(|answer| self.table.holds.get(&answer))
-            .flatten();
+        let answers = self.table.answers_held(party);
+        let held = answers.flat_map(|answer| self.table.holds.of(answer));
         let area = |held: &Held| {
             let (of, nodes) = held.stretch;
             let (start, end) = (of.start.max(window.start), of.end.min(window.end));
@@ -331,7 +359,7 @@ impl super::Plan {
                         "{nodes} nodes of \"{resource}\" in {interval} are not free"
                     ));
                 }
-                self.table.holds.entry(answer).or_default().push(held);
+                self.table.holds.insert(answer, held);
             }
         }
         Ok(())

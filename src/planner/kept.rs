@@ -83,7 +83,8 @@ impl Plan {
     /// What the plan has for a resource.
     pub(super) fn planned_on(&self, resource: &str) -> Planned {
         let here = self
-            .agreements()
+            .live()
+            .iter()
             .filter(|agreement| agreement.resource == resource);
         let with_nodes = |agreement: &Agreement| {
             let nodes = self.bound.get(&agreement.id).cloned();
@@ -133,7 +134,7 @@ impl Plan {
         let waits = |of: &&Agreement| {
             of.resource == resource && of.service == ServiceState::Idle && of.never_had_nodes()
         };
-        self.agreements().filter(waits).cloned().collect()
+        self.begun().filter(waits).cloned().collect()
     }
 
     /// The begun agreements on a resource that holds other nodes for them than they were given, with those; not where they
@@ -153,8 +154,9 @@ impl Plan {
             (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
         };
         let mut others: Vec<_> = self
-            .agreements()
-            .filter_map(|agreement| Some((agreement.clone(), elsewhere(agreement)?)))
+            .begun()
+            .filter_map(|agreement| Some((agreement, elsewhere(agreement)?)))
+            .map(|(agreement, nodes)| (agreement.clone(), nodes))
             .collect();
         others.sort_by_key(|(agreement, _)| agreement.id);
         loop {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use scheduler::Reason;
 
 use super::decide::Decider;
-use super::{Command, Error, Planner, Quote};
-use crate::agreement::{Agreement, AgreementState, OfferCreator, ServiceState};
+use super::{Command, Error, Planner, Quote, Refusal};
+use crate::agreement::{Agreement, AgreementState, OfferCreator};
 use crate::metrics::{Exposition, Histogram, Kind, SECONDS};
 use crate::store::Change;
 
@@ -30,6 +30,8 @@ pub(super) struct Measured {
     pub(super) given_up: u64,
     decisions: BTreeMap<(&'static str, &'static str), u64>,
     refusals: BTreeMap<(&'static str, &'static str), u64>,
+    /// Those of the refusals whose search for a place was cut short, by what was asked for.
+    cut_short: BTreeMap<&'static str, u64>,
     ended: BTreeMap<&'static str, u64>,
     offers: BTreeMap<&'static str, u64>,
     executions: BTreeMap<&'static str, u64>,
@@ -44,6 +46,7 @@ impl Default for Measured {
             given_up: 0,
             decisions: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            cut_short: BTreeMap::new(),
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
             executions: BTreeMap::new(),
@@ -57,23 +60,34 @@ pub(super) struct Decision {
     request: &'static str,
     outcome: &'static str,
     reason: Option<Reason>,
+    cut_short: bool,
 }
 
 impl Decision {
     /// What was decided about a request of a kind.
     pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
-        let (outcome, reason) = match decided {
-            Ok(_) => ("granted", None),
-            Err(Error::Refused(refusal)) => ("refused", Some(refusal.reason)),
-            Err(Error::Lost(_)) => ("lost", None),
-            Err(Error::Repeated(_)) => ("repeated", None),
-            Err(Error::Unavailable) => ("unavailable", None),
-            Err(Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_)) => ("invalid", None),
+        let outcome = match decided {
+            Ok(_) => "granted",
+            Err(Error::Refused(refusal)) => return Self::refused(request, refusal),
+            Err(Error::Lost(_)) => "lost",
+            Err(Error::Repeated(_)) => "repeated",
+            Err(Error::Unavailable) => "unavailable",
+            Err(Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_)) => "invalid",
         };
         Self {
             request,
             outcome,
-            reason,
+            reason: None,
+            cut_short: false,
+        }
+    }
+
+    fn refused(request: &'static str, refusal: &Refusal) -> Self {
+        Self {
+            request,
+            outcome: "refused",
+            reason: Some(refusal.reason),
+            cut_short: refusal.cut_short,
         }
     }
 
@@ -91,27 +105,24 @@ impl Decision {
 
     /// What was found for a request for offers.
     pub(super) fn quoted(decided: &Result<Quote, Error>) -> Self {
-        let of = Self::of("quote", decided);
         match decided {
             Ok(Quote {
                 refusal: Some(refusal),
                 ..
-            }) => Self {
-                outcome: "refused",
-                reason: Some(refusal.reason),
-                ..of
-            },
-            _ => of,
+            }) => Self::refused("quote", refusal),
+            _ => Self::of("quote", decided),
         }
     }
 }
 
 impl Measured {
-    /// Counts a batch that was decided, and how many seconds storing it took, where there was something to store.
+    /// Counts a batch that was decided, whose commands somebody waits for where it has any, and how many seconds storing it took, where there was something to store.
     pub(super) fn batch(&mut self, commands: usize, commit: Option<f64>) {
-        // At most 128.
-        self.batches
-            .observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+        if commands > 0 {
+            // At most 128.
+            self.batches
+                .observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+        }
         if let Some(seconds) = commit {
             self.commits.observe(seconds);
         }
@@ -137,6 +148,9 @@ impl Measured {
                     .refusals
                     .entry((decision.request, reason.word()))
                     .or_default() += 1;
+            }
+            if decision.cut_short {
+                *self.cut_short.entry(decision.request).or_default() += 1;
             }
         }
         for change in batch {
@@ -196,7 +210,13 @@ impl Measured {
         for ((request, reason), count) in &self.refusals {
             family.sample(&[("request", request), ("reason", reason)], *count);
         }
-        let lists: [(_, _, &'static str, _); 3] = [
+        let lists: [(_, _, &'static str, _); 4] = [
+            (
+                "bespeak_refusals_cut_short_total",
+                "request",
+                "Those of the refusals whose search for a place was cut short, by what was asked for.",
+                &self.cut_short,
+            ),
             (
                 "bespeak_agreements_ended_total",
                 "state",
@@ -243,29 +263,19 @@ pub(super) struct Census {
 }
 
 impl Decider<'_> {
-    /// Counts what is in the plan. O(n) for all that is in it.
+    /// Counts what is in the plan. O(r) for r resources.
     pub(super) fn census(&self) -> Census {
+        let live = self.plan.live();
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
+        let runs = |agreement: &&Agreement| agreement.job.is_some();
         let mut census = Census {
-            agreements: states.map(|state| (state.word(), 0)).collect(),
-            ..Census::default()
+            agreements: states.map(|state| (state.word(), live.count(state))).collect(),
+            jobs: live.processing().filter(runs).count() as u64,
+            negotiations: self.plan.table.len() as u64,
+            offers: self.plan.table.standing() as u64,
+            held: self.plan.table.standing_held() as u64,
+            resources: Vec::new(),
         };
-        for agreement in self.plan.agreements() {
-            *census.agreements.entry(agreement.state.word()).or_default() += 1;
-            let runs = agreement.service == ServiceState::Processing && agreement.job.is_some();
-            census.jobs += u64::from(runs);
-        }
-        let now = crate::clock::second_of(self.now);
-        for talks in self.plan.table.iter() {
-            census.negotiations += 1;
-            let open = talks.offers.values().filter(|offer| {
-                offer.creator == OfferCreator::Responder && offer.is_open() && !offer.is_expired(now)
-            });
-            for offer in open {
-                census.offers += 1;
-                census.held += u64::from(offer.is_held());
-            }
-        }
         for of in self.plan.resources.plans() {
             let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
             census.resources.push((name, nodes, of.nodes.up(nodes)));

@@ -20,6 +20,7 @@ mod holds;
 mod idempotency;
 mod impossible;
 mod kept;
+mod live;
 mod lost;
 mod measured;
 mod negotiate;
@@ -42,6 +43,7 @@ mod resource;
 mod resources;
 mod restart;
 mod sizes;
+mod slices;
 mod standing;
 mod storing;
 mod table;
@@ -75,6 +77,7 @@ pub use quotas::{Negotiating, Quotas};
 pub use quote::{About, Ask, Candidate, Quote, Weights};
 pub use reports::Unable;
 pub use resource::{Resource, Scaling};
+pub use slices::Improving;
 pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
@@ -98,12 +101,14 @@ pub struct Settings {
     pub objective: Objective,
     /// The order in which waiting agreements are placed when others come.
     pub order: Order,
+    /// How much work a decision may do on one resource, counted as [`scheduler::Schedule::budgeted`] does.
+    pub decision_work: u64,
     /// After which fraction of its wait an agreement moves no more; `None` for never.
     pub fix_after: Option<Fraction>,
     /// What a refusal tells.
     pub refusals: Refusals,
-    /// Whether idle moments are used to place what waits earlier.
-    pub improve: bool,
+    /// Which agreements are moved up that wait, where nobody waits for that.
+    pub improving: Improving,
     /// How failures of nodes are taken.
     pub failures: Failures,
     /// How much the provider proposes by itself.
@@ -141,6 +146,7 @@ impl Settings {
             .map(|of| (of.name.clone(), of.rate))
             .collect()
     }
+
     /// Resources planned so far ahead, in order of deadlines, with placements that may move until they start.
     pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
         Self {
@@ -148,6 +154,7 @@ impl Settings {
             horizon,
             objective: Objective::EarliestCompletion,
             order: Order::Edf,
+            decision_work: scheduler::admission::BUDGET,
             fix_after: None,
             refusals: Refusals {
                 alternatives_phi: Fraction::percent(100),
@@ -155,7 +162,7 @@ impl Settings {
                 availability: true,
                 coarsen: 1,
             },
-            improve: true,
+            improving: Improving::ANY,
             failures: Failures::default(),
             proposals: Proposals::default(),
             overruns: Overruns::default(),
@@ -370,7 +377,8 @@ impl Planner {
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
-        let plan = writer::read_plan(&settings, &store, &clock).await?;
+        let mut plan = writer::read_plan(&settings, &store, &clock).await?;
+        plan.resources.note_free_time_everywhere();
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);

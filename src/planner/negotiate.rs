@@ -185,6 +185,7 @@ impl Decider<'_> {
                 self.plan.table.close(id);
             }
         }
+        self.plan.table.expire(now);
     }
 
     /// Lets go of those offers of a negotiation that are held.

@@ -275,6 +275,12 @@ impl Nodes {
         self.busy.clone_from(&before.busy);
     }
 
+    /// Whether any node is down.
+    pub(super) fn any_down(&self) -> bool {
+        let mut said = self.said.keys();
+        said.any(|(node, _)| self.state(*node) == NodeState::Down)
+    }
+
     /// Whether anything is to be thought of at all.
     pub(super) fn is_plain(&self) -> bool {
         self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Fraction, Interval, Move, Request, Seconds, Time};
+use scheduler::{Fraction, Interval, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::agenda::Agenda;
 use super::budget::fix_at;
+use super::live::Live;
 use super::nodes::{NodeState, Reporter, Said};
 use super::overrun::Last;
 use super::pieces::{numbers_of, request_of_piece, requests_of};
 use super::refused::Refused;
 use super::resources::{ResourcePlan, Resources, planned};
+use super::slices::MovedUp;
 use super::table::Table;
 use super::{Overruns, Settings, StartError, Suggestion};
 use crate::agreement::{
@@ -23,7 +25,7 @@ use crate::store::{Binding, NodeRow};
 /// Every agreement that is not over, and the slots it occupies.
 pub struct Plan {
     pub(super) resources: Resources,
-    live: HashMap<Uuid, Agreement>,
+    live: Live,
     /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
     pub(super) numbers: HashMap<Uuid, u64>,
     pub(super) by_number: BTreeMap<u64, Uuid>,
@@ -50,6 +52,8 @@ pub struct Plan {
     pub(super) suggested: Vec<Suggestion>,
     /// The negotiations that go on.
     pub(super) table: Table,
+    /// Who was moved up of late.
+    pub(super) moved_up: MovedUp,
     /// Who has been refused of late.
     pub(super) refused: Refused,
     /// The node-seconds that each party has in agreements.
@@ -114,7 +118,7 @@ impl Plan {
         }
         let mut plan = Self {
             resources: Resources::new(plans, settings, now),
-            live: HashMap::with_capacity(restored.len()),
+            live: Live::default(),
             numbers: HashMap::with_capacity(restored.len()),
             by_number: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -128,6 +132,7 @@ impl Plan {
             made: now,
             suggested: Vec::new(),
             table: Table::default(),
+            moved_up: MovedUp::default(),
             refused: Refused::default(),
             node_seconds: HashMap::new(),
         };
@@ -158,12 +163,12 @@ impl Plan {
         }
         *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
         self.open_windows(&agreement);
-        self.live.insert(agreement.id, agreement);
+        self.live.insert(agreement);
     }
 
     /// Takes in an agreement that has no place yet.
     pub(super) fn wait(&mut self, agreement: Agreement) {
-        self.live.insert(agreement.id, agreement);
+        self.live.insert(agreement);
     }
 
     /// How many wait for their decision.
@@ -177,9 +182,14 @@ impl Plan {
         self.live.get(&id)
     }
 
-    /// Every live agreement, in no order.
-    pub(super) fn agreements(&self) -> impl Iterator<Item = &Agreement> {
-        self.live.values()
+    /// Every live agreement.
+    pub(super) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Those that have been given nodes.
+    pub(super) fn begun(&self) -> impl Iterator<Item = &Agreement> {
+        self.bound.keys().filter_map(|id| self.live.get(id))
     }
 
     /// The node-seconds that a party has in agreements that are not over.
@@ -198,11 +208,11 @@ impl Plan {
     }
 
     /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a piece: at `now`
-    /// its nodes are free, and the moves of those who use that are returned.
-    pub(super) fn replace(&mut self, next: Agreement, now: Time) -> Vec<Move> {
-        let Some(old) = self.live.remove(&next.id) else {
+    /// its nodes are free.
+    pub(super) fn replace(&mut self, next: Agreement, now: Time) {
+        let Some(old) = self.live.remove(next.id) else {
             self.note_impossible(|| format!("agreement {} is changed and is not in the plan", next.id));
-            return Vec::new();
+            return;
         };
         self.unwatch(&old);
         // What has no place yet is not counted.
@@ -219,19 +229,20 @@ impl Plan {
         if !next.state.is_final() {
             self.watch(&next);
             self.agenda.note(Some(&old), &next);
-            let moves = self.free_pieces(&old, &next, now);
+            self.free_pieces(&old, &next, now);
             self.open_windows(&next);
-            self.live.insert(next.id, next);
-            return moves;
+            self.live.insert(next);
+            return;
         }
         self.agenda.drop(next.id);
+        self.moved_up.forget(next.id);
         self.ending.remove(&next.id);
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
         if is_undecided(&old) {
-            return Vec::new();
+            return;
         }
         let Some((at, number)) = self.planned_at(&old) else {
-            return Vec::new();
+            return;
         };
         self.numbers.remove(&next.id);
         for number in number..number + numbers_of(&old) {
@@ -241,35 +252,28 @@ impl Plan {
         if end < until {
             self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
         }
-        let mut moves = Vec::new();
         for request in requests_of(&old, number) {
-            moves.extend(self.resources.end(at, now, request.id));
+            self.resources.free(at, now, request.id);
         }
-        // A later piece may have moved up before it was ended itself.
-        let own = number..number + numbers_of(&old);
-        moves.retain(|of: &Move| !own.contains(&of.id));
-        moves
     }
 
     /// Frees what the pieces have left of their slots that are over in `next` and were not in `old`.
-    fn free_pieces(&mut self, old: &Agreement, next: &Agreement, now: Time) -> Vec<Move> {
+    fn free_pieces(&mut self, old: &Agreement, next: &Agreement, now: Time) {
         let over = old.pieces_over()..next.pieces_over();
         if over.is_empty() {
-            return Vec::new();
+            return;
         }
         let Some((at, number)) = self.planned_at(old) else {
-            return Vec::new();
+            return;
         };
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
-        let mut moves = Vec::new();
         for (piece, number) in next.pieces.iter().zip(number..).take(over.end).skip(over.start) {
             let (end, until) = (piece.occupied().end, piece.placement.end);
             if end < until {
                 self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
             }
-            moves.extend(self.resources.end(at, now, number));
+            self.resources.free(at, now, number);
         }
-        moves
     }
 
     /// Fixes a waiting agreement's placement where it lies.
@@ -363,8 +367,7 @@ impl Plan {
     pub(super) fn running(&self) -> Vec<Agreement> {
         let mut running: Vec<_> = self
             .live
-            .values()
-            .filter(|a| a.service == ServiceState::Processing)
+            .processing()
             .chain(self.stopping.values())
             .cloned()
             .collect();
@@ -400,6 +403,9 @@ impl Plan {
         let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
             return Vec::new();
         };
+        if !of.nodes.any_down() {
+            return Vec::new();
+        }
         let gone = |node: &u32| of.nodes.state(*node) == NodeState::Down;
         let here = |id: &Uuid| {
             self.live

@@ -3,6 +3,7 @@
 use scheduler::{Reason, Seconds, Time};
 
 use super::decide::Decider;
+use super::refuse::bare;
 use super::replace::Lifted;
 use super::{Proposal, Refusal};
 use crate::agreement::{Agreement, NegotiationOffer};
@@ -139,11 +140,5 @@ fn too_many(node_hours: u64, used: u128) -> Refusal {
 }
 
 pub(super) fn exceeded(binding: String) -> Refusal {
-    Refusal {
-        reason: Reason::QuotaExceeded,
-        binding,
-        alternatives: Vec::new(),
-        relaxations: Vec::new(),
-        lowest_budget: None,
-    }
+    bare(Reason::QuotaExceeded, binding)
 }

@@ -186,6 +186,7 @@ impl Decider<'_> {
     /// What there is for a request, or why there is nothing.
     pub(super) fn found(&mut self, search: &Search) -> Result<Quote, Refusal> {
         let now = search.now;
+        self.plan.resources.cut_short = false;
         let asked = self.limited(search, search.ask.proposal.clone());
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),
@@ -243,11 +244,13 @@ impl Decider<'_> {
             return Vec::new();
         }
         let requests = self.requests(wanted);
+        self.plan.resources.share_work(requests.len());
         let mut found = self.elsewhere(search, wanted, &requests);
         // What follows from the size is not shortened, and nor is what was promised: the work would not be done.
         if search.ask.others.is_none() && search.own.is_none() {
             found.extend(self.shorter(search, &requests));
         }
+        self.plan.resources.share_work(1);
         found
     }
 
@@ -289,20 +292,15 @@ impl Decider<'_> {
         if let Some(reason) = why.filter(|reason| *reason != Reason::NoCapacityInWindow) {
             return Err(reason);
         }
-        for (resource, request) in self.requests(wanted) {
-            let Some(paying) = self.paying(resource, wanted, &request) else {
-                continue;
-            };
-            let Some(start) = self.plan.resources.would_start(resource, search.now, &paying) else {
-                continue;
-            };
-            if let Some(candidate) =
-                self.candidate(search, place(resource, request.nodes, request.slot(start)))
-            {
-                return Ok(candidate);
-            }
-        }
-        Err(Reason::NoCapacityInWindow)
+        let requests = self.requests(wanted);
+        self.plan.resources.share_work(requests.len());
+        let found = requests.into_iter().find_map(|(resource, request)| {
+            let paying = self.paying(resource, wanted, &request)?;
+            let start = self.plan.resources.would_start(resource, search.now, &paying)?;
+            self.candidate(search, place(resource, request.nodes, request.slot(start)))
+        });
+        self.plan.resources.share_work(1);
+        found.ok_or(Reason::NoCapacityInWindow)
     }
 
     /// The same nodes for as long before or after the window: the slots that a refusal would name.

@@ -95,32 +95,50 @@ impl Decider<'_> {
 
     /// The refusal of an offer that no resource takes, without a search for anything else.
     pub(super) fn refused_briefly(&mut self, wanted: &Wanted<'_>, reason: Reason, _: Time) -> Refusal {
+        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let binding = match reason {
-            Reason::NoCapacityInWindow => no_room(wanted),
+            Reason::NoCapacityInWindow => no_room(wanted, cut_short),
             Reason::ResourceNotOffered => self.not_offered(wanted.filters),
             Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
             _ => "the window is too short on every resource that has the nodes".to_owned(),
         };
-        bare(reason, binding)
+        Refusal {
+            cut_short,
+            ..bare(reason, binding)
+        }
     }
 
     /// The refusal of an offer that no resource takes.
     pub(super) fn refused(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) -> Refusal {
+        let briefly = self.refused_briefly(wanted, reason, now);
         if reason != Reason::NoCapacityInWindow {
-            return self.refused_briefly(wanted, reason, now);
+            return briefly;
         }
         let requests = self.requests(wanted);
+        // What else it could have has the work of a decision of its own.
+        self.plan.resources.share_work(requests.len());
+        let refusal = self.refused_with_advice(wanted, briefly, &requests, now);
+        self.plan.resources.share_work(1);
+        refusal
+    }
+
+    /// The refusal of an offer that has no room, with what it could have instead.
+    fn refused_with_advice(
+        &mut self,
+        wanted: &Wanted<'_>,
+        briefly: Refusal,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Refusal {
         let payer = wanted.payer;
-        let lowest = self.lowest_budget(payer, &requests, now);
-        if lowest.is_some() || !self.could_pay(payer, &requests, now) {
-            return self.too_dear(wanted, lowest, &requests, now);
+        let lowest = self.lowest_budget(payer, requests, now);
+        if lowest.is_some() || !self.could_pay(payer, requests, now) {
+            return self.too_dear(wanted, lowest, requests, now);
         }
         Refusal {
-            reason,
-            binding: no_room(wanted),
-            alternatives: self.alternatives(wanted, &requests, now),
-            relaxations: self.relaxations(wanted, &requests, now),
-            lowest_budget: None,
+            alternatives: self.alternatives(wanted, requests, now),
+            relaxations: self.relaxations(wanted, requests, now),
+            ..briefly
         }
     }
 
@@ -139,6 +157,7 @@ impl Decider<'_> {
         Refusal {
             reason: Reason::BudgetTooLow,
             binding,
+            cut_short: false,
             alternatives: self.alternatives(wanted, requests, now),
             relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
@@ -271,6 +290,7 @@ pub(super) fn bare(reason: Reason, binding: String) -> Refusal {
     Refusal {
         reason,
         binding,
+        cut_short: false,
         alternatives: Vec::new(),
         relaxations: Vec::new(),
         lowest_budget: None,
@@ -278,14 +298,19 @@ pub(super) fn bare(reason: Reason, binding: String) -> Refusal {
 }
 
 /// What stands in the way where nothing but room is missing, in words.
-fn no_room(wanted: &Wanted<'_>) -> String {
+fn no_room(wanted: &Wanted<'_>, cut_short: bool) -> String {
+    let whatever = if cut_short {
+        "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
+    } else {
+        "whatever moves inside its own"
+    };
     match wanted.shapes {
         [shape] => format!(
-            "no resource has {} nodes free for {} seconds anywhere in the window, whatever moves inside its own",
+            "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
             shape.nodes, shape.duration
         ),
         shapes => format!(
-            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, whatever moves inside its own",
+            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, {whatever}",
             shapes.len(),
             shapes.last().map_or(0, |shape| shape.nodes),
             shapes.first().map_or(0, |shape| shape.nodes)

@@ -5,7 +5,7 @@
 //! their windows, and where he has sizes to choose from on another size. Nobody who still fits is hurt. Who finds no place
 //! is told at once. What is kept for offers is kept where it can be, and gives way before an agreement is broken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::{Interval, Request, Seconds, Time};
 use uuid::Uuid;
@@ -25,8 +25,6 @@ use crate::store::{Change, NodeRow};
 
 /// Resources on which others are asked to move for one that lost its place.
 const CROWDED_MAX: usize = 4;
-/// Waiting agreements on one resource beyond which they are not moved up at once when nodes come back.
-const IMPROVE_WAITING_MAX: usize = 10_000;
 
 /// Why offers are withdrawn, in words for their party.
 const OUT_OF_USE: &str = "nodes are out of use";
@@ -97,10 +95,19 @@ impl Decider<'_> {
                 repaired.lost += usize::from(self.lose(id).is_some());
             }
         }
-        let mut known = self.plan.waiting_on(at, now);
+        // Looking at all that wait is left for when nodes have come or gone.
+        let changed = self.plan.resources.changes_use(at, now, &self.settings.failures);
+        let mut known = BTreeMap::new();
+        if changed {
+            known = self.plan.waiting_on(at, now);
+        }
         let resource = self.plan.resources.name(at);
         // What is kept for offers stands where it stands: it leaves after those that may move, and before who may not.
-        let held = self.plan.held_on(&resource);
+        let held = if changed {
+            self.plan.held_on(&resource)
+        } else {
+            BTreeMap::new()
+        };
         known.extend(held.keys().map(|number| (*number, 0)));
         let homeless = self
             .plan
@@ -151,8 +158,6 @@ impl Decider<'_> {
         for answer in answers {
             repaired.withdrawn += self.keep_again(answer, OUT_OF_USE);
         }
-        let moves = self.plan.resources.improve_one(at, now, IMPROVE_WAITING_MAX);
-        self.moved(&moves, "into time that became free");
         repaired
     }
 

@@ -8,17 +8,22 @@ mod out_of_use;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use scheduler::admission::Improved;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
 use uuid::Uuid;
 
+use self::out_of_use::Looks;
 use super::impossible::Impossible;
 use super::nodes::{NodeState, Nodes, Reporter, Said};
+use super::slices::ToLookAt;
 use super::{KeptNodes, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, Shape};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
-const IN_THE_WAY_MAX: usize = 16;
+pub(super) const IN_THE_WAY_MAX: usize = 16;
+/// Of those that lie in its window so many are looked at, to find these.
+const LYING_MAX: usize = 1_024;
 
 /// One resource's share of the plan.
 pub(super) struct ResourcePlan {
@@ -68,13 +73,20 @@ impl Wish<'_> {
 pub(super) struct Resources {
     domain: Domain<ResourcePlan>,
     places: HashMap<String, usize>,
-    /// Those whose plan has changed since they were last improved.
-    changed: BTreeSet<usize>,
+    /// Those on which something may be able to start earlier,
+    pub(super) to_look_at: ToLookAt,
+    /// and whether every change of their plans makes it so.
+    idle: bool,
     /// When those whose nodes do not all stand as they should are to be looked at again.
-    looks: BTreeMap<usize, Time>,
+    looks: Looks,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
+    /// The work that a decision may do, and what it may do of that on each resource.
+    work: u64,
+    work_each: u64,
+    /// Whether a search for a place that found none was cut short, since this was last set to `false`.
+    pub(super) cut_short: bool,
     /// What must never happen and did.
     pub(super) impossible: Impossible,
 }
@@ -94,7 +106,9 @@ fn index(id: u64) -> usize {
 pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan {
     ResourcePlan {
         resource: resource.clone(),
-        schedule: Schedule::new(resource.capacity, settings.order),
+        schedule: Schedule::new(resource.capacity, settings.order)
+            .budgeted(Some(settings.decision_work))
+            .gaining(settings.improving.least_gain),
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),
         nodes: Nodes::new(resource.maintenance.clone()),
@@ -111,7 +125,10 @@ impl Resources {
             .map(|(index, of)| (of.resource.name.clone(), index))
             .collect();
         let troubled = plans.iter().enumerate().filter(|(_, of)| !of.nodes.is_plain());
-        let looks = troubled.map(|(index, _)| (index, now)).collect();
+        let mut looks = Looks::default();
+        for (at, _) in troubled {
+            looks.set(at, Some(now));
+        }
         let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
         let mut impossible = Impossible::default();
@@ -131,10 +148,14 @@ impl Resources {
         Self {
             domain: Domain::new(Interval::new(now, now + settings.horizon), known.collect()),
             places,
-            changed: BTreeSet::new(),
+            to_look_at: ToLookAt::default(),
+            idle: settings.improving.idle,
             looks,
             capacity_max,
             rate_max,
+            work: settings.decision_work,
+            work_each: settings.decision_work,
+            cut_short: false,
             impossible,
         }
     }
@@ -229,8 +250,15 @@ impl Resources {
         at: usize,
         change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
     ) -> Option<R> {
-        self.changed.insert(at);
-        self.change_plan(at, |of| change(&mut of.schedule))
+        let work = self.work_each;
+        let changed = self.change_plan(at, |of| {
+            of.schedule.set_budget(Some(work));
+            change(&mut of.schedule)
+        });
+        if self.idle {
+            self.note_free_time(at);
+        }
+        changed
     }
 
     /// The same with all that is known of the resource. Every change goes through here, so that nothing that must never
@@ -250,6 +278,11 @@ impl Resources {
         changed
     }
 
+    /// Tries something in so many places for one decision: they share the work that it may do.
+    pub(super) fn share_work(&mut self, places: usize) {
+        self.work_each = (self.work / (places.max(1) as u64)).max(1);
+    }
+
     /// Lets a request in by algorithm 1.
     pub(super) fn submit(
         &mut self,
@@ -257,14 +290,20 @@ impl Resources {
         now: Time,
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
-        self.change(at, |schedule| match schedule.submit(now, request) {
+        let mut cut = false;
+        let placed = self.change(at, |schedule| match schedule.submit(now, request) {
             Decision::Accepted { placement, moved } => {
                 let mut touched = slots(schedule, &moved);
                 touched.push(placement.slot);
                 (Some((placement, moved)), touched)
             }
-            Decision::Refused { .. } => (None, Vec::new()),
-        })?
+            Decision::Refused { cut_short, .. } => {
+                cut = cut_short;
+                (None, Vec::new())
+            }
+        });
+        self.cut_short |= cut;
+        placed?
     }
 
     /// Puts a request where it is told to go; whether there was room.
@@ -333,19 +372,21 @@ impl Resources {
 
     /// Where a request would start if it were let in by algorithm 1; nobody moves.
     pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
-        self.change(at, |schedule| (schedule.would_start(now, request), Vec::new()))?
+        let mut cut = false;
+        let start = self.change(at, |schedule| {
+            let before = schedule.cut_short();
+            let start = schedule.would_start(now, request);
+            cut = start.is_none() && schedule.cut_short() > before;
+            (start, Vec::new())
+        });
+        self.cut_short |= cut;
+        start?
     }
 
-    /// Frees what is left of a request; those who use that move up.
-    pub(super) fn end(&mut self, at: usize, now: Time, number: u64) -> Vec<Move> {
-        let end = |schedule: &mut Schedule| {
-            let freed = schedule.placement(number).map(|placement| placement.slot);
-            let moves = schedule.end(now, number).unwrap_or_default();
-            let mut touched = slots(schedule, &moves);
-            touched.extend(freed);
-            (moves, touched)
-        };
-        self.change(at, end).unwrap_or_default()
+    /// Frees what is left of a request, with all others left where they are: those who can use that move up later.
+    pub(super) fn free(&mut self, at: usize, now: Time, number: u64) {
+        self.vacate(at, now, number);
+        self.note_free_time(at);
     }
 
     /// Fixes a waiting request where it lies.
@@ -353,27 +394,47 @@ impl Resources {
         self.change(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 
-    /// Moves what waits to where it can start earlier, on every resource that has changed; left out where more than
-    /// `waiting_max` wait.
-    pub(super) fn improve(&mut self, now: Time, waiting_max: usize) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for at in std::mem::take(&mut self.changed) {
-            moves.extend(self.improve_one(at, now, waiting_max));
-        }
-        self.changed.clear();
-        moves
+    /// Notes that there may be time on a resource that was not free before.
+    pub(super) fn note_free_time(&mut self, at: usize) {
+        let waiting = self.get(at).map_or(0, |of| of.schedule.waiting_count());
+        self.to_look_at.note(at, waiting);
     }
 
-    /// The same on one resource.
-    pub(super) fn improve_one(&mut self, at: usize, now: Time, waiting_max: usize) -> Vec<Move> {
-        let improved = self.change(at, |schedule| {
-            let moves = if schedule.waiting().count() <= waiting_max {
-                schedule.improve(now)
-            } else {
-                Vec::new()
-            };
-            let touched = slots(schedule, &moves);
-            (moves, touched)
+    /// Has a waiting request looked at again that may be able to start earlier.
+    pub(super) fn look_again(&mut self, at: usize, number: u64) {
+        self.change(at, |schedule| (schedule.look_again(number), Vec::new()));
+        self.note_free_time(at);
+    }
+
+    /// Finds out who could start earlier on each resource, after all have been put where they are stored to be. Nothing is to be
+    /// looked at then until something changes, so that a fault that a look finds is not found again and again.
+    pub(super) fn settle(&mut self) {
+        for at in 0..self.places.len() {
+            self.change(at, |schedule| (schedule.settle(), Vec::new()));
+        }
+        self.to_look_at = ToLookAt::default();
+    }
+
+    /// Notes that there may be free time on every resource.
+    pub(super) fn note_free_time_everywhere(&mut self) {
+        for at in 0..self.places.len() {
+            self.note_free_time(at);
+        }
+    }
+
+    /// Moves some of those up who can start earlier on a resource; see [`Schedule::improve_some`].
+    pub(super) fn improve(
+        &mut self,
+        at: usize,
+        now: Time,
+        work: u64,
+        moves_max: usize,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Improved {
+        let improved = self.change_plan(at, |of| {
+            let improved = of.schedule.improve_some(now, work, moves_max, may_move);
+            let touched = slots(&of.schedule, &improved.moved);
+            (improved, touched)
         });
         improved.unwrap_or_default()
     }
@@ -381,7 +442,7 @@ impl Resources {
     /// Takes back how a node stands.
     pub(super) fn restore_node(&mut self, at: usize, node: u32, by: Reporter, said: Said, now: Time) {
         self.bindings(at, |of| of.nodes.restore(node, by, said));
-        self.looks.insert(at, now);
+        self.looks.set(at, Some(now));
     }
 
     /// Takes over what was reported of a resource's nodes before the plan was rebuilt.
@@ -390,18 +451,19 @@ impl Resources {
             of.nodes.recall_busy(&before.nodes);
             of.kept.clone_from(&before.kept);
         });
-        self.looks.insert(at, now);
+        self.looks.set(at, Some(now));
     }
 
     /// The resources whose nodes are to be looked at by `now`.
     pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
-        let due = self.looks.iter().filter(|(_, at)| **at <= now);
-        due.map(|(index, _)| *index).collect()
+        let due = self.looks.by_time.iter().take_while(|(when, _)| *when <= now);
+        let due: BTreeSet<usize> = due.map(|(_, at)| *at).collect();
+        due.into_iter().collect()
     }
 
     /// The next instant at which that is not empty.
     pub(super) fn next_look(&self) -> Option<Time> {
-        self.looks.values().min().copied()
+        self.looks.by_time.first().map(|(when, _)| *when)
     }
 
     /// Who of those that wait on a resource stands in the way of a newcomer: first those whose place it would take in order,
@@ -410,15 +472,13 @@ impl Resources {
         let found = self.change(at, |schedule| {
             let mut numbers = schedule.displaced(now, request);
             let window = request.window_at(now);
-            for other in schedule.waiting() {
-                if numbers.len() >= IN_THE_WAY_MAX {
-                    break;
-                }
-                let lies = schedule.placement(other.id);
-                if lies.is_some_and(|lies| lies.slot.meets(window)) && !numbers.contains(&other.id) {
-                    numbers.push(other.id);
-                }
-            }
+            let lying = schedule.waiting_in(window).take(LYING_MAX);
+            let lying = lying.filter_map(|of| Some((schedule.placement(of.id)?.slot.start, of.id)));
+            let mut lying: Vec<(Time, u64)> = lying.collect();
+            lying.sort_unstable();
+            let others = lying.into_iter().map(|(_, number)| number);
+            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
+            numbers.append(&mut others);
             numbers.truncate(IN_THE_WAY_MAX);
             (numbers, Vec::new())
         });

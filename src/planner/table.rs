@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::Time;
 use uuid::Uuid;
 
-use super::holds::Held;
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferTerms, ProposalReason};
+use super::holds::Holds;
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferTerms, ProposalReason};
 
 /// Schedules know what is kept by numbers from here on, and agreements by smaller ones.
 const HOLDS: u64 = 1 << 63;
@@ -21,22 +21,12 @@ pub(super) struct Talks {
     held: BTreeMap<Uuid, u128>,
 }
 
-/// The negotiations that a party has opened and that go on.
-#[derive(Default)]
-struct Party {
-    open: BTreeSet<Uuid>,
-    /// The answers of which something is held, and the most node-seconds that can be taken of them together: summed up, as a
-    /// party may have tens of thousands.
-    answers: usize,
-    node_seconds: u128,
-}
-
 /// Every negotiation that goes on.
 #[derive(Default)]
 pub(super) struct Table {
     open: BTreeMap<Uuid, Talks>,
     due: BTreeSet<(Time, Uuid)>,
-    /// What each party has going on; none where it has nothing.
+    /// What each party has opened and has held in it; none where it has opened none.
     parties: BTreeMap<String, Party>,
     /// Those that are about replacing an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
@@ -44,12 +34,37 @@ pub(super) struct Table {
     moves: usize,
     /// In which of them each offer lies.
     offers: BTreeMap<Uuid, Uuid>,
-    /// What is kept for the offers that answer one.
-    pub(super) holds: BTreeMap<Uuid, Vec<Held>>,
+    /// The service's offers that lead on, by the instants at which they expire, and whether each is held.
+    standing: BTreeMap<(Time, Uuid), bool>,
+    /// How many of these are held.
+    standing_held: usize,
+    pub(super) holds: Holds,
     /// How many numbers have been given to what is kept.
     held: u64,
-    /// The minute in which a party has last asked what it could have, and how often in it.
-    probes: BTreeMap<String, (i64, u32)>,
+    /// The minute in which parties have last asked what they could have, and how often each has in it.
+    probes: (i64, BTreeMap<String, u32>),
+}
+
+/// What a party has opened.
+#[derive(Default)]
+struct Party {
+    talks: BTreeSet<Uuid>,
+    /// The answers of which it has something held, and the most node-seconds that it can take of each.
+    held: BTreeMap<Uuid, u128>,
+    /// These node-seconds together.
+    node_seconds: u128,
+}
+
+impl Party {
+    /// Takes over of which answers of a negotiation something is held, instead of those before.
+    fn holds(&mut self, before: &BTreeMap<Uuid, u128>, now: &BTreeMap<Uuid, u128>) {
+        for (answer, most) in before {
+            self.held.remove(answer);
+            self.node_seconds -= most;
+        }
+        self.held.extend(now);
+        self.node_seconds += now.values().sum::<u128>();
+    }
 }
 
 impl Talks {
@@ -62,19 +77,9 @@ impl Talks {
             .filter_map(|offer| offer.terms.as_ref())
     }
 
-    /// The answers of which something is held.
-    pub(super) fn answers_held(&self) -> impl Iterator<Item = Uuid> {
-        self.held.keys().copied()
-    }
-
     /// The most node-seconds that can be taken of what is held for an answer; none where nothing is.
     pub(super) fn most_held(&self, answer: Uuid) -> Option<u128> {
         self.held.get(&answer).copied()
-    }
-
-    /// The answers of which something is held, and the most node-seconds that can be taken of them together.
-    fn sums(&self) -> (usize, u128) {
-        (self.held.len(), self.held.values().sum())
     }
 
     /// Takes in an offer, or what has become of one.
@@ -103,7 +108,7 @@ impl Table {
         match instance.proposed {
             None => {
                 let of = self.parties.entry(instance.party.clone()).or_default();
-                of.open.insert(id);
+                of.talks.insert(id);
             }
             Some(ProposalReason::BetterFit) => self.moves += 1,
             Some(ProposalReason::Broken) => {}
@@ -134,33 +139,44 @@ impl Table {
         self.open.values()
     }
 
-    /// Every negotiation that a party has going on, those left out that the provider has opened.
-    pub(super) fn of(&self, party: &str) -> impl Iterator<Item = &Talks> {
-        let of = self.parties.get(party).into_iter().flat_map(|of| &of.open);
-        of.filter_map(|id| self.open.get(id))
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
     }
 
-    /// How many of these there are.
+    /// The answers of which a party has something held, those left out that the provider has opened.
+    pub(super) fn answers_held(&self, party: &str) -> impl Iterator<Item = Uuid> {
+        let of = self.parties.get(party);
+        of.into_iter().flat_map(|of| of.held.keys().copied())
+    }
+
+    /// How many negotiations a party has going on, those left out that the provider has opened.
     pub(super) fn count(&self, party: &str) -> usize {
-        self.parties.get(party).map_or(0, |of| of.open.len())
+        self.parties.get(party).map_or(0, |of| of.talks.len())
     }
 
     /// Takes over a new offer, or what has become of one.
     pub(super) fn put(&mut self, offer: NegotiationOffer) {
         let (id, negotiation) = (offer.id, offer.negotiation);
-        if let Some(talks) = self.open.get_mut(&negotiation) {
-            self.offers.insert(id, negotiation);
-            self.due.remove(&(talks.due, negotiation));
-            let before = talks.sums();
-            talks.put(offer);
-            self.due.insert((talks.due, negotiation));
-            if let Some(of) = self.parties.get_mut(&talks.instance.party)
-                && talks.instance.proposed.is_none()
-            {
-                let after = talks.sums();
-                of.answers = of.answers + after.0 - before.0;
-                of.node_seconds = of.node_seconds + after.1 - before.1;
-            }
+        let Some(talks) = self.open.get_mut(&negotiation) else {
+            return;
+        };
+        self.offers.insert(id, negotiation);
+        if let Some(key) = talks.offers.get(&id).and_then(stands) {
+            self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
+        }
+        if let Some(key) = stands(&offer) {
+            self.standing.insert(key, offer.is_held());
+            self.standing_held += usize::from(offer.is_held());
+        }
+        self.due.remove(&(talks.due, negotiation));
+        let before = std::mem::take(&mut talks.held);
+        talks.put(offer);
+        self.due.insert((talks.due, negotiation));
+        if talks.instance.proposed.is_none()
+            && let Some(party) = self.parties.get_mut(&talks.instance.party)
+        {
+            party.holds(&before, &talks.held);
         }
     }
 
@@ -171,23 +187,44 @@ impl Table {
         if talks.instance.proposed == Some(ProposalReason::BetterFit) {
             self.moves -= 1;
         }
-        if let Some(of) = self.parties.get_mut(&talks.instance.party) {
-            if of.open.remove(&id) {
-                let (answers, node_seconds) = talks.sums();
-                of.answers -= answers;
-                of.node_seconds -= node_seconds;
-            }
-            if of.open.is_empty() {
+        if talks.instance.proposed.is_none()
+            && let Some(of) = self.parties.get_mut(&talks.instance.party)
+        {
+            of.talks.remove(&id);
+            of.holds(&talks.held, &BTreeMap::new());
+            if of.talks.is_empty() {
                 self.parties.remove(&talks.instance.party);
             }
         }
         if let Some(agreement) = talks.instance.agreement {
             self.about.remove(&(agreement, id));
         }
-        for offer in talks.offers.keys() {
-            self.offers.remove(offer);
+        for offer in talks.offers.values() {
+            self.offers.remove(&offer.id);
+            if let Some(key) = stands(offer) {
+                self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
+            }
         }
         Some(talks)
+    }
+
+    /// How many offers the service has made that lead on and have not expired.
+    pub(super) fn standing(&self) -> usize {
+        self.standing.len()
+    }
+
+    /// How many of these are held.
+    pub(super) fn standing_held(&self) -> usize {
+        self.standing_held
+    }
+
+    /// Leaves out of these counts what has expired by `now`.
+    pub(super) fn expire(&mut self, now: Time) {
+        while let Some(first) = self.standing.first_entry()
+            && first.key().0 <= now
+        {
+            self.standing_held -= usize::from(first.remove());
+        }
     }
 
     /// The next instant at which something lapses.
@@ -212,7 +249,7 @@ impl Table {
 
     /// How many answers a party has held.
     pub(super) fn held_answers(&self, party: &str) -> usize {
-        self.parties.get(party).map_or(0, |of| of.answers)
+        self.parties.get(party).map_or(0, |of| of.held.len())
     }
 
     /// The node-seconds that a party has held: of each answer the most that it can take of it.
@@ -259,9 +296,19 @@ impl Table {
 
     /// Counts that a party asks in a minute; how often it has done so by now.
     pub(super) fn count_probe(&mut self, party: &str, minute: i64) -> u32 {
-        self.probes.retain(|_, (last, _)| *last == minute);
-        let (_, count) = self.probes.entry(party.to_owned()).or_insert((minute, 0));
+        let (last, counts) = &mut self.probes;
+        if *last != minute {
+            *last = minute;
+            counts.clear();
+        }
+        let count = counts.entry(party.to_owned()).or_default();
         *count = count.saturating_add(1);
         *count
     }
+}
+
+/// The key of an offer of the service's that leads on.
+fn stands(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
+    let leads_on = offer.creator == OfferCreator::Responder && offer.is_open();
+    leads_on.then(|| (offer.expires.unwrap_or(Time::MAX), offer.id))
 }

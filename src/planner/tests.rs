@@ -7,6 +7,7 @@ mod kept;
 mod lost;
 mod missed;
 mod pending;
+mod slices;
 pub(super) mod trial;
 
 pub(super) mod domain;
@@ -79,6 +80,25 @@ impl Domain {
 
     fn turn(&self, seconds: i64) {
         self.clock.set((NOW + seconds) * MICROS_PER_SECOND);
+    }
+
+    /// Changes the plan behind the back of the planner.
+    async fn meddle(&self, with: impl FnOnce(&mut Plan) + Send + Sync + 'static) -> Result<(), Error> {
+        let with = Box::new(with);
+        self.planner.ask(|reply| Command::Meddle(with, reply)).await
+    }
+
+    /// Waits until all that can move up has done so.
+    async fn move_up(&self) {
+        let now = self.clock.now();
+        loop {
+            let (tell, told) = std::sync::mpsc::channel();
+            let look = move |plan: &mut Plan| tell.send(plan.may_move_up(now)).unwrap();
+            self.meddle(look).await.unwrap();
+            if !told.recv().unwrap() {
+                return;
+            }
+        }
     }
 
     async fn place(&self, proposal: Proposal) -> Result<Agreement, Error> {
@@ -519,6 +539,7 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
         .report_ended(JobRun::first(first.id), ended(Outcome::Completed, 0, 9))
         .await
         .unwrap();
+    domain.move_up().await;
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
     assert_eq!(moved.placement.start, Time(NOW + 10));
     assert_eq!(*domain.planner.subscribe().borrow(), Some(Time(NOW + 10)));
@@ -535,6 +556,7 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
         .terminate(Termination::of(first.id, None))
         .await
         .unwrap();
+    domain.move_up().await;
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
     assert_eq!(moved.placement.start, Time(NOW + 50));
 }

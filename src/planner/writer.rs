@@ -22,12 +22,11 @@ use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 /// of them does not wait for long.
 const BATCH_MAX: usize = 128;
 
-/// Seconds between two improvements of the plan: a share of one processor that nobody notices.
-const IMPROVE_EVERY: Seconds = 1;
+/// Seconds after which a slice of improvements goes between two batches although commands wait: so that time that became free is
+/// used under whatever load.
+const SLICE_EVERY: Seconds = 1;
 /// Seconds between two times at which old idempotency keys are forgotten.
 const FORGET_EVERY: Seconds = 3_600;
-/// Agreements waiting on one resource beyond which an idle moment is too short to place them anew.
-const IMPROVE_WAITING_MAX: usize = 10_000;
 
 /// For how long it is looked, when the plan is read, whether anything is left of work that was lost: longer than a service is
 /// ever down.
@@ -71,9 +70,8 @@ pub(super) struct Writer {
     decided: Decided,
     /// Whether the store has failed to take a batch, and has taken nothing since.
     doubtful: bool,
-    /// When an idle moment was last used, and whether the plan has changed since.
+    /// When a slice of improvements was last made.
     improved: Time,
-    changed: bool,
     /// When old idempotency keys were last forgotten.
     forgotten: Time,
 }
@@ -100,7 +98,6 @@ impl Writer {
             decided: Decided::default(),
             doubtful: false,
             improved: Time::MIN,
-            changed: false,
             forgotten: Time::MIN,
         }
     }
@@ -114,13 +111,20 @@ impl Writer {
                 biased;
                 _ = watch.tick() => self.keep_lease(&stop).await,
                 stored = Storing::end(&mut self.storing) => self.stored(stored, &stop).await,
+                () = std::future::ready(()), if self.must_improve() => self.decide(Vec::new(), &stop).await,
                 command = self.queue.recv(), if self.decided.commands < BATCH_MAX => match command {
-                    Some(first) => self.decide(first, &stop).await,
+                    Some(first) => {
+                        let commands = self.with_those_behind(first);
+                        self.decide(commands, &stop).await
+                    }
                     None => break,
                 },
                 () = stop.cancelled(), if !self.queue.is_closed() => {
                     self.queue.close();
                     true
+                }
+                () = std::future::ready(()), if self.storing.is_none() && self.may_improve() => {
+                    self.decide(Vec::new(), &stop).await
                 }
             };
             if !goes_on {
@@ -160,16 +164,19 @@ impl Writer {
         }
     }
 
-    /// Decides a command and what waits behind it, and where nothing else waits does the work of an idle moment with it. False
-    /// when the lease is lost.
-    async fn decide(&mut self, first: Command, stop: &CancellationToken) -> bool {
+    /// A command and what waits behind it, as many as there may be in a batch.
+    fn with_those_behind(&mut self, first: Command) -> Vec<Command> {
         let mut commands = vec![first];
         while self.decided.commands + commands.len() < BATCH_MAX
             && let Ok(next) = self.queue.try_recv()
         {
             commands.push(next);
         }
-        let idle = self.queue.is_empty();
+        commands
+    }
+
+    /// Decides commands; without any it makes a slice of improvements. False when the lease is lost.
+    async fn decide(&mut self, commands: Vec<Command>, stop: &CancellationToken) -> bool {
         let Ok(remembered) = self.remembered(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
             return true;
@@ -182,7 +189,6 @@ impl Writer {
             decisions,
             ..
         } = &mut self.decided;
-        let already = batch.len();
         let mut decider = Decider {
             settings: &self.settings,
             plan: &mut self.plan,
@@ -194,6 +200,10 @@ impl Writer {
         decider.fix_those_who_have_waited(second_of(now));
         decider.look_after_nodes();
         let many = commands.len();
+        if commands.is_empty() {
+            self.improved = second_of(now);
+            decider.improve();
+        }
         answers.extend(
             commands
                 .into_iter()
@@ -204,10 +214,6 @@ impl Writer {
                 }),
         );
         let remembered = std::mem::take(&mut decider.remembered);
-        self.changed |= batch.len() > already;
-        if idle && self.may_improve(second_of(now)) {
-            self.improve(now);
-        }
         self.decided.remembered.extend(remembered);
         self.decided.commands += many;
         self.decided.suggested.append(&mut self.plan.suggested);
@@ -257,7 +263,7 @@ impl Writer {
                 None => return false,
             },
         }
-        if self.decided.commands > 0 {
+        if self.decided.commands > 0 || !self.decided.batch.is_empty() {
             self.send();
         } else if self.queue.is_empty() {
             self.forget().await;
@@ -362,21 +368,14 @@ impl Writer {
         }
     }
 
-    /// Whether the plan is to be improved now: it has changed, and the last time is long enough ago.
-    fn may_improve(&self, now: Time) -> bool {
-        self.settings.improve && self.changed && now - self.improved >= IMPROVE_EVERY
+    /// Whether something may be moved up for which nobody waits.
+    fn may_improve(&self) -> bool {
+        self.plan.may_move_up(self.clock.now())
     }
 
-    fn improve(&mut self, now: Micros) {
-        (self.improved, self.changed) = (second_of(now), false);
-        let mut decider = Decider {
-            settings: &self.settings,
-            plan: &mut self.plan,
-            now,
-            batch: &mut self.decided.batch,
-            remembered: Remembered::new(),
-        };
-        decider.improve(IMPROVE_WAITING_MAX);
+    /// Whether that has been put off for long enough.
+    fn must_improve(&self) -> bool {
+        self.may_improve() && self.clock.now() - self.improved >= SLICE_EVERY
     }
 
     /// What the requests with these commands' idempotency keys were answered before.
@@ -498,6 +497,7 @@ pub(super) async fn read_plan(
         .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;
     plan.recall_lost(lost);
+    plan.resources.settle();
     match plan.impossible() {
         None => Ok(plan),
         Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),

@@ -45,6 +45,14 @@ const WRONG: &[(&str, &[&str])] = &[
         &["objective", "earliest-completion"],
     ),
     (
+        "[scheduling]\ndecision_work = 0\n",
+        &["scheduling.decision_work", "1000 to 1000000000"],
+    ),
+    (
+        "[scheduling]\nimprove_moves_per_hour = 0\n",
+        &["scheduling.improve_moves_per_hour", "1 to 3600"],
+    ),
+    (
         "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n",
         &["resource[0].slurm", "[resource.slurm]"],
     ),

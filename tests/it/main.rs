@@ -11,6 +11,7 @@ mod conditions;
 mod configuration;
 mod conformance;
 mod counter_offers;
+mod deciding;
 mod dispatcher;
 mod examples;
 mod execution;

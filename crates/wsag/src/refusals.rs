@@ -69,6 +69,8 @@ pub struct Refusal {
     pub reason: Reason,
     /// What stands in the way, in words of the request.
     pub binding_constraint: Option<String>,
+    /// Whether the search for a place was cut short: a longer one might have found one.
+    pub cut_short: bool,
     /// Slots outside the window, or of another shape, that are free.
     pub alternatives: Vec<Alternative>,
     /// The smallest changes of the request that would have been accepted.
@@ -248,6 +250,7 @@ fn write_refusal(xml: &mut Xml, refusal: &Refusal) {
 fn write_content(xml: &mut Xml, refusal: &Refusal) {
     xml.element("bsp:Reason", refusal.reason.name());
     xml.optional_element("bsp:BindingConstraint", refusal.binding_constraint.as_deref());
+    xml.optional_element("bsp:CutShort", refusal.cut_short.then_some("true"));
     for alternative in &refusal.alternatives {
         xml.start("bsp:Alternative");
         xml.element("bsp:Start", &alternative.start.to_string());
@@ -372,6 +375,9 @@ fn read_refusal(check: &mut Check, node: Node<'_>) -> Option<Refusal> {
     let binding_constraint = sequence
         .optional(BSP, "BindingConstraint")
         .and_then(|node| check.string(node));
+    let cut_short = sequence
+        .optional(BSP, "CutShort")
+        .and_then(|node| check.simple(node, crate::job::boolean));
     let alternatives = sequence.many(BSP, "Alternative");
     let relaxations = sequence.many(BSP, "Relaxation");
     sequence.end(check);
@@ -386,6 +392,7 @@ fn read_refusal(check: &mut Check, node: Node<'_>) -> Option<Refusal> {
     Some(Refusal {
         reason: reason?,
         binding_constraint,
+        cut_short: cut_short.unwrap_or(false),
         alternatives,
         relaxations,
     })

@@ -1,6 +1,7 @@
 //! `bespeak bench`: measures a part of Bespeak by itself. `planner` replays a sequence of placements on the slot tree and prints
-//! what each phase took, so that other plans can be measured beside it on the same files; [`service`] and [`mixed`] have the rest.
+//! what each phase took, so that other plans can be measured beside it on the same files; [`service`], [`mixed`] and [`bystanders`] have the rest.
 
+mod bystanders;
 mod mixed;
 mod pgbench;
 mod service;
@@ -35,6 +36,9 @@ enum What {
     Service(service::ServiceOptions),
     /// Send requests of every kind to a running service, and show its memory; prints a line of JSON for each tenth of them.
     Mixed(mixed::MixedOptions),
+    /// Fill a new service, and show for how long others wait while an agreement is ended in front of a long queue, or a request
+    /// is refused; prints a line of JSON.
+    Bystanders(bystanders::BystandersOptions),
     /// Commit one row after the other to a database that no service works on; prints a line of JSON.
     Commits(service::CommitsOptions),
 }
@@ -69,6 +73,7 @@ pub(super) fn run(options: Options) -> Result<(), Failure> {
         What::Planner(options) => planner(&options),
         What::Service(options) => block_on(service::service(options)),
         What::Mixed(options) => block_on(mixed::mixed(options)),
+        What::Bystanders(options) => block_on(bystanders::bystanders(options)),
         What::Commits(options) => block_on(service::commits(options)),
     }
 }

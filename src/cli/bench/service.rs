@@ -1,7 +1,7 @@
 //! `bespeak bench service` and `bespeak bench commits`: how much a running service acknowledges in a second, and how often
 //! the database that it stands on commits at all.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -73,16 +73,16 @@ pub(super) struct CommitsOptions {
 
 /// What a phase has come to.
 #[derive(Debug, Default)]
-struct Phase {
-    spent: Duration,
+pub(super) struct Phase {
+    pub(super) spent: Duration,
     /// How long each took that was granted.
-    took: Vec<Duration>,
-    refused: usize,
+    pub(super) took: Vec<Duration>,
+    pub(super) refused: usize,
 }
 
 impl Phase {
     #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2⁵³")]
-    fn summary(mut self) -> Value {
+    pub(super) fn summary(mut self) -> Value {
         self.took.sort_unstable();
         let done = self.took.len();
         let at = |percent: usize| {
@@ -99,27 +99,34 @@ impl Phase {
     }
 }
 
-struct Asker {
+pub(super) struct Asker {
     http: reqwest::Client,
     server: String,
     key: String,
     now: i64,
+    /// Seconds from now on in which nothing is asked for on one of many days.
+    spared: i64,
     asked: AtomicU64,
 }
 
 impl Asker {
-    /// A request for an hour of a node on one of many days.
-    fn request(&self) -> Value {
-        // A step that shares no factor with the number of days meets each of them.
-        let day = self.asked.fetch_add(1, Ordering::Relaxed).wrapping_mul(7) % DAYS;
-        let start = self.now + DAY * i64::try_from(day + 1).unwrap_or(1);
-        let at = |second: i64| {
-            jiff::Timestamp::from_second(second).map_or_else(|why| why.to_string(), |at| at.to_string())
-        };
-        json!({
-            "nodes": 1,
-            "durationSeconds": 3_600,
-            "window": { "start": at(start), "end": at(start + DAY) },
+    /// Asks a service with the key of a file.
+    pub(super) fn new(server: &str, key: &Path, spared: i64) -> Result<Self, Failure> {
+        let key = std::fs::read_to_string(key)
+            .map_err(|why| Failure::Usage(format!("{}: {why}", key.display())))?;
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(30))
+            .no_proxy()
+            .build()
+            .map_err(|why| Failure::Unavailable(why.to_string()))?;
+        Ok(Self {
+            http,
+            server: server.trim_end_matches('/').to_owned(),
+            key: key.trim().to_owned(),
+            now: Clock::system().now().seconds(),
+            spared,
+            asked: AtomicU64::new(0),
         })
     }
 
@@ -155,8 +162,25 @@ impl Asker {
         Ok(())
     }
 
+    /// A request for an hour of a node on one of many days.
+    pub(super) fn request(&self) -> Value {
+        // A step that shares no factor with the number of days meets each of them.
+        let day = self.asked.fetch_add(1, Ordering::Relaxed).wrapping_mul(7) % DAYS;
+        let from = self.spared + DAY * i64::try_from(day).unwrap_or(0);
+        json!({ "nodes": 1, "durationSeconds": 3_600, "window": self.window(from, DAY) })
+    }
+
+    /// The window that begins so many seconds from now and lasts so many.
+    pub(super) fn window(&self, from: i64, lasts: i64) -> Value {
+        let at = |second: i64| {
+            jiff::Timestamp::from_second(second).map_or_else(|why| why.to_string(), |at| at.to_string())
+        };
+        let start = self.now + from;
+        json!({ "start": at(start), "end": at(start + lasts) })
+    }
+
     /// Whether it was granted, with what was answered.
-    async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
         let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
         let request = self.http.post(format!("{}{path}", self.server));
         let request = request
@@ -176,7 +200,7 @@ impl Asker {
 }
 
 /// Asks with as many clients as there are until the time is over or nothing is left, and answers with what was granted.
-async fn phase(
+pub(super) async fn phase(
     asker: &Arc<Asker>,
     clients: u32,
     until: Instant,
@@ -221,21 +245,7 @@ async fn phase(
 
 /// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
 pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
-    let key = std::fs::read_to_string(&options.key)
-        .map_err(|why| Failure::Usage(format!("{}: {why}", options.key.display())))?;
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder()
-        .timeout(Duration::from_secs(30))
-        .no_proxy()
-        .build()
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
-    let asker = Arc::new(Asker {
-        http,
-        server: options.server.trim_end_matches('/').to_owned(),
-        key: key.trim().to_owned(),
-        now: Clock::system().now().seconds(),
-        asked: AtomicU64::new(0),
-    });
+    let asker = Arc::new(Asker::new(&options.server, &options.key, DAY)?);
     let limit = Duration::from_secs(options.seconds.into());
     let clients = options.clients;
     let requests = |many: usize| (0..many).map(|_| asker.request()).collect::<Vec<_>>();

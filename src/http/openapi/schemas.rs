@@ -372,8 +372,8 @@ fn others() -> Value {
         "Free": object(&[("start", "date-time"), ("end", "date-time")]),
         "Refused": object(&[("id", "uuid"), ("party", "text"), ("at", "date-time"), ("why", "text")]),
         "Refusal": object(&[
-            ("id?", "uuid"), ("reason", "text"), ("bindingConstraint", "text"), ("alternatives", "[]Alternative"),
-            ("relaxations", "[]Relaxation"),
+            ("id?", "uuid"), ("reason", "text"), ("bindingConstraint", "text"), ("cutShort?", "boolean"),
+            ("alternatives", "[]Alternative"), ("relaxations", "[]Relaxation"),
         ]),
         "Alternative": object(&[
             ("direction", "text"), ("start", "date-time"), ("end", "date-time"), ("deviation", "number"),

@@ -323,6 +323,7 @@ proptest! {
     fn nobody_leaves_his_window_nothing_is_over_capacity_and_a_refusal_changes_nothing(verbs in verbs()) {
         let fast = rated("fast", 3, 1_500_000);
         let mut domain = Domain::new(vec![rated("slow", 4, 700_000), arm("arm"), fast]);
+        domain.moves_up = false;
         for verb in verbs {
             match verb {
                 Verb::Place { shapes, scaled, picky, window } => {
@@ -351,7 +352,7 @@ proptest! {
                         prop_assert!(ended.is_ok());
                     }
                 }
-                Verb::Improve => domain.decide(|decider| decider.improve(1_000)),
+                Verb::Improve => domain.decide(|decider| decider.improve()),
                 Verb::Pass(seconds) => {
                     domain.now += seconds;
                     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();

@@ -166,7 +166,12 @@ proptest! {
 
 /// Where everybody is.
 fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
-    let mut all: Vec<_> = domain.plan.agreements().map(|of| (of.id, of.placement)).collect();
+    let mut all: Vec<_> = domain
+        .plan
+        .live()
+        .iter()
+        .map(|of| (of.id, of.placement))
+        .collect();
     all.sort_unstable_by_key(|(id, _)| *id);
     all
 }

@@ -1,13 +1,32 @@
 //! Nodes that are out of use: taken out of a resource's plan, and who leaves it for that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::{Interval, Placement, Schedule, Seconds, Time};
 
 use super::super::nodes::Failures;
 use super::{ResourcePlan, Resources};
 
+impl ResourcePlan {
+    /// What is out of use as the plan has it, and as its nodes say.
+    fn out_of_use(&self, now: Time, failures: &Failures) -> [Vec<(Interval, u32)>; 2] {
+        // What ended within this second has its nodes until the second is over.
+        let now = self.schedule.now().max(now);
+        let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
+        let next = self.nodes.out_of_use(self.resource.capacity, now, failures, kept);
+        [from_now(&self.nodes.blocks, now), next]
+    }
+}
+
 impl Resources {
+    /// Whether [`Self::put_out_of_use`] would change something.
+    pub(in super::super) fn changes_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
+        self.get(at).is_some_and(|of| {
+            let [before, next] = of.out_of_use(now, failures);
+            before != next
+        })
+    }
+
     /// Takes out of use what a resource's nodes and its maintenance say, and gives back what they no longer do. Of the
     /// requests in `known`, each with its slack, those leave that stand in the way, with most slack first; they are the answer,
     /// with their starts. Others stay, and what they take is not taken from them. `None` where nothing has changed.
@@ -21,13 +40,8 @@ impl Resources {
         let (mut look, mut stuck) = (None, None);
         let leave = |of: &mut ResourcePlan| {
             of.schedule.advance(now);
-            // What ended within this second has its nodes until the second is over.
-            let now = of.schedule.now();
-            let bound = &of.bound_until;
-            let kept = |node: u32| bound.get(&node).copied().filter(|until| *until > now);
-            let next = of.nodes.out_of_use(of.resource.capacity, now, failures, kept);
-            look = of.nodes.next_look(now, failures);
-            let before = from_now(&of.nodes.blocks, now);
+            let [before, next] = of.out_of_use(now, failures);
+            look = of.nodes.next_look(of.schedule.now(), failures);
             if before == next {
                 of.nodes.blocks = before;
                 return (None, Vec::new());
@@ -42,10 +56,15 @@ impl Resources {
                     stuck.get_or_insert((interval, nodes, why));
                 }
             }
+            // Those whose slots have begun in the plan and not in fact.
+            let begun = known
+                .keys()
+                .filter(|number| of.schedule.waiting_at(**number).is_none());
+            let begun: Vec<u64> = begun.copied().collect();
             let mut left = Vec::new();
             let mut blocks = Vec::new();
             for (interval, nodes) in next {
-                while let Some(lies) = in_excess(&of.schedule, known, interval, nodes)
+                while let Some(lies) = in_excess(&of.schedule, (known, &begun), interval, nodes)
                     && let Some(start) = take_out(&mut of.schedule, lies.id)
                 {
                     touched.push(lies.slot);
@@ -62,12 +81,30 @@ impl Resources {
                 || format!("{nodes} nodes in {interval} were out of use and cannot be given back: {why}");
             self.impossible.note(what);
         }
-        match look {
-            Some(look) => self.looks.insert(at, look),
-            None => self.looks.remove(&at),
-        };
-        self.changed.insert(at);
+        self.looks.set(at, look);
+        self.note_free_time(at);
         left
+    }
+}
+
+/// When resources are to be looked at again.
+#[derive(Default)]
+pub(super) struct Looks {
+    when: BTreeMap<usize, Time>,
+    pub(super) by_time: BTreeSet<(Time, usize)>,
+}
+
+impl Looks {
+    /// Sets when a resource is looked at, or that it is not.
+    pub(super) fn set(&mut self, at: usize, when: Option<Time>) {
+        let before = match when {
+            Some(when) => self.when.insert(at, when),
+            None => self.when.remove(&at),
+        };
+        if let Some(before) = before {
+            self.by_time.remove(&(before, at));
+        }
+        self.by_time.extend(when.map(|when| (when, at)));
     }
 }
 
@@ -100,7 +137,7 @@ fn free_steps(schedule: &Schedule, interval: Interval) -> Vec<(Interval, u32)> {
 /// lies there is known.
 fn in_excess(
     schedule: &Schedule,
-    known: &BTreeMap<u64, Seconds>,
+    known: (&BTreeMap<u64, Seconds>, &[u64]),
     interval: Interval,
     nodes: u32,
 ) -> Option<Placement> {
@@ -115,17 +152,15 @@ fn in_excess(
 /// The one with most slack of those who are known and lie in an interval: it is the easiest to place again.
 fn most_flexible(
     schedule: &Schedule,
-    known: &BTreeMap<u64, Seconds>,
+    (known, begun): (&BTreeMap<u64, Seconds>, &[u64]),
     interval: Interval,
 ) -> Option<Placement> {
-    let lies = |number: &u64| {
-        schedule
-            .placement(*number)
-            .filter(|lies| lies.slot.meets(interval))
-    };
-    let found = known
-        .iter()
-        .filter_map(|(number, slack)| Some((*slack, lies(number)?)));
+    let waiting = schedule.waiting_in(interval).map(|request| request.id);
+    let found = waiting.chain(begun.iter().copied()).filter_map(|number| {
+        let slack = *known.get(&number)?;
+        let lies = schedule.placement(number)?;
+        lies.slot.meets(interval).then_some((slack, lies))
+    });
     found
         .max_by_key(|(slack, lies)| (*slack, lies.id))
         .map(|(_, lies)| lies)

@@ -22,13 +22,21 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) known: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
     pub(in crate::planner) now: i64,
+    /// Whether all that can move up does so after each decision, as it does while nobody asks for anything.
+    pub(in crate::planner) moves_up: bool,
 }
 
 impl Domain {
     pub(in crate::planner) fn new(resources: Vec<Resource>) -> Self {
-        let settings = Settings::new(resources, HORIZON);
+        let mut settings = Settings::new(resources, HORIZON);
+        settings.improving.idle = false;
+        Self::with(settings)
+    }
+
+    pub(in crate::planner) fn with(settings: Settings) -> Self {
         let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
         Self {
+            moves_up: true,
             settings,
             plan,
             known: BTreeMap::new(),
@@ -48,6 +56,9 @@ impl Domain {
             remembered: Remembered::new(),
         };
         let result = verb(&mut decider);
+        while self.moves_up && decider.plan.may_move_up(Time(self.now)) {
+            decider.improve();
+        }
         assert_eq!(self.plan.impossible(), None);
         for change in batch {
             let (Change::CreateAgreement {

@@ -13,6 +13,8 @@ pub struct Improved {
     pub moved: Vec<Move>,
     /// Whether nothing is left to look at.
     pub done: bool,
+    /// The work that was done.
+    pub work: u64,
 }
 
 impl Schedule {
@@ -47,7 +49,8 @@ impl Schedule {
             self.waiting.freshen(self.now);
             self.memory.clear();
         }
-        let mut work = Work::of(work);
+        let given = Work::of(work);
+        let mut work = given;
         while !work.is_spent() && improved.moved.len() < moves_max {
             let Some((key, h)) = self.waiting.first_loose() else {
                 improved.done = true;
@@ -66,7 +69,15 @@ impl Schedule {
             self.waiting.tighten_up_to(key);
         }
         improved.moved.sort_unstable();
+        improved.work = work.done_of(given);
         improved
+    }
+
+    /// Has a waiting request looked at again by [`Schedule::improve_some`].
+    pub fn look_again(&mut self, id: u64) {
+        if let Some(super::Place::Waiting(h)) = self.by_id.get(&id) {
+            self.waiting.loosen(*h);
+        }
     }
 
     /// Finds out who lies at its first fit given those before it, after all have been restored: everybody else may be placed

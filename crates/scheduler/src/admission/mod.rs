@@ -236,6 +236,11 @@ impl Schedule {
         self
     }
 
+    /// Lets each decision from now on do so much work, as [`Schedule::budgeted`] does.
+    pub fn set_budget(&mut self, work: Option<u64>) {
+        self.budget = work;
+    }
+
     /// How many decisions have spent their budget.
     pub fn cut_short(&self) -> u64 {
         self.cut_short

@@ -522,6 +522,7 @@ impl Make {
                     Reason::PolicyDenied,
                 ]),
                 binding_constraint: make.maybe(Make::text),
+                cut_short: make.flag(),
                 alternatives: make.some(0, |make| Alternative {
                     start: make.time(),
                     end: make.time(),

@@ -1,0 +1,59 @@
+//! The agreements that are not over, and how many of them stand how, so that nobody has to walk all of them to know.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, AgreementState, ServiceState};
+
+/// Every agreement that is not over.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    by_id: HashMap<Uuid, Agreement>,
+    states: BTreeMap<&'static str, u64>,
+    /// Those being processed.
+    processing: BTreeSet<Uuid>,
+}
+
+impl Live {
+    pub(super) fn get(&self, id: &Uuid) -> Option<&Agreement> {
+        self.by_id.get(id)
+    }
+
+    /// All of them, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Agreement> {
+        self.by_id.values()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Takes in an agreement that is not there.
+    pub(super) fn insert(&mut self, agreement: Agreement) {
+        *self.states.entry(agreement.state.word()).or_default() += 1;
+        if agreement.service == ServiceState::Processing {
+            self.processing.insert(agreement.id);
+        }
+        self.by_id.insert(agreement.id, agreement);
+    }
+
+    pub(super) fn remove(&mut self, id: Uuid) -> Option<Agreement> {
+        let agreement = self.by_id.remove(&id)?;
+        if let Some(count) = self.states.get_mut(agreement.state.word()) {
+            *count -= 1;
+        }
+        self.processing.remove(&id);
+        Some(agreement)
+    }
+
+    /// Those being processed, by id.
+    pub(super) fn processing(&self) -> impl Iterator<Item = &Agreement> {
+        self.processing.iter().filter_map(|id| self.by_id.get(id))
+    }
+
+    /// How many there are in a state.
+    pub(super) fn count(&self, state: AgreementState) -> u64 {
+        self.states.get(state.word()).copied().unwrap_or(0)
+    }
+}
