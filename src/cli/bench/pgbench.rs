@@ -24,13 +24,13 @@ const OFFER: &str = r"\set a random(1, 9000000000000000000)
 BEGIN;
 INSERT INTO bench.agreements (id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s,
 planned_end_s, guarantees, state, service, created_us, version, fixed)
-VALUES ((lpad(to_hex(:a), 16, '0') || lpad(to_hex(:b), 16, '0'))::uuid, 'operator', NULL, 'advance-reservation', 'local', 1,
-3600, :a / 1000000, :a / 1000000 + 86400, :a / 1000000, :a / 1000000 + 3600, repeat('g', 400), 'Observed', 'NotReady', :a, 1, 0);
+VALUES ((lpad(to_hex(:a::bigint), 16, '0') || lpad(to_hex(:b::bigint), 16, '0'))::uuid, 'operator', NULL, 'advance-reservation', 'local', 1,
+3600, :a::bigint / 1000000, :a::bigint / 1000000 + 86400, :a::bigint / 1000000, :a::bigint / 1000000 + 3600, repeat('g', 400), 'Observed', 'NotReady', :a::bigint, 1, 0);
 INSERT INTO bench.agreement_documents (agreement, document)
-VALUES ((lpad(to_hex(:a), 16, '0') || lpad(to_hex(:b), 16, '0'))::uuid, repeat('d', 2400));
+VALUES ((lpad(to_hex(:a::bigint), 16, '0') || lpad(to_hex(:b::bigint), 16, '0'))::uuid, repeat('d', 2400));
 INSERT INTO bench.events (agreement, seq, at_us, kind, detail, version, state, service, number, hash)
-VALUES ((lpad(to_hex(:a), 16, '0') || lpad(to_hex(:b), 16, '0'))::uuid, 1, :a, 'accepted', repeat('e', 80), 1, 'Observed', 'NotReady', :a,
-md5(:a::text) || md5(:b::text));
+VALUES ((lpad(to_hex(:a::bigint), 16, '0') || lpad(to_hex(:b::bigint), 16, '0'))::uuid, 1, :a::bigint, 'accepted', repeat('e', 80), 1, 'Observed', 'NotReady', :a::bigint,
+md5(:a::bigint::text) || md5(:b::bigint::text));
 END;
 ";
 
