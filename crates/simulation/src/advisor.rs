@@ -183,6 +183,7 @@ pub fn policies(
         for &fixing in fixings {
             policies.extend(thresholds.iter().map(|threshold| Policy {
                 order,
+                portfolio: false,
                 fixing,
                 alternatives: threshold.map(|phi_max| Alternatives {
                     phi_max,
@@ -267,6 +268,27 @@ impl Prices {
     }
 }
 
+/// By how much each goal's best policy is behind the same policy with a portfolio of orders, and the scores of those, in the
+/// order of the advice. Each is one comparison that was planned, so that its chance is not corrected.
+pub fn behind_portfolio(
+    scores: &[Score],
+    advice: &[Advice],
+    played: impl Fn(&[Policy]) -> Vec<Score>,
+) -> Vec<(Score, Behind)> {
+    let policies = advice.iter().map(|advice| Policy {
+        portfolio: true,
+        ..scores[advice.best].policy
+    });
+    let with = played(&policies.collect::<Vec<_>>());
+    let compared = advice.iter().zip(with).map(|(advice, with)| {
+        let best = scores[advice.best].values(advice.goal);
+        let difference = Summary::of_differences(with.values(advice.goal), best);
+        let chance = chance(&difference);
+        (with, Behind { difference, chance })
+    });
+    compared.collect()
+}
+
 /// How the policies compare for a goal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
@@ -278,12 +300,13 @@ pub struct Advice {
     pub behind: Vec<Behind>,
 }
 
-/// By how much a policy is behind the best.
+/// By how much a policy is behind another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Behind {
     /// The differences over the windows.
     pub difference: Summary,
-    /// The probability of such a difference by chance, corrected for the number of pairs that there are; 1 for the best itself.
+    /// The probability of such a difference by chance; behind the best corrected for the number of pairs that there are, and 1
+    /// for the best itself.
     pub chance: f64,
 }
 
