@@ -10,10 +10,11 @@ use clap::{Args, ValueEnum};
 use scheduler::Fraction;
 use serde_json::{Value, json};
 use simulation::advisor::{
-    Advice, Behind, Goal, Named, PROFILES_MAX, Prices, Profile, SIGNIFICANCE, Score, Users, behind_portfolio,
-    chance_text, fixing_name, order_name, policies, score, table, threshold_name,
+    Advice, Behind, Goal, Named, PROFILES_MAX, Prices, Profile, SIGNIFICANCE, Score, Users, chance_text,
+    fixing_name, order_name, policies, score, table, threshold_name,
 };
 use simulation::experiment::advisor::{FIXINGS, ORDERS, THRESHOLDS};
+use simulation::experiment::portfolio::behind_portfolio;
 use simulation::replay::{Alternatives, Policy};
 
 use super::Failure;

@@ -37,12 +37,14 @@ impl Held {
     }
 }
 
+/// Stretches of one resource by start and number, each with its end and the answer that it is kept for.
+type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
+
 /// What is kept for the offers that answer one, by that answer and by resource.
 #[derive(Default)]
 pub(super) struct Holds {
     by_answer: BTreeMap<Uuid, Vec<Held>>,
-    /// Of each resource by start and number, with the end and the answer.
-    by_resource: BTreeMap<String, BTreeMap<(Time, u64), (Time, Uuid)>>,
+    by_resource: BTreeMap<String, ByStart>,
 }
 
 impl Holds {

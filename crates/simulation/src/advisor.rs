@@ -268,27 +268,6 @@ impl Prices {
     }
 }
 
-/// By how much each goal's best policy is behind the same policy with a portfolio of orders, and the scores of those, in the
-/// order of the advice. Each is one comparison that was planned, so that its chance is not corrected.
-pub fn behind_portfolio(
-    scores: &[Score],
-    advice: &[Advice],
-    played: impl Fn(&[Policy]) -> Vec<Score>,
-) -> Vec<(Score, Behind)> {
-    let policies = advice.iter().map(|advice| Policy {
-        portfolio: true,
-        ..scores[advice.best].policy
-    });
-    let with = played(&policies.collect::<Vec<_>>());
-    let compared = advice.iter().zip(with).map(|(advice, with)| {
-        let best = scores[advice.best].values(advice.goal);
-        let difference = Summary::of_differences(with.values(advice.goal), best);
-        let chance = chance(&difference);
-        (with, Behind { difference, chance })
-    });
-    compared.collect()
-}
-
 /// How the policies compare for a goal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {

@@ -352,7 +352,7 @@ proptest! {
                         prop_assert!(ended.is_ok());
                     }
                 }
-                Verb::Improve => domain.decide(|decider| decider.improve()),
+                Verb::Improve => domain.improve(),
                 Verb::Pass(seconds) => {
                     domain.now += seconds;
                     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();

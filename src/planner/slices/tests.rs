@@ -35,7 +35,7 @@ fn start(domain: &Domain, id: Uuid) -> i64 {
 fn slices(domain: &mut Domain) -> usize {
     let mut count = 0;
     while domain.plan.may_move_up(Time(domain.now)) {
-        domain.decide(|decider| decider.improve());
+        domain.improve();
         count += 1;
         assert!(count < 1_000, "slices come to an end");
     }
@@ -113,7 +113,7 @@ fn a_slice_is_bounded_and_slices_come_to_an_end() {
     domain.told.clear();
     end(&mut domain, block);
     domain.told.clear();
-    domain.decide(|decider| decider.improve());
+    domain.improve();
     assert_eq!(domain.told.len(), SLICE_MOVES);
     let count = slices(&mut domain);
     assert!((6..=20).contains(&count), "{count}");
@@ -135,7 +135,7 @@ fn slices_come_to_an_end_in_an_order_that_changes_with_time() {
     while domain.plan.may_move_up(Time(domain.now)) {
         // Each of them is another second, so that all are to be put in order anew.
         domain.now += 1;
-        domain.decide(|decider| decider.improve());
+        domain.improve();
         count += 1;
         assert!(count < 20, "slices come to an end");
     }

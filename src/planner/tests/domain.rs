@@ -45,6 +45,13 @@ impl Domain {
         }
     }
 
+    /// A slice of the moves that nobody waits for.
+    pub(in crate::planner) fn improve(&mut self) {
+        self.decide(|decider| {
+            decider.improve();
+        });
+    }
+
     pub(in crate::planner) fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         let mut batch = Vec::new();
         self.plan.resources.advance(Time(self.now));

@@ -5,7 +5,7 @@ pub mod advisor;
 mod bound;
 pub mod flexible;
 mod optimum;
-mod portfolio;
+pub mod portfolio;
 pub mod prediction;
 mod reservations;
 pub mod servers;

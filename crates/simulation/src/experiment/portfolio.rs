@@ -4,11 +4,11 @@ use scheduler::Order;
 
 use super::flexible::{LOADS, Run, asks, draws};
 use super::{Experiment, Setup};
-use crate::advisor::order_name;
+use crate::advisor::{Advice, Behind, Score, order_name};
 use crate::figure::{Figure, Plot, Point, Series};
 use crate::replay::{Ask, Outcome, Policy, replay};
 use crate::report::{Finding, Report, Table, Verdict, cells};
-use crate::statistics::Summary;
+use crate::statistics::{Summary, chance};
 use crate::workload::Window;
 
 /// The experiments of this module.
@@ -46,6 +46,27 @@ fn policies() -> Vec<Policy> {
         })
     };
     [of(false), of(true)].concat()
+}
+
+/// By how much each goal's best policy is behind the same policy with a portfolio of orders, and the scores of those, in the
+/// order of the advice. Each is one comparison that was planned, so that its chance is not corrected.
+pub fn behind_portfolio(
+    scores: &[Score],
+    advice: &[Advice],
+    played: impl Fn(&[Policy]) -> Vec<Score>,
+) -> Vec<(Score, Behind)> {
+    let policies = advice.iter().map(|advice| Policy {
+        portfolio: true,
+        ..scores[advice.best].policy
+    });
+    let with = played(&policies.collect::<Vec<_>>());
+    let compared = advice.iter().zip(with).map(|(advice, with)| {
+        let best = scores[advice.best].values(advice.goal);
+        let difference = Summary::of_differences(with.values(advice.goal), best);
+        let chance = chance(&difference);
+        (with, Behind { difference, chance })
+    });
+    compared.collect()
 }
 
 /// Accepted node-seconds in percent of those that were asked for.
