@@ -13,8 +13,7 @@ impl Schedule {
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return None;
         }
-        let admitted = self.admit_in_any_order(request, &mut self.work()).ok()?;
-        Some(self.take_back(admitted))
+        self.would_admit(request, &mut self.work()).ok()
     }
 
     /// Takes a request out of the plan, whether it waits or runs, and leaves every other where it lies, so that something

@@ -52,7 +52,7 @@ impl Schedule {
         let given = Work::of(work);
         let mut work = given;
         while !work.is_spent() && improved.moved.len() < moves_max {
-            let Some(h) = self.waiting.next_to_improve() else {
+            let Some((key, h)) = self.waiting.first_loose() else {
                 improved.done = true;
                 break;
             };
@@ -64,14 +64,9 @@ impl Schedule {
             {
                 // Taken, searched, and put back.
                 work.spend(3 * SEARCH);
-                let before = self.waiting.get(h).map(Waiting::slot);
-                let moved = self.move_up_alone(h);
-                if let Some(freed) = before.filter(|_| moved.is_some()) {
-                    self.waiting.loosen(h);
-                    self.waiting.loosen_around(freed);
-                }
-                improved.moved.extend(moved);
+                improved.moved.extend(self.move_up_alone(h));
             }
+            self.waiting.tighten_up_to(key);
         }
         improved.moved.sort_unstable();
         improved.work = work.done_of(given);
@@ -98,7 +93,6 @@ impl Schedule {
         for (_, waiting) in &queue {
             tree.lay(waiting.slot(), waiting.request.nodes.into());
         }
-        self.tree.tighten_all();
         self.waiting.tighten_behind(Key::FIRST);
         for (h, Waiting { request, start, .. }) in queue {
             let window = request.window_at(self.now);

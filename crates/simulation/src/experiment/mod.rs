@@ -5,7 +5,6 @@ pub mod advisor;
 mod bound;
 pub mod flexible;
 mod optimum;
-pub mod portfolio;
 pub mod prediction;
 mod reservations;
 pub mod servers;
@@ -112,7 +111,6 @@ pub const ALL: &[&[Experiment]] = &[
     prediction::EXPERIMENTS,
     optimum::EXPERIMENTS,
     bound::EXPERIMENTS,
-    portfolio::EXPERIMENTS,
     advisor::EXPERIMENTS,
 ];
 
