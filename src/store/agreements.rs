@@ -171,7 +171,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
     })
 }
 
-/// The columns of [`bulk::INSERT_AGREEMENTS`].
+/// The columns of [`super::bulk::INSERT_AGREEMENTS`].
 pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
     [
         agreement.id.into(),
@@ -204,7 +204,7 @@ pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
     ]
 }
 
-/// The columns of [`bulk::UPDATE_AGREEMENTS`], for a row that is stored with the version `before`.
+/// The columns of [`super::bulk::UPDATE_AGREEMENTS`], for a row that is stored with the version `before`.
 pub(super) fn changed_row(agreement: &Agreement, before: i64) -> [Value<'_>; 20] {
     [
         agreement.id.into(),
@@ -230,7 +230,7 @@ pub(super) fn changed_row(agreement: &Agreement, before: i64) -> [Value<'_>; 20]
     ]
 }
 
-/// The columns of [`bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which
+/// The columns of [`super::bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which
 /// the trail goes on by.
 pub(super) fn event_row<'a>(trail: &mut Trail, agreement: &'a Agreement, event: &'a Event) -> [Value<'a>; 9] {
     trail.append(&Line {

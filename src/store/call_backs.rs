@@ -122,7 +122,7 @@ fn read_call_back<D: Dialect>(row: &Columns<'_, D>) -> Result<CallBack, Error> {
     })
 }
 
-/// The columns of [`bulk::DECIDE`].
+/// The columns of [`super::bulk::DECIDE`].
 pub(super) fn decided_row(agreement: &Agreement) -> [Value<'_>; 5] {
     [
         agreement.id.into(),
@@ -133,7 +133,7 @@ pub(super) fn decided_row(agreement: &Agreement) -> [Value<'_>; 5] {
     ]
 }
 
-/// The columns of [`bulk::INSERT_CALL_BACKS`].
+/// The columns of [`super::bulk::INSERT_CALL_BACKS`].
 pub(super) fn row(call: &CallBack) -> [Value<'_>; 7] {
     [
         call.id.into(),

@@ -40,7 +40,7 @@ pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Execution, Error>
     })
 }
 
-/// The columns of [`bulk::INSERT_EXECUTIONS`].
+/// The columns of [`super::bulk::INSERT_EXECUTIONS`].
 pub(super) fn row(execution: &Execution) -> [Value<'_>; 18] {
     [
         execution.agreement.into(),

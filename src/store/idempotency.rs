@@ -53,7 +53,7 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Idempotent, Error> {
     })
 }
 
-/// The columns of [`bulk::REMEMBER_REQUESTS`].
+/// The columns of [`super::bulk::REMEMBER_REQUESTS`].
 pub(super) fn row(done: &Idempotent) -> [Value<'_>; 5] {
     [
         (&done.party).into(),

@@ -74,7 +74,7 @@ pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Entry, Error> {
     })
 }
 
-/// The columns of [`bulk::INSERT_ENTRIES`] for both sides of a posting.
+/// The columns of [`super::bulk::INSERT_ENTRIES`] for both sides of a posting.
 pub(super) fn rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {
     let micros = posting.amount.micros;
     [(&posting.from, -micros), (&posting.to, micros)].map(|(account, micros)| {

@@ -249,7 +249,7 @@ fn read_with_document<D: Dialect>(row: &Columns<'_, D>) -> Result<(NegotiationOf
     Ok((read_offer(row)?, row.text("document")?))
 }
 
-/// The columns of [`bulk::INSERT_NEGOTIATIONS`].
+/// The columns of [`super::bulk::INSERT_NEGOTIATIONS`].
 pub(super) fn row<'a>(negotiation: &'a NegotiationInstance, document: &'a str) -> [Value<'a>; 8] {
     [
         negotiation.id.into(),
@@ -263,7 +263,7 @@ pub(super) fn row<'a>(negotiation: &'a NegotiationInstance, document: &'a str) -
     ]
 }
 
-/// The columns of [`bulk::INSERT_OFFERS`].
+/// The columns of [`super::bulk::INSERT_OFFERS`].
 pub(super) fn offer_row<'a>(offer: &'a NegotiationOffer, document: &'a str) -> [Value<'a>; 14] {
     [
         offer.id.into(),
@@ -283,7 +283,7 @@ pub(super) fn offer_row<'a>(offer: &'a NegotiationOffer, document: &'a str) -> [
     ]
 }
 
-/// The columns of [`bulk::UPDATE_OFFERS`].
+/// The columns of [`super::bulk::UPDATE_OFFERS`].
 pub(super) fn changed_offer_row(offer: &NegotiationOffer) -> [Value<'_>; 6] {
     [
         offer.id.into(),

@@ -43,7 +43,7 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<NodeRow, Error> {
     })
 }
 
-/// The columns of [`bulk::INSERT_NODE_STATES`].
+/// The columns of [`super::bulk::INSERT_NODE_STATES`].
 pub(super) fn row(of: &NodeRow) -> [Value<'_>; 6] {
     [
         (&of.resource).into(),

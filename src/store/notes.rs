@@ -74,7 +74,7 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<TrailLine, Error> {
     })
 }
 
-/// The columns of [`bulk::INSERT_NOTES`]: a line that the trail goes on by.
+/// The columns of [`super::bulk::INSERT_NOTES`]: a line that the trail goes on by.
 pub(super) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
     trail.append_note(&NoteLine {
         subject: note.subject,
