@@ -8,12 +8,12 @@ use super::*;
 const AGO: Seconds = 1_000;
 const SLOT: Seconds = 300;
 
-/// A job with a slot that is over by now, and a window that ends so many seconds after that.
-fn work(room: Seconds) -> Proposal {
-    let proposal = Service::proposal(1, "echo run >> runs", -AGO, SLOT);
+/// A job with a slot at `then`, which is over by now, and a window that ends so many seconds after that.
+fn work(then: scheduler::Time, room: Seconds) -> Proposal {
     Proposal {
-        deadline: proposal.deadline.map(|deadline| deadline + room),
-        ..proposal
+        ready: Some(then),
+        deadline: Some(then + SLOT + room),
+        ..Service::proposal(1, "echo run >> runs", -AGO, SLOT)
     }
 }
 
@@ -30,8 +30,9 @@ fn work_whose_slot_passed_while_the_service_was_down_runs_once_where_its_window_
     block_on(async {
         let folder = folder();
         let then = Clock::standing_at(Clock::system().micros() - AGO * MICROS_PER_SECOND);
+        let ready = then.now();
         let service = Service::start_planner_by(&folder, &["local"], then).await;
-        let place = async |room| service.planner.place(work(room)).await.unwrap().agreement;
+        let place = async |room| service.planner.place(work(ready, room)).await.unwrap().agreement;
         let begun = place(3_600).await;
         assert_eq!(service.planner.begin_due().await.unwrap().len(), 1);
         let waiting = place(3_600).await;
