@@ -1,4 +1,4 @@
-//! The agreements that are not over, and how many of them stand how, so that nobody has to walk all of them to know.
+//! The agreements that are not over, and how many of them are in each state: a count needs no walk over all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -52,7 +52,7 @@ pub struct Plan {
     pub(super) suggested: Vec<Suggestion>,
     /// The negotiations that go on.
     pub(super) table: Table,
-    /// Who was moved up of late.
+    /// The agreements that moved up in the last hour.
     pub(super) moved_up: MovedUp,
     /// Who has been refused of late.
     pub(super) refused: Refused,

@@ -383,7 +383,7 @@ impl Resources {
         start?
     }
 
-    /// Frees what is left of a request, with all others left where they are: those who can use that move up later.
+    /// Frees the rest of a request's slot. All others stay where they are; a later slice moves them up.
     pub(super) fn free(&mut self, at: usize, now: Time, number: u64) {
         self.vacate(at, now, number);
         self.note_free_time(at);
@@ -422,7 +422,7 @@ impl Resources {
         }
     }
 
-    /// Moves some of those up who can start earlier on a resource; see [`Schedule::improve_some`].
+    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`].
     pub(super) fn improve(
         &mut self,
         at: usize,

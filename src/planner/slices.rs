@@ -1,4 +1,4 @@
-//! Moves that nobody waits for: agreements that wait move up into time that is free, a slice at a time, after the answers are
+//! Moves into free time: waiting agreements move up, a slice at a time, after the answers are
 //! given (`docs/decisions/0008`).
 //!
 //! A move has to be worth its line in the timeline: it gains a least time, and an agreement is moved so often in an hour at most.
@@ -25,7 +25,7 @@ const RESOURCE_WORK: u64 = 16;
 const LOOKS_WORK: u64 = 64;
 const HOUR: Seconds = 3_600;
 
-/// Which moves are made that nobody waits for.
+/// Which moves into free time are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Improving {
     /// Whether also what could start earlier all along is moved, and not only what can since time became free.
@@ -179,7 +179,7 @@ impl Plan {
 }
 
 impl Decider<'_> {
-    /// A slice of the work that nobody waits for: some agreements that wait move up into time that is free.
+    /// One slice: some waiting agreements move up into free time.
     pub(super) fn improve(&mut self) {
         let now = second_of(self.now);
         let most = self.settings.improving.moves_per_hour;

@@ -56,7 +56,7 @@ impl Storing {
         };
         match (&mut storing.task).await {
             Ok(stored) => stored,
-            // Nobody aborts it.
+            // The task is never aborted.
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }

@@ -368,7 +368,7 @@ impl Writer {
         }
     }
 
-    /// Whether something may be moved up for which nobody waits.
+    /// Whether a waiting agreement may be able to move up.
     fn may_improve(&self) -> bool {
         self.plan.may_move_up(self.clock.now())
     }

@@ -14,7 +14,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener};
 use super::engine::{Dialect, silence};
 use super::{Error, Inner, Store};
 
-/// The longest that a key may be kept. A revocation waits as long for those who listen, and then they have forgotten it.
+/// The longest that a key may be kept. A revocation waits as long for the listening processes; by then they have forgotten it.
 pub const KEYS_KEPT: Duration = Duration::from_secs(10);
 
 const CHANNEL: &str = "bespeak_keys";
@@ -23,7 +23,7 @@ pub(super) const NOTIFY: &str = "NOTIFY bespeak_keys";
 /// The number of the lock is arbitrary, and one that nothing else on the database uses.
 const LOCK_SHARED: &str = "SELECT pg_advisory_lock_shared(7018974219)";
 const UNLOCK_SHARED: &str = "SELECT pg_advisory_unlock_shared(7018974219)";
-/// Ends with an error where somebody who listens does not answer for as long as a key may be kept.
+/// Ends with an error where a listening process does not answer for as long as a key may be kept.
 const PASS_LOCK: &str = "SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock(7018974219)";
 /// A server that does not answer for this long counts as gone.
 const ANSWER_WAIT: Duration = Duration::from_secs(20);
@@ -47,7 +47,7 @@ impl Store {
         }
     }
 
-    /// Waits until everybody who listens has heard of the changes that are stored.
+    /// Waits until every listening process has heard of the stored changes.
     pub(super) async fn keys_were_heard_of(&self) -> Result<(), Error> {
         let Inner::Postgres { database, .. } = &*self.inner else {
             return Ok(());

@@ -135,7 +135,7 @@ impl Slurm {
         let (output, said) = match output.and_then(|output| Ok((output, reader(child.stderr.take())?))) {
             Ok(both) => both,
             Err(why) => {
-                // Nobody would read what it says, or wait for it.
+                // Its outputs could not be read, so it is ended.
                 wait(&mut child, Duration::ZERO).map_err(missing)?;
                 return Err(missing(why));
             }

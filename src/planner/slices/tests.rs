@@ -1,4 +1,4 @@
-//! What nobody waits for comes after the answers, in slices, and is worth its lines in the timelines.
+//! Moves into free time come after the answers, in slices, and each gains enough to be told in a timeline.
 
 use scheduler::{Interval, Order};
 

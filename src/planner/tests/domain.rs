@@ -45,7 +45,7 @@ impl Domain {
         }
     }
 
-    /// A slice of the moves that nobody waits for.
+    /// One slice of moves into free time.
     pub(in crate::planner) fn improve(&mut self) {
         self.decide(|decider| {
             decider.improve();

@@ -1,4 +1,4 @@
-//! Slices of moves that nobody waits for, between the batches of the planner's task.
+//! Slices of moves into free time, between the batches of the planner's task.
 
 use super::*;
 

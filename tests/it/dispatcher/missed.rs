@@ -8,7 +8,7 @@ use super::*;
 const AGO: Seconds = 1_000;
 const SLOT: Seconds = 300;
 
-/// A job with a slot at `then`, which is over by now, and a window that ends so many seconds after that.
+/// A job with a slot at `then`, and a window that ends `room` seconds after that slot; the slot is over by now.
 fn work(then: scheduler::Time, room: Seconds) -> Proposal {
     Proposal {
         ready: Some(then),

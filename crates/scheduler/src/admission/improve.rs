@@ -9,7 +9,7 @@ use crate::time::{Interval, Time};
 /// What a slice of improvement has come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Improved {
-    /// Who moved to an earlier start, by id.
+    /// The requests that moved to an earlier start, by id.
     pub moved: Vec<Move>,
     /// Whether nothing is left to look at.
     pub done: bool,
