@@ -21,8 +21,9 @@ use super::engine::{Dialect, fetch, silence};
 use super::rows::Columns;
 use super::{Database, Error, Inner, Store, on, read_on, statements};
 
-/// How long to wait for the lock of a SQLite file, and between two tries.
-const FILE_WAIT: Duration = Duration::from_secs(1);
+/// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
+/// And how long between two tries.
+const FILE_WAIT: Duration = Duration::from_secs(10);
 const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
