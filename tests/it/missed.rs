@@ -5,7 +5,7 @@ use bespeak::agreement::{
     Values,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings};
+use bespeak::planner::{Improving, Planner, Proposal, Resource, Scaling, Settings};
 use bespeak::store::{ResourceRow, Store};
 use scheduler::{Interval, Seconds, Time};
 use tokio::task::JoinHandle;
@@ -44,7 +44,9 @@ impl Domain {
             .put_resources(&[row], clock.micros())
             .await
             .expect("a resource");
-        let settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+        let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+        // Otherwise it depends on the machine whether a slice moves work up by a second before it is looked at.
+        settings.improving = Improving::default();
         let stop = CancellationToken::new();
         let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone());
         let (planner, task) = started.await.expect("a plan");
