@@ -1,11 +1,11 @@
 //! The fast admission decides as the plain algorithm does, and what it keeps is always a plan: over random workloads with
-//! every order, fixing, alternatives, early completion and cancellation.
+//! every order, fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
 #[path = "plain/later.rs"]
 mod later;
 mod plain;
 
-use plain::Plain;
+use plain::{Placed, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use scheduler::alternatives::Limits;
@@ -20,8 +20,12 @@ enum Step {
     Submit(i64, Request),
     /// The same, and the first alternative is taken after a refusal.
     Insist(i64, Request),
-    /// Rebuilds the plan from its placements, as after a restart.
-    Restore,
+    /// Rebuilds the plan from its placements, as after a restart, and finds out or not who lies at its first fit.
+    Restore(bool),
+    /// After so many seconds moves some up, with so much work, so many of them at most.
+    Improve(i64, u64, usize),
+    /// Takes the k-th accepted request out after so many seconds, and leaves all others where they are.
+    Vacate(i64, usize),
     /// Ends the k-th accepted request after so many seconds, running or not.
     End(i64, usize),
 }
@@ -44,7 +48,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         7 => request().prop_map(|(passed, request)| Step::Submit(passed, request)),
         2 => request().prop_map(|(passed, request)| Step::Insist(passed, request)),
-        1 => Just(Step::Restore),
+        1 => any::<bool>().prop_map(Step::Restore),
+        1 => (0..12_i64, 0..500_u64, 0..4_usize).prop_map(|(passed, work, most)| Step::Improve(passed, work, most)),
+        1 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::Vacate(passed, k)),
         2 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::End(passed, k)),
     ]
 }
@@ -100,13 +106,24 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BT
     *seen = slots;
 }
 
-fn restored(
-    before: &Schedule,
+/// How decisions are made.
+#[derive(Debug, Clone, Copy)]
+struct Planner {
     order: Order,
     fixing: Option<Fraction>,
-    asked: &BTreeMap<u64, Request>,
-) -> Schedule {
-    let mut schedule = Schedule::new(CAPACITY, order).fixing(fixing);
+    budget: Option<u64>,
+    tries: usize,
+}
+
+impl Planner {
+    fn schedule(self) -> Schedule {
+        let schedule = Schedule::new(CAPACITY, self.order).fixing(self.fixing);
+        schedule.budgeted(self.budget).trying(self.tries)
+    }
+}
+
+fn restored(planner: Planner, before: &Schedule, asked: &BTreeMap<u64, Request>) -> Schedule {
+    let mut schedule = planner.schedule();
     schedule.advance(before.now());
     let waiting: BTreeMap<u64, Request> = before.waiting().map(|r| (r.id, *r)).collect();
     for placement in before.placements() {
@@ -118,9 +135,54 @@ fn restored(
     schedule
 }
 
-fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
-    let mut fast = Schedule::new(CAPACITY, order).fixing(fixing);
-    let mut plain = Plain::new(CAPACITY, order, fixing);
+/// Gives the plain algorithm the plan of the fast one, to go on from there.
+fn adopt(plain: &mut Plain, fast: &Schedule, asked: &BTreeMap<u64, Request>) {
+    plain.advance(fast.now());
+    plain.tree = fast.tree().clone();
+    let waiting: BTreeMap<u64, Request> = fast.waiting().map(|r| (r.id, *r)).collect();
+    let placed = |id: u64, request: Request| {
+        let start = fast.placement(id).expect("it is in the plan").slot.start;
+        Placed { request, start }
+    };
+    plain.waiting = waiting
+        .iter()
+        .map(|(id, request)| placed(*id, *request))
+        .collect();
+    let running = fast.placements().filter(|p| !waiting.contains_key(&p.id));
+    plain.running = running.map(|p| placed(p.id, asked[&p.id])).collect();
+}
+
+/// Decides by both. Where the budget is not spent the decision is the plain one; where it is, whatever fits the plan as it stands
+/// is let in; and a refusal may become an acceptance in another order.
+fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Request) -> (Decision, bool) {
+    let now = request.submitted;
+    let (cut_short, impossible) = (fast.cut_short(), request.impossible(CAPACITY, now).is_some());
+    let stands = fast
+        .tree()
+        .earliest_fit(request.nodes, request.duration, request.window_at(now));
+    let decision = fast.submit(now, request);
+    let cut_short = fast.cut_short() > cut_short;
+    let by_order = plain.submit(now, request);
+    let accepted = |decision: &Decision| matches!(decision, Decision::Accepted { .. });
+    if cut_short {
+        assert!(
+            accepted(&decision) || stands.is_none() || impossible,
+            "it fits: {request:?}"
+        );
+        if let Decision::Refused { cut_short, .. } = decision {
+            assert!(cut_short, "not everything was tried: {request:?}");
+        }
+    } else if tries == 0 || accepted(&by_order) {
+        assert_eq!(decision, by_order, "{request:?}");
+    }
+    let same = decision == by_order;
+    (decision, same)
+}
+
+fn play(planner: Planner, steps: &[Step]) {
+    let mut fast = planner.schedule();
+    let mut plain = Plain::new(CAPACITY, planner.order, planner.fixing);
+    let exact = planner.budget.is_none() && planner.tries == 0;
     let limits = Limits {
         phi_max: Fraction::percent(200),
         count_max: 3,
@@ -141,31 +203,56 @@ fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
                     deadline: now + request.deadline.0,
                     ..request
                 };
-                let mut decision = fast.submit(now, &request);
-                assert_eq!(decision, plain.submit(now, &request), "{request:?}");
+                let (mut decision, mut same) = submit(&mut fast, &mut plain, planner.tries, &request);
                 if let (Decision::Refused { .. }, Step::Insist(..)) = (&decision, step) {
                     let alternatives = fast.alternatives(now, &request, limits);
-                    assert_eq!(
-                        alternatives,
-                        plain.alternatives(now, &request, limits),
-                        "{request:?}"
-                    );
+                    if exact {
+                        let by_plain = plain.alternatives(now, &request, limits);
+                        assert_eq!(alternatives, by_plain, "{request:?}");
+                    }
+                    if !same {
+                        adopt(&mut plain, &fast, &asked);
+                    }
                     if let Some(first) = alternatives.first() {
                         request = request.fixed_to(first.start);
-                        decision = fast.submit(now, &request);
+                        (decision, same) = submit(&mut fast, &mut plain, planner.tries, &request);
                         assert!(
                             matches!(decision, Decision::Accepted { .. }),
                             "an alternative can be taken"
                         );
-                        assert_eq!(decision, plain.submit(now, &request));
                     }
                 }
                 if matches!(decision, Decision::Accepted { .. }) {
                     asked.insert(id, request);
                     id += 1;
                 }
+                if !same {
+                    adopt(&mut plain, &fast, &asked);
+                }
             }
-            Step::Restore => fast = restored(&fast, order, fixing, &asked),
+            Step::Restore(settled) => {
+                fast = restored(planner, &fast, &asked);
+                if settled {
+                    fast.settle();
+                }
+            }
+            Step::Improve(passed, work, most) => {
+                now = now + passed;
+                let improved = fast.improve_some(now, work, most, |id| id % 3 > 0);
+                assert!(improved.moved.len() <= most);
+                for of in improved.moved {
+                    assert!(of.to < of.from && of.id % 3 > 0, "{of:?}");
+                }
+                adopt(&mut plain, &fast, &asked);
+            }
+            Step::Vacate(passed, k) => {
+                now = now + passed;
+                if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
+                    fast.vacate(now, id);
+                    seen.remove(&id);
+                    adopt(&mut plain, &fast, &asked);
+                }
+            }
             Step::End(passed, k) => {
                 now = now + passed;
                 if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
@@ -203,6 +290,17 @@ proptest! {
 
     #[test]
     fn random_workloads(order in order(), fixing in fixing(), steps in prop::collection::vec(step(), 1..40)) {
-        play(order, fixing, &steps);
+        play(Planner { order, fixing, budget: None, tries: 0 }, &steps);
+    }
+
+    #[test]
+    fn random_workloads_within_a_budget_and_in_other_orders(
+        order in order(),
+        fixing in fixing(),
+        budget in prop::sample::select(vec![Some(1), Some(300), Some(1_000), Some(3_000), Some(20_000), None]),
+        tries in prop::sample::select(vec![0, 6, 60]),
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        play(Planner { order, fixing, budget, tries }, &steps);
     }
 }
