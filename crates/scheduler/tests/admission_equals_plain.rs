@@ -9,7 +9,7 @@ use plain::{Placed, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use scheduler::alternatives::Limits;
-use scheduler::{Decision, Fraction, Interval, Order, Request, Schedule, SlotTree, Time};
+use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};
 use std::collections::BTreeMap;
 
 const CAPACITY: u32 = 8;
@@ -26,6 +26,10 @@ enum Step {
     Improve(i64, u64, usize),
     /// Takes the k-th accepted request out after so many seconds, and leaves all others where they are.
     Vacate(i64, usize),
+    /// The same, and puts one there in its place that is so much longer or shorter and has so many nodes, if there is room.
+    Replace(i64, usize, i64, u32),
+    /// After so many seconds asks what would become of a request, without submitting it.
+    Ask(i64, Request),
     /// Ends the k-th accepted request after so many seconds, running or not.
     End(i64, usize),
 }
@@ -49,8 +53,11 @@ fn step() -> impl Strategy<Value = Step> {
         7 => request().prop_map(|(passed, request)| Step::Submit(passed, request)),
         2 => request().prop_map(|(passed, request)| Step::Insist(passed, request)),
         1 => any::<bool>().prop_map(Step::Restore),
-        1 => (0..12_i64, 0..500_u64, 0..4_usize).prop_map(|(passed, work, most)| Step::Improve(passed, work, most)),
-        1 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::Vacate(passed, k)),
+        2 => (0..12_i64, 0..1_000_u64, 0..8_usize).prop_map(|(passed, work, most)| Step::Improve(passed, work, most)),
+        3 => (0..6_i64, any::<usize>()).prop_map(|(passed, k)| Step::Vacate(passed, k)),
+        1 => (0..12_i64, any::<usize>(), -10..20_i64, 1..=CAPACITY)
+            .prop_map(|(passed, k, longer, nodes)| Step::Replace(passed, k, longer, nodes)),
+        1 => request().prop_map(|(passed, request)| Step::Ask(passed, request)),
         2 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::End(passed, k)),
     ]
 }
@@ -74,13 +81,12 @@ fn fixing() -> impl Strategy<Value = Option<Fraction>> {
     ]
 }
 
-/// Every accepted request that has not ended is still there, in the window it asked for, and the tree holds exactly the
-/// placements. `seen` are the slots at the last look.
-fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BTreeMap<u64, Interval>) {
+/// Every accepted request that has not ended is still there, in the window it asked for, where the answers have told, and
+/// the tree holds exactly the placements. `told` are the slots by the answers.
+fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, told: &mut BTreeMap<u64, Interval>) {
     assert_eq!(schedule.fault(), None);
     let mut tree = SlotTree::new(CAPACITY);
     tree.forget(schedule.now());
-    let slots: BTreeMap<u64, Interval> = schedule.placements().map(|p| (p.id, p.slot)).collect();
     for placement in schedule.placements() {
         let request = &asked[&placement.id];
         assert_eq!(placement.nodes, request.nodes);
@@ -90,6 +96,7 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BT
             "{placement:?} outside of {request:?}"
         );
         assert_eq!(schedule.placement(placement.id), Some(placement));
+        assert_eq!(told.get(&placement.id), Some(&placement.slot), "{placement:?}");
         tree.reserve(placement.slot, placement.nodes)
             .expect("no second is over capacity");
     }
@@ -97,13 +104,42 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BT
         tree.steps().eq(schedule.tree().steps()),
         "the tree holds something else than the placements"
     );
-    for (id, slot) in &*seen {
-        assert!(
-            slots.contains_key(id) || slot.end < schedule.now(),
-            "request {id} is lost"
-        );
+    told.retain(|id, slot| {
+        let there = schedule.placement(*id).is_some();
+        assert!(there || slot.end < schedule.now(), "request {id} is lost");
+        there
+    });
+}
+
+/// Takes over what an answer tells of moves.
+fn tell(told: &mut BTreeMap<u64, Interval>, moved: &[Move]) {
+    for of in moved {
+        let slot = told.get_mut(&of.id).expect("it was accepted");
+        assert_eq!(slot.start, of.from, "{of:?}");
+        *slot = Interval::of(of.to, slot.duration());
     }
-    *seen = slots;
+}
+
+/// Takes a request out, and puts one there in its place that is so much longer or shorter and has so many nodes; without room
+/// for that the first one. Answers with the one that is there then.
+fn replace(fast: &mut Schedule, now: Time, old: &Request, longer: i64, nodes: u32) -> Option<Request> {
+    fast.advance(now);
+    let start = fast.placement(old.id)?.slot.start;
+    let old = fast.waiting_at(old.id).map_or(*old, |(request, _)| request);
+    let duration = (old.duration + longer).max(1).max(now - start);
+    let new = Request {
+        duration,
+        nodes,
+        deadline: old.deadline.max(start + duration),
+        ..old
+    };
+    fast.vacate(now, old.id);
+    if fast.restore(&new, start).is_ok() {
+        return Some(new);
+    }
+    fast.restore(&old, start)
+        .expect("there is the room that was given up");
+    Some(old)
 }
 
 /// How decisions are made.
@@ -179,6 +215,41 @@ fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Reques
     (decision, same)
 }
 
+/// Both have the same plan.
+fn check_same(fast: &Schedule, plain: &Plain) {
+    let mut placements: Vec<_> = fast.placements().collect();
+    placements.sort_unstable_by_key(|p| p.id);
+    assert_eq!(placements, plain.placements());
+    // What starts now is called waiting until the next decision, but not after a restart.
+    let windows = |requests: &mut dyn Iterator<Item = &Request>| {
+        let waiting = requests.filter(|r| fast.placement(r.id).is_some_and(|p| p.slot.start > fast.now()));
+        waiting
+            .map(|r| (r.id, r.window()))
+            .collect::<BTreeMap<u64, Interval>>()
+    };
+    assert_eq!(windows(&mut fast.waiting()), windows(&mut plain.waiting()));
+}
+
+/// A request whose times are from now.
+fn asked_at(now: Time, id: u64, request: &Request) -> Request {
+    Request {
+        id,
+        submitted: now,
+        ready: now + request.ready.0,
+        deadline: now + request.deadline.0,
+        ..*request
+    }
+}
+
+/// Asks what changes nothing.
+fn ask(fast: &mut Schedule, request: &Request, limits: Limits) {
+    let now = request.submitted;
+    let displaced = fast.displaced(now, request);
+    assert!(displaced.iter().all(|id| fast.waiting_at(*id).is_some()));
+    fast.would_start(now, request);
+    fast.alternatives(now, request, limits);
+}
+
 fn play(planner: Planner, steps: &[Step]) {
     let mut fast = planner.schedule();
     let mut plain = Plain::new(CAPACITY, planner.order, planner.fixing);
@@ -189,20 +260,14 @@ fn play(planner: Planner, steps: &[Step]) {
     };
     let mut now = Time(0);
     let mut asked = BTreeMap::new();
-    let mut seen = BTreeMap::new();
+    let mut told = BTreeMap::new();
     // The number of a refused request is the next one's, as where numbers are given to what was accepted.
     let mut id = 0;
     for step in steps {
         match *step {
             Step::Submit(passed, request) | Step::Insist(passed, request) => {
                 now = now + passed;
-                let mut request = Request {
-                    id,
-                    submitted: now,
-                    ready: now + request.ready.0,
-                    deadline: now + request.deadline.0,
-                    ..request
-                };
+                let mut request = asked_at(now, id, &request);
                 let (mut decision, mut same) = submit(&mut fast, &mut plain, planner.tries, &request);
                 if let (Decision::Refused { .. }, Step::Insist(..)) = (&decision, step) {
                     let alternatives = fast.alternatives(now, &request, limits);
@@ -222,7 +287,9 @@ fn play(planner: Planner, steps: &[Step]) {
                         );
                     }
                 }
-                if matches!(decision, Decision::Accepted { .. }) {
+                if let Decision::Accepted { placement, moved } = &decision {
+                    tell(&mut told, moved);
+                    told.insert(id, placement.slot);
                     asked.insert(id, request);
                     id += 1;
                 }
@@ -238,10 +305,11 @@ fn play(planner: Planner, steps: &[Step]) {
             }
             Step::Improve(passed, work, most) => {
                 now = now + passed;
-                let improved = fast.improve_some(now, work, most, |id| id % 3 > 0);
+                let improved = fast.improve_some(now, work, most, |id| id % 5 > 0);
                 assert!(improved.moved.len() <= most);
+                tell(&mut told, &improved.moved);
                 for of in improved.moved {
-                    assert!(of.to < of.from && of.id % 3 > 0, "{of:?}");
+                    assert!(of.to < of.from && of.id % 5 > 0, "{of:?}");
                 }
                 adopt(&mut plain, &fast, &asked);
             }
@@ -249,30 +317,39 @@ fn play(planner: Planner, steps: &[Step]) {
                 now = now + passed;
                 if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
                     fast.vacate(now, id);
-                    seen.remove(&id);
+                    told.remove(&id);
                     adopt(&mut plain, &fast, &asked);
                 }
+            }
+            Step::Replace(passed, k, longer, nodes) => {
+                now = now + passed;
+                if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
+                    if let Some(request) = replace(&mut fast, now, &asked[&id], longer, nodes) {
+                        told.insert(id, request.slot(told[&id].start));
+                        asked.insert(id, request);
+                    }
+                    adopt(&mut plain, &fast, &asked);
+                }
+            }
+            Step::Ask(passed, request) => {
+                now = now + passed;
+                ask(&mut fast, &asked_at(now, id, &request), limits);
+                plain.begin(now);
             }
             Step::End(passed, k) => {
                 now = now + passed;
                 if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
-                    assert_eq!(fast.end(now, id), plain.end(now, id), "end of {id}");
-                    seen.remove(&id);
+                    let moved = fast.end(now, id);
+                    assert_eq!(moved, plain.end(now, id), "end of {id}");
+                    if let Some(moved) = moved {
+                        told.remove(&id);
+                        tell(&mut told, &moved);
+                    }
                 }
             }
         }
-        let mut placements: Vec<_> = fast.placements().collect();
-        placements.sort_unstable_by_key(|p| p.id);
-        assert_eq!(placements, plain.placements());
-        // What starts now is called waiting until the next decision, but not after a restart.
-        let windows = |requests: &mut dyn Iterator<Item = &Request>| {
-            let waiting = requests.filter(|r| fast.placement(r.id).is_some_and(|p| p.slot.start > now));
-            waiting
-                .map(|r| (r.id, r.window()))
-                .collect::<BTreeMap<u64, Interval>>()
-        };
-        assert_eq!(windows(&mut fast.waiting()), windows(&mut plain.waiting()));
-        check_plan(&fast, &asked, &mut seen);
+        check_same(&fast, &plain);
+        check_plan(&fast, &asked, &mut told);
     }
 }
 
@@ -286,7 +363,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(10_000))]
+    #![proptest_config(cases(6_000))]
 
     #[test]
     fn random_workloads(order in order(), fixing in fixing(), steps in prop::collection::vec(step(), 1..40)) {
