@@ -28,8 +28,9 @@ Compared are all combinations of
   fixing        never, after half of the wait, at once
   alternatives  none, up to 50 % or 100 % of the duration outside the window
 and the settings of the configuration, where they are others. Every one gets the same requests in every window. What is
-said to be significant is so at 5 % by paired t-tests over the windows, corrected for all pairs (Holm). Of the best it is
-also said what a portfolio of orders adds: what its order refuses is tried in others.
+said to be significant is so at 5 % by paired t-tests over the windows, corrected for all pairs (Holm). The policies are
+compared by their order alone. Of the best it is also said what a portfolio of orders adds, which the service has with
+every order: what the order refuses is tried in others.
 
 The price list is [pricing] of the configuration, as the service charges it, for its general price of a node and hour. Its
 profiles are of parties that a trace does not know: --profile says instead which part of the requests pays what part of
