@@ -14,6 +14,7 @@ use simulation::advisor::{
     fixing_name, order_name, policies, score, table, threshold_name,
 };
 use simulation::experiment::advisor::{FIXINGS, ORDERS, THRESHOLDS};
+use simulation::experiment::portfolio::behind_portfolio;
 use simulation::replay::{Alternatives, Policy};
 
 use super::Failure;
@@ -27,7 +28,9 @@ Compared are all combinations of
   fixing        never, after half of the wait, at once
   alternatives  none, up to 50 % or 100 % of the duration outside the window
 and the settings of the configuration, where they are others. Every one gets the same requests in every window. What is
-said to be significant is so at 5 % by paired t-tests over the windows, corrected for all pairs (Holm).
+said to be significant is so at 5 % by paired t-tests over the windows, corrected for all pairs (Holm). The policies are
+compared by their order alone. Of the best it is also said what a portfolio of orders adds, which the service has with
+every order: what the order refuses is tried in others.
 
 The price list is [pricing] of the configuration, as the service charges it, for its general price of a node and hour. Its
 profiles are of parties that a trace does not know: --profile says instead which part of the requests pays what part of
@@ -114,20 +117,26 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let line = ProgressLine::default();
     line.starts("advise");
     let progress = |done, total| line.show(done, total);
-    let scores = score(
-        workload.capacity,
-        &windows,
-        options.source.seed,
-        &all_cores(&progress),
-        users,
-        &prices,
-        &candidates,
-    );
-    ProgressLine::clear();
+    let played = |policies: &[Policy]| {
+        let workers = all_cores(&progress);
+        let seed = options.source.seed;
+        score(
+            workload.capacity,
+            &windows,
+            seed,
+            &workers,
+            users,
+            &prices,
+            policies,
+        )
+    };
+    let scores = played(&candidates);
     let advice: Vec<Advice> = Goal::ALL
         .into_iter()
         .filter_map(|goal| Advice::of(&scores, goal))
         .collect();
+    let portfolio = behind_portfolio(&scores, &advice, played);
+    ProgressLine::clear();
     if let Some((mut file, path)) = out {
         let table = table(&scores, &advice).csv();
         file.write_all(table.as_bytes())
@@ -146,6 +155,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         prices: &prices,
         scores: &scores,
         advice: &advice,
+        portfolio: &portfolio,
         present: at_present,
         goal: options.goal.into(),
         takers: options.takers,
@@ -192,6 +202,7 @@ fn present(settings: &planner::Settings) -> Policy {
     let phi_max = settings.refusals.alternatives_phi;
     Policy {
         order: settings.order,
+        portfolio: false,
         fixing: settings.fix_after,
         alternatives: (phi_max.numerator > 0).then_some(Alternatives {
             phi_max,
@@ -206,6 +217,8 @@ struct Answer<'a> {
     prices: &'a Prices,
     scores: &'a [Score],
     advice: &'a [Advice],
+    /// What the best policy of each goal is behind its portfolio of orders.
+    portfolio: &'a [(Score, Behind)],
     /// Where the present settings are among the scores.
     present: usize,
     goal: Goal,
@@ -229,8 +242,8 @@ impl Answer<'_> {
             self.takers,
             self.price_text()
         );
-        for advice in self.advice {
-            text += &self.goal_text(advice);
+        for (advice, (_, behind)) in self.advice.iter().zip(self.portfolio) {
+            text += &self.goal_text(advice, behind);
         }
         if let Some(advice) = self.advice.iter().find(|advice| advice.goal == self.goal) {
             text += &self.settings_text(advice);
@@ -275,7 +288,7 @@ impl Answer<'_> {
         text
     }
 
-    fn goal_text(&self, advice: &Advice) -> String {
+    fn goal_text(&self, advice: &Advice, portfolio: &Behind) -> String {
         let best = &self.scores[advice.best];
         let mut text = format!(
             "\nTo {} most: {}\n  {:.2} {}\n",
@@ -284,20 +297,23 @@ impl Answer<'_> {
             best.summary(advice.goal),
             self.unit(advice.goal)
         );
-        for (what, at) in self.instead(advice) {
-            let Behind { difference, chance } = advice.behind[at];
-            let judged = if advice.behind[at].is_significant() {
+        let mut compare = |what: &str, behind: &Behind, how: &str| {
+            let judged = if behind.is_significant() {
                 "significant"
             } else {
                 "not significant"
             };
             let _ = writeln!(
                 text,
-                "  {what:34} {:>20} less   p {:7} {judged}",
-                format!("{difference:.2}"),
-                chance_text(chance)
+                "  {what:34} {:>20} {how}   p {:7} {judged}",
+                format!("{:.2}", behind.difference),
+                chance_text(behind.chance)
             );
+        };
+        for (what, at) in self.instead(advice) {
+            compare(&what, &advice.behind[at], "less");
         }
+        compare("with a portfolio of orders", portfolio, "more");
         let others = self.scores.len() - 1;
         let equals: Vec<String> = advice
             .as_good()
@@ -372,29 +388,40 @@ impl Answer<'_> {
                 "alternatives_percent": policy.alternatives.map(|alternatives| percent(alternatives.phi_max)),
             })
         };
-        let goals = self.advice.iter().map(|advice| {
-            let compared: Vec<Value> = (0..self.scores.len())
-                .map(|at| {
-                    let (summary, behind) = (self.scores[at].summary(advice.goal), advice.behind[at]);
-                    json!({
-                        "policy": policy(at),
-                        "mean": summary.mean,
-                        "confidence_95": summary.confidence,
-                        "behind": behind.difference.mean,
-                        "behind_confidence_95": behind.difference.confidence,
+        let goals = self
+            .advice
+            .iter()
+            .zip(self.portfolio)
+            .map(|(advice, (with, behind))| {
+                let compared: Vec<Value> = (0..self.scores.len())
+                    .map(|at| {
+                        let (summary, behind) = (self.scores[at].summary(advice.goal), advice.behind[at]);
+                        json!({
+                            "policy": policy(at),
+                            "mean": summary.mean,
+                            "confidence_95": summary.confidence,
+                            "behind": behind.difference.mean,
+                            "behind_confidence_95": behind.difference.confidence,
+                            "chance": behind.chance,
+                            "significant": behind.is_significant(),
+                        })
+                    })
+                    .collect();
+                json!({
+                    "goal": advice.goal.name(),
+                    "unit": self.unit(advice.goal),
+                    "best": policy(advice.best),
+                    "as_good": advice.as_good().count(),
+                    "portfolio": {
+                        "mean": with.summary(advice.goal).mean,
+                        "gain": behind.difference.mean,
+                        "gain_confidence_95": behind.difference.confidence,
                         "chance": behind.chance,
                         "significant": behind.is_significant(),
-                    })
+                    },
+                    "policies": compared,
                 })
-                .collect();
-            json!({
-                "goal": advice.goal.name(),
-                "unit": self.unit(advice.goal),
-                "best": policy(advice.best),
-                "as_good": advice.as_good().count(),
-                "policies": compared,
-            })
-        });
+            });
         json!({
             "workload": self.workload,
             "prices": self.price_text(),

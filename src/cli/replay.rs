@@ -66,6 +66,9 @@ pub(super) struct Options {
     /// Seed of the order `shuffle`.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Try what the order refuses in other orders, within the work that the service lets a decision do.
+    #[arg(long)]
+    portfolio: bool,
     /// Fix a flexible request to its slot after this part of its wait: 0 at acceptance, up to 1, or never.
     #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = fixing)]
     fix: Fixing,
@@ -161,6 +164,7 @@ impl Options {
                 OrderName::Mdf => Order::Mdf,
                 OrderName::Brf => Order::Brf,
             },
+            portfolio: self.portfolio,
             fixing: self.fix.0,
             alternatives: self.alternatives.map(|phi_max| Alternatives {
                 phi_max,

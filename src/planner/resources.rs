@@ -8,7 +8,7 @@ mod out_of_use;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::admission::Improved;
+use scheduler::admission::{Improved, TRIES};
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
 use uuid::Uuid;
@@ -108,6 +108,7 @@ pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan 
         resource: resource.clone(),
         schedule: Schedule::new(resource.capacity, settings.order)
             .budgeted(Some(settings.decision_work))
+            .trying(TRIES)
             .gaining(settings.improving.least_gain),
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),

@@ -64,6 +64,7 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
         "Your settings are order fifo, fixed at once, alternatives none. Those to earn most:\n\n[scheduling]\norder = \"",
         "alternatives_percent = 100\n",
         "not significant",
+        "with a portfolio of orders ",
     ] {
         assert!(format!("{text}\n").contains(part), "{part} is missing in\n{text}");
     }

@@ -14,8 +14,8 @@ const HOUR: i64 = 3_600;
 async fn refused_beside_many(server: &Server) -> (Value, String) {
     let client = server.client();
     let start = hours_ahead(3);
-    for _ in 0..37 {
-        let flexible = Offer::reserve(1, HOUR).within(start, start + 10 * HOUR);
+    for _ in 0..157 {
+        let flexible = Offer::reserve(1, HOUR).within(start, start + 40 * HOUR);
         client.post("/agreements", flexible.xml()).await.created();
     }
     let asked = json!({

@@ -5,7 +5,7 @@
 //! first. Each is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit
 //! the request fixed to it ([`Request::fixed_to`]).
 
-use crate::admission::{Fraction, NoPlace, SEARCH, Schedule};
+use crate::admission::{Fraction, Schedule};
 use crate::request::Request;
 use crate::time::{Interval, Seconds, Time};
 
@@ -58,19 +58,25 @@ impl Schedule {
         if request.impossible(self.tree().capacity(), now).is_some() {
             return Vec::new();
         }
+        // A budget of its own: half of it to see what is in the way, a quarter to find options, and the rest to try them.
         let mut work = self.work();
-        let Err(NoPlace { behind, .. }) = self.would_admit(request, &mut work) else {
+        let given = work.part(work.left() / 2);
+        let mut trying = given;
+        let Some(behind) = self.refused_behind(request, &mut trying) else {
             return Vec::new();
         };
-        // Alternatives have a budget of their own.
-        let mut work = self.work();
+        work.spend(trying.done_of(given));
         let deviation_max = limits.phi_max.rounded_down(request.duration);
         let mut options: Vec<(Seconds, Time, Side)> = Vec::new();
         let last = request.ready + request.duration;
         let starts = Interval::new(last - deviation_max, last);
         let end = request.deadline - request.duration;
         let ends = Interval::new(end + 1, end + 1 + deviation_max);
-        for slot in self.fixed_slots(behind, request.window(), starts, ends, &mut work) {
+        let given = work.part(work.left() / 2);
+        let mut looks = given;
+        let slots = self.fixed_slots(behind, request.window(), starts, ends, &mut looks);
+        work.spend(looks.done_of(given));
+        for slot in slots {
             let before = slot.start - request.duration;
             if before >= now && before < request.ready {
                 options.push((request.ready - before, before, Side::Before));
@@ -89,10 +95,7 @@ impl Schedule {
             if found.len() >= limits.count_max || work.is_spent() {
                 break;
             }
-            // What fits as the plan stands is let in whatever the order.
-            work.spend(SEARCH);
-            let fits = self.tree().min_free(request.slot(start)) >= request.nodes;
-            if fits || self.would_admit(&request.fixed_to(start), &mut work).is_ok() {
+            if self.would_admit_fixed(&request.fixed_to(start), &mut work) {
                 found.push(Alternative {
                     start,
                     deviation,

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use scheduler::admission::{LeastGain, TRIES};
 use scheduler::alternatives::{Limits, Side};
 use scheduler::{
     Alternative, Decision, Fraction, Interval, Move, Order, Placement, Reason, Request, Schedule, Time,
@@ -358,4 +359,52 @@ fn what_was_found_out_for_a_request_does_not_hold_for_another_of_its_number() {
         moved.iter().map(|of| (of.id, of.to)).collect::<Vec<_>>(),
         [(0, Time(102))]
     );
+}
+
+#[test]
+fn a_slice_of_improvement_tells_of_each_request_once() {
+    let mut schedule = Schedule::new(1, Order::Edf);
+    for (request, at) in [
+        (request(0, 0, (10, 20), 10, 1), 10),
+        (request(1, 0, (0, 200), 15, 1), 20),
+        (request(2, 0, (35, 40), 5, 1), 35),
+        (request(3, 0, (0, 100), 30, 1), 40),
+    ] {
+        schedule.restore(&request, Time(at)).unwrap();
+    }
+    schedule.advance(Time(0));
+    schedule.vacate(Time(0), 0);
+    schedule.vacate(Time(0), 2);
+    // Request 3 moves to 35, request 1 from 20 to 0, and then request 3 to 15.
+    let improved = schedule.improve_some(Time(0), 10_000, 10, |_| true);
+    let told = improved.moved.iter().map(|of| (of.id, of.from.0, of.to.0));
+    assert_eq!(told.collect::<Vec<_>>(), [(1, 20, 0), (3, 40, 15)]);
+    assert_eq!([1, 3].map(|id| start(&schedule, id)), [Some(0), Some(15)]);
+}
+
+#[test]
+fn what_one_order_refuses_another_lets_in_and_small_gains_move_nothing() {
+    let newcomer = request(4, 0, (120, 130), 10, 1);
+    for (tries, moves) in [(0, None), (TRIES, Some(vec![(0, 100, 130), (1, 112, 100)]))] {
+        let least = LeastGain {
+            seconds: 5,
+            of_wait: Fraction::percent(0),
+        };
+        let mut schedule = Schedule::new(2, Order::Edf).trying(tries).gaining(least);
+        for (request, at) in [
+            (request(0, 0, (100, 142), 12, 1), 100),
+            (request(1, 0, (100, 143), 20, 1), 112),
+            (request(2, 0, (100, 131), 31, 1), 100),
+            // A second earlier is free.
+            (request(3, 0, (131, 160), 10, 1), 132),
+        ] {
+            schedule.restore(&request, Time(at)).unwrap();
+        }
+        let moved = match submit(&mut schedule, &newcomer) {
+            Decision::Accepted { moved, .. } => Some(moved),
+            Decision::Refused { .. } => None,
+        };
+        let moved = moved.map(|moved| moved.iter().map(|of| (of.id, of.from.0, of.to.0)).collect());
+        assert_eq!(moved, moves);
+    }
 }

@@ -1,15 +1,15 @@
 //! The fast admission decides as the plain algorithm does, and what it keeps is always a plan: over random workloads with
-//! every order, fixing, alternatives, early completion and cancellation.
+//! every order, fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
 #[path = "plain/later.rs"]
 mod later;
 mod plain;
 
-use plain::Plain;
+use plain::{Placed, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use scheduler::alternatives::Limits;
-use scheduler::{Decision, Fraction, Interval, Order, Request, Schedule, SlotTree, Time};
+use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};
 use std::collections::BTreeMap;
 
 const CAPACITY: u32 = 8;
@@ -20,8 +20,16 @@ enum Step {
     Submit(i64, Request),
     /// The same, and the first alternative is taken after a refusal.
     Insist(i64, Request),
-    /// Rebuilds the plan from its placements, as after a restart.
-    Restore,
+    /// Rebuilds the plan from its placements, as after a restart, and finds out or not who lies at its first fit.
+    Restore(bool),
+    /// After so many seconds moves some up, with so much work, so many of them at most.
+    Improve(i64, u64, usize),
+    /// Takes the k-th accepted request out after so many seconds, and leaves all others where they are.
+    Vacate(i64, usize),
+    /// The same, and puts one there in its place that is so much longer or shorter and has so many nodes, if there is room.
+    Replace(i64, usize, i64, u32),
+    /// After so many seconds asks what would become of a request, without submitting it.
+    Ask(i64, Request),
     /// Ends the k-th accepted request after so many seconds, running or not.
     End(i64, usize),
 }
@@ -44,7 +52,12 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         7 => request().prop_map(|(passed, request)| Step::Submit(passed, request)),
         2 => request().prop_map(|(passed, request)| Step::Insist(passed, request)),
-        1 => Just(Step::Restore),
+        1 => any::<bool>().prop_map(Step::Restore),
+        2 => (0..12_i64, 0..1_000_u64, 0..8_usize).prop_map(|(passed, work, most)| Step::Improve(passed, work, most)),
+        3 => (0..6_i64, any::<usize>()).prop_map(|(passed, k)| Step::Vacate(passed, k)),
+        1 => (0..12_i64, any::<usize>(), -10..20_i64, 1..=CAPACITY)
+            .prop_map(|(passed, k, longer, nodes)| Step::Replace(passed, k, longer, nodes)),
+        1 => request().prop_map(|(passed, request)| Step::Ask(passed, request)),
         2 => (0..12_i64, any::<usize>()).prop_map(|(passed, k)| Step::End(passed, k)),
     ]
 }
@@ -68,13 +81,12 @@ fn fixing() -> impl Strategy<Value = Option<Fraction>> {
     ]
 }
 
-/// Every accepted request that has not ended is still there, in the window it asked for, and the tree holds exactly the
-/// placements. `seen` are the slots at the last look.
-fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BTreeMap<u64, Interval>) {
+/// Every accepted request that has not ended is still there, in the window it asked for, where the answers have told, and
+/// the tree holds exactly the placements. `told` are the slots by the answers.
+fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, told: &mut BTreeMap<u64, Interval>) {
     assert_eq!(schedule.fault(), None);
     let mut tree = SlotTree::new(CAPACITY);
     tree.forget(schedule.now());
-    let slots: BTreeMap<u64, Interval> = schedule.placements().map(|p| (p.id, p.slot)).collect();
     for placement in schedule.placements() {
         let request = &asked[&placement.id];
         assert_eq!(placement.nodes, request.nodes);
@@ -84,6 +96,7 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BT
             "{placement:?} outside of {request:?}"
         );
         assert_eq!(schedule.placement(placement.id), Some(placement));
+        assert_eq!(told.get(&placement.id), Some(&placement.slot), "{placement:?}");
         tree.reserve(placement.slot, placement.nodes)
             .expect("no second is over capacity");
     }
@@ -91,22 +104,62 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, seen: &mut BT
         tree.steps().eq(schedule.tree().steps()),
         "the tree holds something else than the placements"
     );
-    for (id, slot) in &*seen {
-        assert!(
-            slots.contains_key(id) || slot.end < schedule.now(),
-            "request {id} is lost"
-        );
-    }
-    *seen = slots;
+    told.retain(|id, slot| {
+        let there = schedule.placement(*id).is_some();
+        assert!(there || slot.end < schedule.now(), "request {id} is lost");
+        there
+    });
 }
 
-fn restored(
-    before: &Schedule,
+/// Takes over what an answer tells of moves.
+fn tell(told: &mut BTreeMap<u64, Interval>, moved: &[Move]) {
+    for of in moved {
+        let slot = told.get_mut(&of.id).expect("it was accepted");
+        assert_eq!(slot.start, of.from, "{of:?}");
+        *slot = Interval::of(of.to, slot.duration());
+    }
+}
+
+/// Takes a request out, and puts one there in its place that is so much longer or shorter and has so many nodes; without room
+/// for that the first one. Answers with the one that is there then.
+fn replace(fast: &mut Schedule, now: Time, old: &Request, longer: i64, nodes: u32) -> Option<Request> {
+    fast.advance(now);
+    let start = fast.placement(old.id)?.slot.start;
+    let old = fast.waiting_at(old.id).map_or(*old, |(request, _)| request);
+    let duration = (old.duration + longer).max(1).max(now - start);
+    let new = Request {
+        duration,
+        nodes,
+        deadline: old.deadline.max(start + duration),
+        ..old
+    };
+    fast.vacate(now, old.id);
+    if fast.restore(&new, start).is_ok() {
+        return Some(new);
+    }
+    fast.restore(&old, start)
+        .expect("there is the room that was given up");
+    Some(old)
+}
+
+/// How decisions are made.
+#[derive(Debug, Clone, Copy)]
+struct Planner {
     order: Order,
     fixing: Option<Fraction>,
-    asked: &BTreeMap<u64, Request>,
-) -> Schedule {
-    let mut schedule = Schedule::new(CAPACITY, order).fixing(fixing);
+    budget: Option<u64>,
+    tries: usize,
+}
+
+impl Planner {
+    fn schedule(self) -> Schedule {
+        let schedule = Schedule::new(CAPACITY, self.order).fixing(self.fixing);
+        schedule.budgeted(self.budget).trying(self.tries)
+    }
+}
+
+fn restored(planner: Planner, before: &Schedule, asked: &BTreeMap<u64, Request>) -> Schedule {
+    let mut schedule = planner.schedule();
     schedule.advance(before.now());
     let waiting: BTreeMap<u64, Request> = before.waiting().map(|r| (r.id, *r)).collect();
     for placement in before.placements() {
@@ -118,74 +171,185 @@ fn restored(
     schedule
 }
 
-fn play(order: Order, fixing: Option<Fraction>, steps: &[Step]) {
-    let mut fast = Schedule::new(CAPACITY, order).fixing(fixing);
-    let mut plain = Plain::new(CAPACITY, order, fixing);
+/// Gives the plain algorithm the plan of the fast one, to go on from there.
+fn adopt(plain: &mut Plain, fast: &Schedule, asked: &BTreeMap<u64, Request>) {
+    plain.advance(fast.now());
+    plain.tree = fast.tree().clone();
+    let waiting: BTreeMap<u64, Request> = fast.waiting().map(|r| (r.id, *r)).collect();
+    let placed = |id: u64, request: Request| {
+        let start = fast.placement(id).expect("it is in the plan").slot.start;
+        Placed { request, start }
+    };
+    plain.waiting = waiting
+        .iter()
+        .map(|(id, request)| placed(*id, *request))
+        .collect();
+    let running = fast.placements().filter(|p| !waiting.contains_key(&p.id));
+    plain.running = running.map(|p| placed(p.id, asked[&p.id])).collect();
+}
+
+/// Decides by both. Where the budget is not spent the decision is the plain one; where it is, whatever fits the plan as it stands
+/// is let in; and a refusal may become an acceptance in another order.
+fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Request) -> (Decision, bool) {
+    let now = request.submitted;
+    let (cut_short, impossible) = (fast.cut_short(), request.impossible(CAPACITY, now).is_some());
+    let stands = fast
+        .tree()
+        .earliest_fit(request.nodes, request.duration, request.window_at(now));
+    let decision = fast.submit(now, request);
+    let cut_short = fast.cut_short() > cut_short;
+    let by_order = plain.submit(now, request);
+    let accepted = |decision: &Decision| matches!(decision, Decision::Accepted { .. });
+    if cut_short {
+        assert!(
+            accepted(&decision) || stands.is_none() || impossible,
+            "it fits: {request:?}"
+        );
+        if let Decision::Refused { cut_short, .. } = decision {
+            assert!(cut_short, "not everything was tried: {request:?}");
+        }
+    } else if tries == 0 || accepted(&by_order) {
+        assert_eq!(decision, by_order, "{request:?}");
+    }
+    let same = decision == by_order;
+    (decision, same)
+}
+
+/// Both have the same plan.
+fn check_same(fast: &Schedule, plain: &Plain) {
+    let mut placements: Vec<_> = fast.placements().collect();
+    placements.sort_unstable_by_key(|p| p.id);
+    assert_eq!(placements, plain.placements());
+    // What starts now is called waiting until the next decision, but not after a restart.
+    let windows = |requests: &mut dyn Iterator<Item = &Request>| {
+        let waiting = requests.filter(|r| fast.placement(r.id).is_some_and(|p| p.slot.start > fast.now()));
+        waiting
+            .map(|r| (r.id, r.window()))
+            .collect::<BTreeMap<u64, Interval>>()
+    };
+    assert_eq!(windows(&mut fast.waiting()), windows(&mut plain.waiting()));
+}
+
+/// A request whose times are from now.
+fn asked_at(now: Time, id: u64, request: &Request) -> Request {
+    Request {
+        id,
+        submitted: now,
+        ready: now + request.ready.0,
+        deadline: now + request.deadline.0,
+        ..*request
+    }
+}
+
+/// Asks what changes nothing.
+fn ask(fast: &mut Schedule, request: &Request, limits: Limits) {
+    let now = request.submitted;
+    let displaced = fast.displaced(now, request);
+    assert!(displaced.iter().all(|id| fast.waiting_at(*id).is_some()));
+    fast.would_start(now, request);
+    fast.alternatives(now, request, limits);
+}
+
+fn play(planner: Planner, steps: &[Step]) {
+    let mut fast = planner.schedule();
+    let mut plain = Plain::new(CAPACITY, planner.order, planner.fixing);
+    let exact = planner.budget.is_none() && planner.tries == 0;
     let limits = Limits {
         phi_max: Fraction::percent(200),
         count_max: 3,
     };
     let mut now = Time(0);
     let mut asked = BTreeMap::new();
-    let mut seen = BTreeMap::new();
+    let mut told = BTreeMap::new();
     // The number of a refused request is the next one's, as where numbers are given to what was accepted.
     let mut id = 0;
     for step in steps {
         match *step {
             Step::Submit(passed, request) | Step::Insist(passed, request) => {
                 now = now + passed;
-                let mut request = Request {
-                    id,
-                    submitted: now,
-                    ready: now + request.ready.0,
-                    deadline: now + request.deadline.0,
-                    ..request
-                };
-                let mut decision = fast.submit(now, &request);
-                assert_eq!(decision, plain.submit(now, &request), "{request:?}");
+                let mut request = asked_at(now, id, &request);
+                let (mut decision, mut same) = submit(&mut fast, &mut plain, planner.tries, &request);
                 if let (Decision::Refused { .. }, Step::Insist(..)) = (&decision, step) {
                     let alternatives = fast.alternatives(now, &request, limits);
-                    assert_eq!(
-                        alternatives,
-                        plain.alternatives(now, &request, limits),
-                        "{request:?}"
-                    );
+                    if exact {
+                        let by_plain = plain.alternatives(now, &request, limits);
+                        assert_eq!(alternatives, by_plain, "{request:?}");
+                    }
+                    if !same {
+                        adopt(&mut plain, &fast, &asked);
+                    }
                     if let Some(first) = alternatives.first() {
                         request = request.fixed_to(first.start);
-                        decision = fast.submit(now, &request);
+                        (decision, same) = submit(&mut fast, &mut plain, planner.tries, &request);
                         assert!(
                             matches!(decision, Decision::Accepted { .. }),
                             "an alternative can be taken"
                         );
-                        assert_eq!(decision, plain.submit(now, &request));
                     }
                 }
-                if matches!(decision, Decision::Accepted { .. }) {
+                if let Decision::Accepted { placement, moved } = &decision {
+                    tell(&mut told, moved);
+                    told.insert(id, placement.slot);
                     asked.insert(id, request);
                     id += 1;
                 }
+                if !same {
+                    adopt(&mut plain, &fast, &asked);
+                }
             }
-            Step::Restore => fast = restored(&fast, order, fixing, &asked),
+            Step::Restore(settled) => {
+                fast = restored(planner, &fast, &asked);
+                if settled {
+                    fast.settle();
+                }
+            }
+            Step::Improve(passed, work, most) => {
+                now = now + passed;
+                let improved = fast.improve_some(now, work, most, |id| id % 5 > 0);
+                assert!(improved.moved.len() <= most);
+                tell(&mut told, &improved.moved);
+                for of in improved.moved {
+                    assert!(of.to < of.from && of.id % 5 > 0, "{of:?}");
+                }
+                adopt(&mut plain, &fast, &asked);
+            }
+            Step::Vacate(passed, k) => {
+                now = now + passed;
+                if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
+                    fast.vacate(now, id);
+                    told.remove(&id);
+                    adopt(&mut plain, &fast, &asked);
+                }
+            }
+            Step::Replace(passed, k, longer, nodes) => {
+                now = now + passed;
+                if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
+                    if let Some(request) = replace(&mut fast, now, &asked[&id], longer, nodes) {
+                        told.insert(id, request.slot(told[&id].start));
+                        asked.insert(id, request);
+                    }
+                    adopt(&mut plain, &fast, &asked);
+                }
+            }
+            Step::Ask(passed, request) => {
+                now = now + passed;
+                ask(&mut fast, &asked_at(now, id, &request), limits);
+                plain.begin(now);
+            }
             Step::End(passed, k) => {
                 now = now + passed;
                 if let Some(id) = asked.keys().nth(k % asked.len().max(1)).copied() {
-                    assert_eq!(fast.end(now, id), plain.end(now, id), "end of {id}");
-                    seen.remove(&id);
+                    let moved = fast.end(now, id);
+                    assert_eq!(moved, plain.end(now, id), "end of {id}");
+                    if let Some(moved) = moved {
+                        told.remove(&id);
+                        tell(&mut told, &moved);
+                    }
                 }
             }
         }
-        let mut placements: Vec<_> = fast.placements().collect();
-        placements.sort_unstable_by_key(|p| p.id);
-        assert_eq!(placements, plain.placements());
-        // What starts now is called waiting until the next decision, but not after a restart.
-        let windows = |requests: &mut dyn Iterator<Item = &Request>| {
-            let waiting = requests.filter(|r| fast.placement(r.id).is_some_and(|p| p.slot.start > now));
-            waiting
-                .map(|r| (r.id, r.window()))
-                .collect::<BTreeMap<u64, Interval>>()
-        };
-        assert_eq!(windows(&mut fast.waiting()), windows(&mut plain.waiting()));
-        check_plan(&fast, &asked, &mut seen);
+        check_same(&fast, &plain);
+        check_plan(&fast, &asked, &mut told);
     }
 }
 
@@ -199,10 +363,21 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(10_000))]
+    #![proptest_config(cases(6_000))]
 
     #[test]
     fn random_workloads(order in order(), fixing in fixing(), steps in prop::collection::vec(step(), 1..40)) {
-        play(order, fixing, &steps);
+        play(Planner { order, fixing, budget: None, tries: 0 }, &steps);
+    }
+
+    #[test]
+    fn random_workloads_within_a_budget_and_in_other_orders(
+        order in order(),
+        fixing in fixing(),
+        budget in prop::sample::select(vec![Some(1), Some(300), Some(1_000), Some(3_000), Some(20_000), None]),
+        tries in prop::sample::select(vec![0, 6, 60]),
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        play(Planner { order, fixing, budget, tries }, &steps);
     }
 }

@@ -183,6 +183,7 @@ pub fn policies(
         for &fixing in fixings {
             policies.extend(thresholds.iter().map(|threshold| Policy {
                 order,
+                portfolio: false,
                 fixing,
                 alternatives: threshold.map(|phi_max| Alternatives {
                     phi_max,
@@ -278,12 +279,13 @@ pub struct Advice {
     pub behind: Vec<Behind>,
 }
 
-/// By how much a policy is behind the best.
+/// By how much a policy is behind another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Behind {
     /// The differences over the windows.
     pub difference: Summary,
-    /// The probability of such a difference by chance, corrected for the number of pairs that there are; 1 for the best itself.
+    /// The probability of such a difference by chance; behind the best corrected for the number of pairs that there are, and 1
+    /// for the best itself.
     pub chance: f64,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use scheduler::admission::{BUDGET, TRIES};
 use scheduler::alternatives::{Limits, Side};
 use scheduler::{Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time};
 
@@ -41,6 +42,8 @@ pub struct Alternatives {
 pub struct Policy {
     /// Order of the waiting requests.
     pub order: Order,
+    /// Whether what the order refuses is tried in others, within the budget of a decision.
+    pub portfolio: bool,
     /// After which part of the wait a flexible request is fixed; `None` for never.
     pub fixing: Option<Fraction>,
     /// Alternatives after a refusal, if any.
@@ -52,8 +55,19 @@ impl Policy {
     pub fn of(order: Order) -> Self {
         Self {
             order,
+            portfolio: false,
             fixing: None,
             alternatives: None,
+        }
+    }
+
+    /// A resource of `capacity` nodes that is planned in this way.
+    fn schedule(&self, capacity: u32) -> Schedule {
+        let schedule = Schedule::new(capacity, self.order).fixing(self.fixing);
+        if self.portfolio {
+            schedule.budgeted(Some(BUDGET)).trying(TRIES)
+        } else {
+            schedule
         }
     }
 }
@@ -135,7 +149,7 @@ pub fn replay_watched(
     progress: &mut dyn FnMut(usize),
 ) -> Outcome {
     let mut player = Player {
-        schedule: Schedule::new(capacity, policy.order).fixing(policy.fixing),
+        schedule: policy.schedule(capacity),
         starts: BTreeMap::new(),
         asks: asks.iter().map(|ask| (ask.request.id, *ask)).collect(),
         ends_early: asks.iter().any(|ask| ask.run < ask.request.duration),

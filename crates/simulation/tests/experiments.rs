@@ -39,15 +39,19 @@ fn generated() -> &'static Workload {
     WORKLOAD.get_or_init(|| lublin::generate(SEED, WINDOW_SECONDS * i64::from(WINDOWS)))
 }
 
-/// The trace of the papers, if `BESPEAK_REFERENCE_DATA` names the folder where it lies.
+/// The trace of the papers.
 fn trace() -> Option<Workload> {
+    trace_in("SDSC-SP2-1998-4.2-cln.swf.gz")
+}
+
+/// A trace, if `BESPEAK_REFERENCE_DATA` names the folder where it lies.
+fn trace_in(file: &str) -> Option<Workload> {
     let Some(folder) = std::env::var_os("BESPEAK_REFERENCE_DATA") else {
-        println!("SKIPPED: BESPEAK_REFERENCE_DATA names no folder with SDSC-SP2-1998-4.2-cln.swf.gz");
+        println!("SKIPPED: BESPEAK_REFERENCE_DATA names no folder with {file}");
         return None;
     };
-    let path = PathBuf::from(folder).join("SDSC-SP2-1998-4.2-cln.swf.gz");
-    let trace = Trace::open(&path).expect("the trace can be read");
-    Some(Workload::from_trace("SDSC-SP2", &trace))
+    let trace = Trace::open(&PathBuf::from(folder).join(file)).expect("the trace can be read");
+    Some(Workload::from_trace(file, &trace))
 }
 
 fn run(name: &str, workload: &Workload, windows: usize, threads: usize) -> Report {
@@ -195,6 +199,14 @@ fn missing_deadline_first_comes_nearest_to_the_bound_and_earns_most() {
             let best = "order mdf, fixed never, alternatives up to 100 %";
             assert!(finding.seen.starts_with(best), "{finding:?}");
         }
+    }
+}
+
+#[test]
+fn a_portfolio_accepts_as_much_as_the_best_order_and_more_than_earliest_deadline_first() {
+    let traces = ["SDSC-SP2-1998-4.2-cln.swf.gz", "KTH-SP2-1996.swf.gz"].map(trace_in);
+    for workload in traces.iter().flatten() {
+        check("portfolio", workload, &[Measured, Holds, Holds, Holds, Holds]);
     }
 }
 

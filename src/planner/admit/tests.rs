@@ -26,6 +26,20 @@ fn memory(measure: Measure, least: i64) -> Filter {
 }
 
 #[test]
+fn what_the_order_refuses_another_order_lets_in() {
+    let mut domain = Domain::new(vec![Resource::new("local", "local", 1)]);
+    let first = domain.place(proposal(1, 12, (100, 142))).unwrap().agreement;
+    let longer = domain.place(proposal(1, 20, (100, 143))).unwrap().agreement;
+    // By deadline the longer one would be last, and too late.
+    let between = domain.place(proposal(1, 10, (120, 130))).unwrap();
+    assert_eq!(between.agreement.placement.start, Time(120));
+    assert_eq!(domain.of(first.id).placement.start, Time(130));
+    assert_eq!(domain.of(longer.id).placement.start, Time(100));
+    domain.check();
+    domain.check_rebuilt();
+}
+
+#[test]
 fn a_resource_is_chosen_by_what_is_asked_of_its_nodes() {
     let mut domain = Domain::new(vec![Resource::new("plain", "local", 8), arm("arm")]);
     let with = |filters: Vec<Filter>| Proposal {

@@ -7,12 +7,16 @@
 //! Then the fast one alone decides about lists that ask for 130 % of the resource, of 4,000 requests each, where a third is
 //! refused.
 
+#[path = "../../tests/plain/adopted.rs"]
+mod adopted;
 #[path = "../../tests/plain/mod.rs"]
 mod plain;
+#[path = "../shared/mod.rs"]
+mod shared;
 
-use plain::{Placed, Plain};
-use rustix::time::{ClockId, clock_gettime};
+use plain::Plain;
 use scheduler::{Decision, Order, Request, Schedule, Time};
+use shared::{Mix, cpu_ns};
 
 const CAPACITY: u32 = 128;
 const LOAD_PERCENT: i64 = 70;
@@ -24,39 +28,19 @@ const ORDERS: [(&str, Order); 5] = [
     ("MDF", Order::Mdf),
 ];
 
-/// CPU nanoseconds of this thread.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
-}
-
-/// Well-mixed numbers below a bound (splitmix64).
-struct Mix(u64);
-
-impl Mix {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        (((z >> 32) * u64::from(bound)) >> 32) as u32
-    }
-
-    /// Up to 64 nodes for up to 18 hours, ready within `horizon`, with up to `slack` times its duration of slack.
-    fn request(&mut self, id: u64, now: Time, horizon: u32, slack: u32) -> Request {
-        let duration = i64::from(self.below(64_741)) + 60;
-        let ready = now + i64::from(self.below(horizon));
-        let slack = duration * i64::from(self.below(slack * 100)) / 100;
-        Request {
-            id,
-            submitted: now,
-            ready,
-            deadline: ready + duration + slack,
-            duration,
-            nodes: self.below(64) + 1,
-            revenue: 0,
-        }
+/// Up to 64 nodes for up to 18 hours, ready within `horizon`, with up to `slack` times its duration of slack.
+fn request(mix: &mut Mix, id: u64, now: Time, horizon: i64, slack: i64) -> Request {
+    let duration = mix.below(64_741) + 60;
+    let ready = now + mix.below(horizon);
+    let slack = duration * mix.below(slack * 100) / 100;
+    Request {
+        id,
+        submitted: now,
+        ready,
+        deadline: ready + duration + slack,
+        duration,
+        nodes: u32::try_from(mix.below(64) + 1).expect("small"),
+        revenue: 0,
     }
 }
 
@@ -69,22 +53,6 @@ fn timed<T>(times: &mut Vec<u64>, work: impl FnOnce() -> T) -> T {
 
 fn percentile(times: &[u64], p: usize) -> u64 {
     times[(times.len() * p / 100).min(times.len() - 1)]
-}
-
-/// The plan of a schedule that never fixes, to go on from there.
-fn adopt(schedule: &Schedule, order: Order) -> Plain {
-    let mut plain = Plain::new(schedule.tree().capacity(), order, None);
-    plain.tree = schedule.tree().clone();
-    plain.now = schedule.now();
-    let start = |id| schedule.placement(id).expect("it waits").slot.start;
-    plain.waiting = schedule
-        .waiting()
-        .map(|r| Placed {
-            request: *r,
-            start: start(r.id),
-        })
-        .collect();
-    plain
 }
 
 /// Lists that ask for more than there is: mean and worst decision in each order.
@@ -103,8 +71,8 @@ fn crowded() {
             let mut schedule = Schedule::new(CAPACITY, order);
             let (mut times, mut refused) = (Vec::new(), 0);
             for id in 0..u64::from(REQUESTS) {
-                let request = mix.request(id, Time(0), horizon, slack);
-                let decision = timed(&mut times, || schedule.submit(Time(0), &request));
+                let newcomer = request(&mut mix, id, Time(0), horizon, slack);
+                let decision = timed(&mut times, || schedule.submit(Time(0), &newcomer));
                 refused += u32::from(matches!(decision, Decision::Refused { .. }));
             }
             let mean = times.iter().sum::<u64>() as f64 / 1e3 / times.len() as f64;
@@ -116,9 +84,8 @@ fn crowded() {
 
 /// Seconds over which ready times are spread so that so many requests ask for so much of the resource. A request takes
 /// 32,400 s on 32.5 nodes on average.
-fn horizon(requests: u32, percent: i64) -> u32 {
-    let horizon = i64::from(requests) * 32_400 * 325 / 10 * 100 / (i64::from(CAPACITY) * percent);
-    u32::try_from(horizon).unwrap_or(u32::MAX)
+fn horizon(requests: u32, percent: i64) -> i64 {
+    i64::from(requests) * 32_400 * 325 / 10 * 100 / (i64::from(CAPACITY) * percent)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
@@ -127,7 +94,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
     let waiting: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(10_000);
     let decisions: usize = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(200);
-    let slack: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(20);
+    let slack: i64 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(20);
     let horizon = horizon(waiting, LOAD_PERCENT);
     println!(
         "{:5} {:>9} {:>6} {:>27} {:>27} {:>15}",
@@ -139,21 +106,21 @@ fn main() {
         let mut fast = Schedule::new(CAPACITY, order);
         let (mut id, mut accepted) = (0, 0);
         while accepted < waiting {
-            let decision = fast.submit(now, &mix.request(id, now, horizon, slack));
+            let decision = fast.submit(now, &request(&mut mix, id, now, horizon, slack));
             accepted += u32::from(matches!(decision, Decision::Accepted { .. }));
             id += 1;
         }
-        let mut plain = adopt(&fast, order);
+        let mut plain = Plain::of(&fast, order);
         let (mut quick, mut slow) = (Vec::new(), Vec::new());
         let (mut accepted, mut moves) = (0, 0);
         for _ in 0..decisions {
             now = now + 60;
-            let request = mix.request(id, now, horizon, slack);
+            let newcomer = request(&mut mix, id, now, horizon, slack);
             id += 1;
-            let decision = timed(&mut quick, || fast.submit(now, &request));
+            let decision = timed(&mut quick, || fast.submit(now, &newcomer));
             assert_eq!(
                 decision,
-                timed(&mut slow, || plain.submit(now, &request)),
+                timed(&mut slow, || plain.submit(now, &newcomer)),
                 "{name} decides otherwise"
             );
             if let Decision::Accepted { moved, .. } = decision {

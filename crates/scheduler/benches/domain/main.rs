@@ -5,35 +5,20 @@
 //! have 128 nodes, one of four rates and one of four prices. It prints the mean, median and 99th percentile of a decision in
 //! microseconds, of a plain scan of all resources for the same tasks (fewer of them), and of a reservation and a release.
 
-use rustix::time::{ClockId, clock_gettime};
+#[path = "../shared/mod.rs"]
+mod shared;
+
 use scheduler::domain::{Domain, Objective, Resource, Task};
 use scheduler::{Interval, Rate, Seconds, SlotTree, Time};
+use shared::{Mix, cpu_ns};
 
 const NODES: u32 = 128;
 /// Mean node-seconds of a reservation: 1 to 64 nodes for 60 to 64,800 s.
 const AREA: i64 = 1_053_975;
 
-/// A small generator of well-mixed numbers (splitmix64).
-struct Mix(u64);
-
-impl Mix {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 1).cast_signed() % bound
-    }
-
-    fn nodes(&mut self, least: u32, most: u32) -> u32 {
-        least + u32::try_from(self.below(i64::from(most - least + 1))).unwrap_or(0)
-    }
-}
-
-/// Nanoseconds of CPU time of this thread.
-fn clock() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
+/// At least so many nodes and at most so many.
+fn nodes(mix: &mut Mix, least: u32, most: u32) -> u32 {
+    least + u32::try_from(mix.below(i64::from(most - least + 1))).unwrap_or(0)
 }
 
 /// Resources with `live` reservations in all, spread evenly, and the horizon at which that books 70 %.
@@ -47,13 +32,13 @@ fn booked(live: i64, resources: i64) -> (Domain<SlotTree>, Seconds) {
         let resource = Resource {
             id: id.cast_unsigned(),
             rate: Rate::from_millionths(rate).unwrap_or_default(),
-            price: mix.nodes(1, 4),
+            price: nodes(&mut mix, 1, 4),
             attributes: std::collections::BTreeMap::default(),
         };
         let mut plan = SlotTree::new(NODES);
         let mut placed = 0;
         while placed < each {
-            let (nodes, duration) = (mix.nodes(1, 64), 60 + mix.below(64_741));
+            let (nodes, duration) = (nodes(&mut mix, 1, 64), 60 + mix.below(64_741));
             let window = Interval::new(Time(mix.below(horizon)), Time(horizon));
             // Where the end is full it begins again elsewhere.
             if let Some(start) = plan.earliest_fit(nodes, duration, window) {
@@ -62,11 +47,11 @@ fn booked(live: i64, resources: i64) -> (Domain<SlotTree>, Seconds) {
         }
         plans.push((resource, plan));
     }
-    let begin = clock();
+    let begin = cpu_ns();
     let domain = Domain::new(Interval::new(Time(0), Time(horizon)), plans);
     println!(
         "{resources} resources, {each} reservations each: index built in {} ms, {} MB",
-        (clock() - begin) / 1_000_000,
+        (cpu_ns() - begin) / 1_000_000,
         domain.index_bytes() >> 20
     );
     (domain, horizon)
@@ -76,9 +61,9 @@ fn tasks(sort: &str, count: usize, horizon: Seconds) -> Vec<Task> {
     let mut mix = Mix(2);
     let one = |_| {
         let (nodes, work) = match sort {
-            "large" => (mix.nodes(97, 128), 3_600 + mix.below(39_600)),
-            "scarce" => (mix.nodes(121, 128), 86_400 + mix.below(129_600)),
-            _ => (mix.nodes(1, 64), 60 + mix.below(64_741)),
+            "large" => (nodes(&mut mix, 97, 128), 3_600 + mix.below(39_600)),
+            "scarce" => (nodes(&mut mix, 121, 128), 86_400 + mix.below(129_600)),
+            _ => (nodes(&mut mix, 1, 64), 60 + mix.below(64_741)),
         };
         let last = (horizon - 3 * work).max(1);
         let ready = if sort == "now" { 0 } else { mix.below(last) };
@@ -99,13 +84,13 @@ fn tasks(sort: &str, count: usize, horizon: Seconds) -> Vec<Task> {
 fn measure<T>(label: &str, tasks: &[T], mut operation: impl FnMut(&T) -> bool) -> u64 {
     let mut samples = Vec::with_capacity(tasks.len());
     let mut yes = 0;
-    let begin = clock();
+    let begin = cpu_ns();
     for task in tasks {
-        let start = clock();
+        let start = cpu_ns();
         yes += u64::from(operation(task));
-        samples.push(clock() - start);
+        samples.push(cpu_ns() - start);
     }
-    let mean = (clock() - begin) / tasks.len().max(1) as u64;
+    let mean = (cpu_ns() - begin) / tasks.len().max(1) as u64;
     samples.sort_unstable();
     let at = |percent: usize| samples.get(samples.len() * percent / 100).copied().unwrap_or(0);
     println!(

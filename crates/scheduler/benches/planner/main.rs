@@ -5,49 +5,33 @@
 //! same starts. The line `look` is a bare range lookup in a `BTreeMap` of N keys.
 
 mod peers;
+#[path = "../shared/mod.rs"]
+mod shared;
 
 use peers::{OrderedMap, SortedVec};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use scheduler::SlotTree;
 use scheduler::measure::{Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, replay};
+use shared::{Mix, cpu_ns, nanoseconds};
 use std::collections::BTreeMap;
-
-/// Nanoseconds of a clock.
-fn nanoseconds(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
-}
 
 /// Range lookups per CPU second in an ordered map of `count` keys, at times spread over `horizon`: what one descent costs.
 #[expect(clippy::cast_precision_loss, reason = "a rate is shown to three digits")]
 fn lookups(count: u32, horizon: i64) -> f64 {
     let mut mix = Mix(3);
-    let mut time = || ((u128::from(mix.next()) * u128::from(horizon.unsigned_abs())) >> 64) as i64;
+    let mut time = || mix.below(horizon);
     let map: BTreeMap<i64, u32> = (0..count).map(|k| (time(), k)).collect();
     // As many as there are queries, on caches as cold.
     let times: Vec<i64> = QUERY_ROWS.map(|_| time()).collect();
-    let begin = nanoseconds(ClockId::ThreadCPUTime);
+    let begin = cpu_ns();
     let found = times
         .iter()
         .filter(|t| map.range(**t..).next().is_some_and(|(_, k)| *k != u32::MAX))
         .count();
-    let ns = nanoseconds(ClockId::ThreadCPUTime) - begin;
+    let ns = cpu_ns() - begin;
     // The answers must be used, or an optimiser might leave the questions out.
     assert!(found <= times.len());
     times.len() as f64 * 1e9 / ns.max(1) as f64
-}
-
-/// A small generator of well-mixed numbers (splitmix64).
-struct Mix(u64);
-
-impl Mix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
 }
 
 fn rows(count: u32, seed: u64) -> Vec<Row> {
@@ -65,7 +49,7 @@ fn rows(count: u32, seed: u64) -> Vec<Row> {
 
 fn run(mut plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -> Replay {
     let clocks = Clocks {
-        cpu: &|| nanoseconds(ClockId::ThreadCPUTime),
+        cpu: &cpu_ns,
         wall: &|| nanoseconds(ClockId::Monotonic),
         budget: Some(3_000_000_000),
     };

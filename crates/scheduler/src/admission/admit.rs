@@ -2,7 +2,7 @@
 
 use super::trial::{Attempt, Newcomer, Obstacle, Trial};
 use super::waiting::Waiting;
-use super::work::Work;
+use super::work::{SEARCH, Work};
 use super::{Move, NoPlace, Place, Schedule};
 use crate::queue::Key;
 use crate::request::Request;
@@ -19,22 +19,76 @@ const MAKESHIFT: u64 = 20_000;
 #[derive(Debug)]
 pub(super) struct Admitted {
     pub(super) trial: Trial,
-    /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed by makeshift.
+    /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed in another way.
     behind: Option<Key>,
     /// Whether it lies where it would if everything behind its own key were lifted.
     at_first_fit: bool,
 }
 
+impl Admitted {
+    /// What was found in another way than algorithm 1.
+    fn out_of_order(trial: Trial) -> Self {
+        Self {
+            trial,
+            behind: None,
+            at_first_fit: false,
+        }
+    }
+}
+
 impl Schedule {
-    /// Whether `request` would be let in. Changes nothing.
-    ///
-    /// # Errors
-    /// Where it would not.
-    pub(crate) fn would_admit(&mut self, request: &Request, work: &mut Work) -> Result<Time, NoPlace> {
-        let admitted = self.admit(request, work)?;
+    /// The key behind which algorithm 1 tries `request` last, as far as it comes with the work that may be done; `None` where it
+    /// lets it in. Changes nothing.
+    pub(crate) fn refused_behind(&mut self, request: &Request, work: &mut Work) -> Option<Key> {
+        let mut behind = self.waiting.order().key(request, self.now);
+        let standing = self.attempt(work).standing_fit(request);
+        let newcomer = Newcomer::new(request, standing, self.now);
+        match self.admit_by_order(&newcomer, &mut behind, work) {
+            Ok(admitted) => {
+                self.take_back(admitted);
+                None
+            }
+            Err(_) => Some(behind),
+        }
+    }
+
+    /// Whether a request with one possible start would be let in by algorithm 1, as far as that can be found out with the work
+    /// that may be done. Changes nothing.
+    pub(crate) fn would_admit_fixed(&mut self, request: &Request, work: &mut Work) -> bool {
+        work.spend(SEARCH);
+        // What fits as the plan stands is let in whatever the order.
+        if self.tree.min_free(request.window()) >= request.nodes {
+            return true;
+        }
+        let newcomer = Newcomer::new(request, None, self.now);
+        let mut behind = self.waiting.order().key(request, self.now);
+        let admitted = self.admit_by_order(&newcomer, &mut behind, work);
+        admitted.map(|admitted| self.take_back(admitted)).is_ok()
+    }
+
+    /// Leaves the plan as it was before; the start that the newcomer would have had.
+    pub(super) fn take_back(&mut self, admitted: Admitted) -> Time {
         let start = admitted.trial.start;
         admitted.trial.take_back(&mut self.tree);
-        Ok(start)
+        start
+    }
+
+    /// Algorithm 1, and where that refuses the others of the portfolio.
+    ///
+    /// # Errors
+    /// Where `request` has no place, or none was found with the work that may be done.
+    pub(super) fn admit_in_any_order(
+        &mut self,
+        request: &Request,
+        work: &mut Work,
+    ) -> Result<Admitted, NoPlace> {
+        let tries = self.tries;
+        let refused = match self.admit(request, work) {
+            Err(refused) if tries > 0 && !refused.cut_short => refused,
+            decided => return decided,
+        };
+        let trial = self.attempt(work).run_portfolio(request, tries);
+        trial.map(Admitted::out_of_order).ok_or(refused)
     }
 
     /// Algorithm 1: the change that lets `request` in, which the slot tree then holds.
@@ -43,29 +97,21 @@ impl Schedule {
     /// Where it has no place, or none was found with the work that may be done.
     pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<Admitted, NoPlace> {
         let mut behind = self.waiting.order().key(request, self.now);
-        let newcomer = Newcomer {
-            request: *request,
-            standing: self.attempt(work).standing_fit(request),
-        };
+        let standing = self.attempt(work).standing_fit(request);
+        let newcomer = Newcomer::new(request, standing, self.now);
         let found = self.admit_by_order(&newcomer, &mut behind, work);
         let found = match found {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
                 let mut work = Work::of(MAKESHIFT);
                 let trial = self.attempt(&mut work).run_makeshift(&newcomer);
-                trial.map(|trial| Admitted {
-                    trial,
-                    behind: None,
-                    at_first_fit: false,
-                })
+                trial.map(Admitted::out_of_order)
             }
             Err(_) => None,
             Ok(admitted) => return Ok(admitted),
         };
-        found.ok_or(NoPlace {
-            behind,
-            cut_short: work.is_spent(),
-        })
+        let cut_short = work.is_spent();
+        found.ok_or(NoPlace { cut_short })
     }
 
     /// The same without a makeshift: `behind` is where it is tried first, and then last.
@@ -114,23 +160,28 @@ impl Schedule {
             self.waiting.freshen(self.now);
             self.memory.clear();
         }
+        let mut newcomer = newcomer.copied();
         let given = work.part(OVERLAY + OVERLAY_EACH * waiting);
         let mut overlay = given;
         let found = loop {
-            match self.attempt(&mut overlay).run(newcomer, *behind, freed) {
+            let found = self.attempt(&mut overlay).run(newcomer.as_ref(), *behind, freed);
+            match (found, &mut newcomer) {
                 // Fixqueue: directly behind the one that found no place.
-                Err(Obstacle::Waiting { key, placed }) if newcomer.is_some() => {
+                (Err(Obstacle::Waiting { key, placed }), Some(newcomer)) => {
                     *behind = key;
+                    newcomer.not_before = placed;
                     first_fit.get_or_insert(placed);
                 }
-                found => break found,
+                (found, _) => break found,
             }
         };
         work.spend(overlay.done_of(given));
         if !matches!(found, Err(Obstacle::Spent)) || work.is_spent() {
             return found;
         }
-        let found = self.attempt(work).run_lifted(newcomer, behind, first_fit);
+        let found = self
+            .attempt(work)
+            .run_lifted(newcomer.as_ref(), behind, first_fit);
         if matches!(found, Err(Obstacle::Spent)) {
             *work = Work::of(0);
         }

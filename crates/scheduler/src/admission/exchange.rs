@@ -13,7 +13,8 @@ impl Schedule {
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return None;
         }
-        self.would_admit(request, &mut self.work()).ok()
+        let admitted = self.admit_in_any_order(request, &mut self.work()).ok()?;
+        Some(self.take_back(admitted))
     }
 
     /// Takes a request out of the plan, whether it waits or runs, and leaves every other where it lies, so that something

@@ -5,11 +5,12 @@ use super::work::{LOOK, SEARCH, Work};
 use super::{Move, Schedule, Waiting};
 use crate::queue::Key;
 use crate::time::{Interval, Time};
+use std::collections::BTreeMap;
 
 /// What a slice of improvement has come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Improved {
-    /// The requests that moved to an earlier start, by id.
+    /// The requests that moved to an earlier start, by id: each once, also where it moved several times.
     pub moved: Vec<Move>,
     /// Whether nothing is left to look at.
     pub done: bool,
@@ -44,16 +45,17 @@ impl Schedule {
         mut may_move: impl FnMut(u64) -> bool,
     ) -> Improved {
         self.advance(now);
-        let mut improved = Improved::default();
+        let mut done = false;
+        let mut moved: BTreeMap<u64, Move> = BTreeMap::new();
         if self.waiting.is_stale() {
             self.waiting.freshen(self.now);
             self.memory.clear();
         }
         let given = Work::of(work);
         let mut work = given;
-        while !work.is_spent() && improved.moved.len() < moves_max {
-            let Some((key, h)) = self.waiting.first_loose() else {
-                improved.done = true;
+        while !work.is_spent() && moved.len() < moves_max {
+            let Some(h) = self.waiting.next_to_improve() else {
+                done = true;
                 break;
             };
             work.spend(LOOK);
@@ -64,13 +66,21 @@ impl Schedule {
             {
                 // Taken, searched, and put back.
                 work.spend(3 * SEARCH);
-                improved.moved.extend(self.move_up_alone(h));
+                let before = self.waiting.get(h).map(Waiting::slot);
+                if let (Some(freed), Some(of)) = (before, self.move_up_alone(h)) {
+                    self.waiting.loosen(h);
+                    self.waiting.loosen_around(freed);
+                    // It may have moved before, and what that left is free for it again.
+                    let known = moved.entry(of.id);
+                    known.and_modify(|known| known.to = of.to).or_insert(of);
+                }
             }
-            self.waiting.tighten_up_to(key);
         }
-        improved.moved.sort_unstable();
-        improved.work = work.done_of(given);
-        improved
+        Improved {
+            moved: moved.into_values().collect(),
+            done,
+            work: work.done_of(given),
+        }
     }
 
     /// Has a waiting request looked at again by [`Schedule::improve_some`].
@@ -93,6 +103,7 @@ impl Schedule {
         for (_, waiting) in &queue {
             tree.lay(waiting.slot(), waiting.request.nodes.into());
         }
+        self.tree.tighten_all();
         self.waiting.tighten_behind(Key::FIRST);
         for (h, Waiting { request, start, .. }) in queue {
             let window = request.window_at(self.now);

@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 /// Lengths below 2⁶³ seconds.
 const CLASSES: usize = 64;
 
+/// Intervals that are sorted by their ends when time passes: where more have started, the rest waits for the next time.
+pub(super) const STARTED_MAX: usize = 2_048;
+
 /// Intervals by handle.
 #[derive(Debug, Clone)]
 pub(super) struct Intervals {
@@ -81,14 +84,14 @@ impl Intervals {
         })
     }
 
-    /// Takes out those that start by an instant; answers with them.
+    /// Takes out those that start by an instant, some of them where there are many; answers with them.
     fn take_started(&mut self, by: Time) -> Vec<u32> {
         let mut started = Vec::new();
         for class in self.used() {
             while let Some((_, handle)) = self.classes[class]
                 .first()
                 .copied()
-                .filter(|(start, _)| *start <= by)
+                .filter(|(start, _)| *start <= by && started.len() < STARTED_MAX)
             {
                 self.classes[class].pop_first();
                 started.push(handle);
@@ -127,8 +130,8 @@ impl Intervals {
     }
 }
 
-/// Intervals of which those that have started by the present are kept by their ends: whatever may still be placed in them starts
-/// now.
+/// Intervals of which those that have started by the present are kept by their ends, as far as there was time to sort them:
+/// whatever may still be placed in them starts now.
 #[derive(Debug, Clone)]
 pub(super) struct Spans {
     now: Time,
@@ -158,9 +161,7 @@ impl Spans {
 
     /// Takes out an interval that was taken in. O(log n).
     pub(super) fn remove(&mut self, interval: Interval, handle: u32) {
-        if interval.start <= self.now {
-            self.started.remove(&(interval.end, handle));
-        } else {
+        if interval.start > self.now || !self.started.remove(&(interval.end, handle)) {
             self.ahead.remove(interval, handle);
         }
     }
@@ -174,7 +175,7 @@ impl Spans {
         self.ahead.replace(ahead.into_iter());
     }
 
-    /// Lets time pass; `end` is where the interval of a handle ends. O(k log n) for k that start.
+    /// Lets time pass; `end` is where the interval of a handle ends. O(k log n) for k that start, [`STARTED_MAX`] at most.
     pub(super) fn advance(&mut self, now: Time, end: impl Fn(u32) -> Option<Time>) {
         self.now = now;
         for handle in self.ahead.take_started(now) {

@@ -16,13 +16,15 @@ const MAKING_WAY_MAX: usize = 64;
 /// Blocks of slots that are looked at for the other place of one request, from either end of its window.
 const VISITS_MAX: u64 = 24;
 /// Requests in the way of one place that are looked at.
-const LOOKED_AT_MAX: usize = 4_096;
+const LOOKED_AT_MAX: u64 = 4_096;
 
 impl Attempt<'_> {
     /// Places a newcomer without placing everything behind it anew. `None` where no such place is found; the plan is as it was
     /// then.
     pub(super) fn run_makeshift(&mut self, newcomer: &Newcomer) -> Option<Trial> {
-        let Newcomer { request, standing } = newcomer;
+        let Newcomer {
+            request, standing, ..
+        } = newcomer;
         let window = request.window_at(self.now);
         if let Some(start) = *standing {
             let mut trial = Trial::new();
@@ -54,13 +56,14 @@ impl Attempt<'_> {
     fn make_way(&mut self, request: &Request, start: Time) -> Option<Trial> {
         let slot = request.slot(start);
         let list = self.list;
-        let meeting = list.meeting(Key::FIRST, slot);
+        let given = self.work.part(LOOK * LOOKED_AT_MAX);
+        let mut looks = given;
+        let meeting = list.meeting(Key::FIRST, slot, &mut looks);
         let mut others: Vec<(Seconds, u32)> = meeting
             .filter(|(_, other)| !other.request.is_rigid())
-            .take(LOOKED_AT_MAX)
             .map(|(handle, other)| (other.request.deadline - other.slot().end, handle))
             .collect();
-        self.work.spend(LOOK * others.len() as u64);
+        self.work.spend(looks.done_of(given));
         others.sort_unstable_by(|a, b| b.cmp(a));
         let mut trial = Trial::new();
         let mut lifted = Vec::new();
@@ -81,7 +84,8 @@ impl Attempt<'_> {
         self.take(&mut trial, request, start);
         // Those lifted last are the least flexible.
         for (handle, other) in lifted.into_iter().rev() {
-            let Some(to) = self.other_place(&other.request, other.start) else {
+            let to = self.other_place(&other.request, other.start);
+            let Some(to) = to.filter(|_| !self.work.is_spent()) else {
                 trial.take_back(self.tree);
                 return None;
             };

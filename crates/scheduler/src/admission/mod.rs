@@ -23,7 +23,9 @@ mod fault;
 mod improve;
 mod intervals;
 mod makeshift;
+mod marks;
 mod memory;
+mod portfolio;
 mod transfer;
 mod trial;
 mod waiting;
@@ -39,14 +41,21 @@ use std::collections::BTreeMap;
 use waiting::{Waiting, WaitingList};
 use work::LOOK;
 
-pub(crate) use work::{SEARCH, Work};
+pub(crate) use work::Work;
 
 pub use fault::Fault;
 pub use improve::Improved;
+pub use portfolio::TRIES;
 pub use waiting::LeastGain;
 
 /// A budget that keeps decisions below about ten milliseconds on one processor of today.
-pub const BUDGET: u64 = 160_000;
+pub const BUDGET: u64 = 80_000;
+/// From so many waiting requests on, a plan is large. In a smaller one, which stays in the processor's caches, the same work takes
+/// less time: a decision may do more of it, in proportion,
+const LARGE: u64 = 1 << 16;
+/// up to so many times as much.
+const SMALLER_MAX: u64 = 4;
+
 /// A part of a whole, for instance of a wait: `numerator` / `denominator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fraction {
@@ -133,11 +142,9 @@ pub enum Decision {
 
 /// A newcomer has no place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoPlace {
-    /// The key behind which it was tried last.
-    pub(crate) behind: Key,
+struct NoPlace {
     /// The budget was spent before everything was tried.
-    pub(crate) cut_short: bool,
+    cut_short: bool,
 }
 
 /// Where an accepted request is kept.
@@ -185,6 +192,8 @@ pub struct Schedule {
     memory: Memory,
     /// Work that a decision may do.
     budget: Option<u64>,
+    /// How often what one order refuses is tried in others.
+    tries: usize,
     /// What a move gains at least that nothing forces.
     least_gain: LeastGain,
     /// Decisions whose budget was spent.
@@ -207,6 +216,7 @@ impl Schedule {
             running: BTreeMap::new(),
             memory: Memory::default(),
             budget: None,
+            tries: 0,
             least_gain: LeastGain::ANY,
             cut_short: 0,
             fault: None,
@@ -221,11 +231,20 @@ impl Schedule {
         self
     }
 
-    /// Lets a decision do so much work: a search of the plan counts 16, `None` is as much as it takes. Decisions are those of
+    /// Lets a decision do so much work where 65,536 requests wait or more, and up to four times as much where fewer do: a search
+    /// of the plan counts 8, `None` is as much as it takes. Decisions are those of
     /// algorithm 1 where the budget is not spent. Where it is, whatever fits the plan as it stands is accepted.
     #[must_use]
     pub fn budgeted(mut self, work: Option<u64>) -> Self {
         self.budget = work;
+        self
+    }
+
+    /// Tries what the schedule's order refuses in other orders, so often at most and within the budget: a portfolio of orders, of
+    /// which [`TRIES`] are enough. 0 decides by algorithm 1 alone.
+    #[must_use]
+    pub fn trying(mut self, tries: usize) -> Self {
+        self.tries = tries;
         self
     }
 
@@ -256,7 +275,7 @@ impl Schedule {
             let cut_short = false;
             return Decision::Refused { reason, cut_short };
         }
-        match self.admit(request, &mut self.work()) {
+        match self.admit_in_any_order(request, &mut self.work()) {
             Ok(admitted) => {
                 let (start, moved) = self.commit(&admitted, request);
                 let placement = Placement {
@@ -266,7 +285,7 @@ impl Schedule {
                 };
                 Decision::Accepted { placement, moved }
             }
-            Err(NoPlace { cut_short, .. }) => Decision::Refused {
+            Err(NoPlace { cut_short }) => Decision::Refused {
                 reason: Reason::NoCapacityInWindow,
                 cut_short,
             },
@@ -275,7 +294,9 @@ impl Schedule {
 
     /// The work that one decision may do.
     pub(crate) fn work(&self) -> Work {
-        self.budget.map_or(Work::unbounded(), Work::of)
+        let times = (LARGE / self.waiting.len().max(1) as u64).clamp(1, SMALLER_MAX);
+        let work = self.budget.map(|budget| budget.saturating_mul(times));
+        work.map_or(Work::unbounded(), Work::of)
     }
 
     /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored, in any
@@ -383,9 +404,7 @@ impl Schedule {
 
     /// The requests that wait for slots that meet an interval, in no order.
     pub fn waiting_in(&self, interval: Interval) -> impl Iterator<Item = &Request> + '_ {
-        self.waiting
-            .meeting(Key::FIRST, interval)
-            .map(|(_, waiting)| &waiting.request)
+        self.waiting.lying_in(interval).map(|waiting| &waiting.request)
     }
 
     /// A waiting request, its window as fixed by now, and its start; `None` where no such request waits. O(log n).
@@ -465,22 +484,18 @@ impl Schedule {
         work: &mut Work,
     ) -> Vec<Interval> {
         let within = |at: Time, interval: Interval| interval.start <= at && at < interval.end;
-        let running = self.running.values().map(|p| p.slot);
+        let running = self.running.values().map(|p| (p.slot, true));
         let starting = self.waiting.starting_in(starts);
         // What ends in there may meet it with its last second only.
         let ending = Interval::new(ends.start - 1, ends.end);
-        let ending = self.waiting.meeting(Key::FIRST, ending).map(|(_, w)| w);
-        let waiting = starting
-            .chain(ending)
-            .filter(|w| w.key <= behind)
-            .map(Waiting::slot);
-        let mut looked = |_: &Interval| {
-            work.spend(LOOK);
-            !work.is_spent()
-        };
-        let slots = running.chain(waiting).take_while(|slot| looked(slot));
+        let waiting = starting.chain(self.waiting.lying_in(ending));
+        let waiting = waiting.map(|w| (w.slot(), w.key <= behind));
+        // Those that come later cost a look as well.
+        let slots = running.chain(waiting).take_while(|_| work.looks(LOOK));
+        let edges = |slot: &Interval| within(slot.start, starts) || within(slot.end, ends);
         slots
-            .filter(|slot| slot.meets(window) && (within(slot.start, starts) || within(slot.end, ends)))
+            .filter_map(|(slot, fixed)| fixed.then_some(slot))
+            .filter(|slot| slot.meets(window) && edges(slot))
             .collect()
     }
 }

@@ -21,15 +21,14 @@ impl Schedule {
             self.waiting.freshen(self.now);
             self.memory.clear();
         }
-        let newcomer = Newcomer {
-            request: *request,
-            standing: self.attempt(&mut work).standing_fit(request),
-        };
+        let standing = self.attempt(&mut work).standing_fit(request);
+        let mut newcomer = Newcomer::new(request, standing, self.now);
         loop {
             match self.attempt(&mut work).run(Some(&newcomer), behind, None) {
-                Err(Obstacle::Waiting { key, .. }) => {
+                Err(Obstacle::Waiting { key, placed }) => {
                     displaced.push(key.id());
                     behind = key;
+                    newcomer.not_before = placed;
                 }
                 Ok(trial) => {
                     trial.take_back(&mut self.tree);

@@ -12,15 +12,17 @@
 
 use super::memory::{Found, Memory, Moves};
 use super::waiting::{LeastGain, Waiting, WaitingList};
-use super::work::{BORDER, LOOK, SEARCH, VISIT, Work};
+use super::work::{BORDER, LOOK, SEARCH, TURN, VISIT, Work};
 use crate::queue::Key;
 use crate::request::Request;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeMap;
 
-/// How much longer each part of a window is that is searched after the last one.
+/// How much longer each part of a window is that is searched after the last one,
 const REACH_GROWTH: Seconds = 4;
+/// as long as the last one took no more work than this: what is looked at beyond the place that is found is in vain.
+const REACH_WORK_MAX: u64 = 2_000;
 
 /// Why a request is to be placed again.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +89,13 @@ impl Trial {
         }
     }
 
+    /// What was changed after this is taken back with it.
+    pub(super) fn follow(&mut self, later: Self) {
+        if let (Undo::Changes(changes), Undo::Changes(more)) = (&mut self.undo, later.undo) {
+            changes.extend(more);
+        }
+    }
+
     /// Leaves the plan as it was before the attempt.
     pub(super) fn take_back(self, tree: &mut SlotTree) {
         match self.undo {
@@ -106,6 +115,18 @@ pub(super) struct Newcomer {
     pub(super) request: Request,
     /// Where it fits as the plan stands.
     pub(super) standing: Option<Time>,
+    /// It has no place before this: each attempt of fixqueue has more requests before it where they stand than the last one.
+    pub(super) not_before: Time,
+}
+
+impl Newcomer {
+    pub(super) fn new(request: &Request, standing: Option<Time>, now: Time) -> Self {
+        Self {
+            request: *request,
+            standing,
+            not_before: request.window_at(now).start,
+        }
+    }
 }
 
 /// What an attempt works on.
@@ -208,7 +229,7 @@ impl Attempt<'_> {
                     None => return Ok(()),
                 },
             };
-            self.work.spend(LOOK);
+            self.work.spend(TURN);
             if self.work.is_spent() {
                 return Err(Obstacle::Spent);
             }
@@ -241,6 +262,8 @@ impl Attempt<'_> {
                 trial.moved.push((turn.handle, start));
                 self.lay(trial, old, nodes);
                 self.lay(trial, new, -nodes);
+                // What the move costs where it is taken over.
+                self.work.spend(2 * SEARCH);
                 moves.add(old, nodes);
                 moves.add(new, -nodes);
             }
@@ -260,11 +283,15 @@ impl Attempt<'_> {
 
     /// The first fit of a newcomer when nothing behind the key `behind` is there.
     fn newcomers_start(&mut self, behind: Key, newcomer: &Newcomer) -> Option<Time> {
-        let Newcomer { request, standing } = newcomer;
+        let Newcomer {
+            request,
+            standing,
+            not_before,
+        } = newcomer;
         let window = request.window_at(self.now);
         // With the later ones still there it cannot start earlier, so only what lies before matters.
         let until = standing.unwrap_or(window.end - (request.duration - 1));
-        let sooner = self.first_fit(behind, request, (window.start, until), None);
+        let sooner = self.first_fit(behind, request, (*not_before, until), None);
         sooner.or(*standing)
     }
 
@@ -303,16 +330,18 @@ impl Attempt<'_> {
         let mut reach = request.duration;
         while from < until && !self.work.is_spent() {
             let to = until.min(from + reach);
+            let left = self.work.left();
             let window = Interval::new(from, to + (request.duration - 1));
-            let later = self
-                .list
-                .meeting(key, window)
-                .map(|(_, w)| (w.slot(), i64::from(w.request.nodes)));
+            let later = self.list.meeting(key, window, self.work);
+            let later = later.map(|(_, w)| (w.slot(), i64::from(w.request.nodes)));
             let mut borders: Vec<(Time, i64)> = later
                 .chain(own)
                 .flat_map(|(slot, nodes)| [(slot.start, nodes), (slot.end, -nodes)])
                 .collect();
-            self.work.spend(SEARCH + (BORDER + LOOK) * borders.len() as u64);
+            self.work.spend(SEARCH + BORDER * borders.len() as u64);
+            if self.work.is_spent() {
+                return None;
+            }
             let mut met = 0;
             let found = self.tree.earliest_fit_changed(
                 request.nodes,
@@ -326,7 +355,9 @@ impl Attempt<'_> {
                 return found;
             }
             from = to;
-            reach = reach.saturating_mul(REACH_GROWTH);
+            if left - self.work.left() <= REACH_WORK_MAX {
+                reach = reach.saturating_mul(REACH_GROWTH);
+            }
         }
         None
     }
@@ -334,8 +365,9 @@ impl Attempt<'_> {
     /// Notes those behind `key` whose slots meet what was added: they must find out whether they can stay.
     fn in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
-        for (handle, waiting) in list.meeting(key, added) {
-            self.work.spend(LOOK);
+        let mut noted = 0;
+        for (handle, waiting) in list.meeting(key, added, self.work) {
+            noted += TURN;
             let turn = Turn {
                 handle,
                 from: Time::MAX,
@@ -344,19 +376,18 @@ impl Attempt<'_> {
             };
             note(agenda, waiting.key, turn);
         }
+        self.work.spend(noted);
     }
 
     /// Notes those behind `key` that could start earlier because of what was freed.
     fn moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
-        for handle in list.could_use(freed) {
-            self.work.spend(LOOK);
-            if self.work.is_spent() {
-                return;
-            }
-            let Some(waiting) = list.get(handle).filter(|waiting| waiting.key > key) else {
+        let mut noted = 0;
+        for (handle, waiting) in list.could_use(freed, self.work) {
+            if waiting.key <= key {
                 continue;
-            };
+            }
+            noted += TURN;
             let request = &waiting.request;
             let ready = request.window_at(self.now).start;
             let turn = Turn {
@@ -369,6 +400,7 @@ impl Attempt<'_> {
                 note(agenda, waiting.key, turn);
             }
         }
+        self.work.spend(noted);
     }
 
     /// Lifts everything behind the key `behind` and places the newcomer, if any, and all of that again, in order; where one of
@@ -432,9 +464,12 @@ impl Attempt<'_> {
         first_fit: &mut Option<Time>,
     ) -> Result<Vec<Time>, Obstacle> {
         let mut rest = queue;
+        trial.start = newcomer.map_or(Time::MAX, |newcomer| newcomer.not_before);
         loop {
             if let Some(Newcomer { request, .. }) = newcomer {
-                trial.start = self.standing_fit(request).ok_or(Obstacle::Newcomer)?;
+                let window = Interval::new(trial.start, request.deadline);
+                let start = self.search(request, window, u64::MAX);
+                trial.start = start.ok_or(Obstacle::Newcomer)?;
                 first_fit.get_or_insert(trial.start);
                 self.lay(trial, request.slot(trial.start), -i64::from(request.nodes));
             }
@@ -471,7 +506,7 @@ impl Attempt<'_> {
     }
 
     /// The first fit of a lifted request; its old start where an earlier one gains too little.
-    fn start_lifted(&mut self, waiting: &Waiting) -> Option<Time> {
+    pub(super) fn start_lifted(&mut self, waiting: &Waiting) -> Option<Time> {
         let Waiting { request, start, .. } = waiting;
         let found = self.standing_fit(request)?;
         let stays = found < *start

@@ -1,7 +1,9 @@
 //! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
 //! may not lie at their first fit.
 
-use super::intervals::{Intervals, Spans};
+use super::intervals::{Intervals, STARTED_MAX, Spans};
+use super::marks::Marks;
+use super::work::{LOOK, STRAY, Work};
 use super::{Fraction, Move};
 use crate::queue::{Key, Order};
 use crate::request::Request;
@@ -10,9 +12,14 @@ use std::collections::BTreeSet;
 
 /// Requests that rise in the queue one by one at most: when more do, the whole queue is put in order anew at the next attempt.
 const RISEN_MAX: usize = 1_024;
+/// Where more have started than are sorted at once, more have risen.
+const _: () = assert!(RISEN_MAX < STARTED_MAX);
 
-/// Requests that are marked one by one as not lying at their first fit: when more are reached, all of them are marked at once.
-const LOOSENED_MAX: usize = 2_048;
+/// Requests that are looked at to mark them one by one as not lying at their first fit: where there are more, all are marked.
+const LOOSENED_MAX: u64 = 4_096;
+
+/// So many at the end of the queue are looked at one by one, wherever they lie.
+const FEW: usize = 32;
 
 /// A waiting request, its start, and its place in the queue at present.
 #[derive(Debug, Clone, Copy)]
@@ -72,10 +79,10 @@ pub(super) struct WaitingList {
     spans: Spans,
     /// When each flexible request is fixed; empty where none ever is.
     fixings: BTreeSet<(Time, u32)>,
-    /// Requests that may not lie at their first fit given those before them in order,
-    loose: BTreeSet<(Key, u32)>,
-    /// and with them all behind the first of these keys up to the second.
-    loose_range: Option<(Key, Key)>,
+    /// Requests that may not lie at their first fit given those before them in order.
+    loose: Marks,
+    /// Those of them that nobody has tried to move up since.
+    unseen: Marks,
 }
 
 impl WaitingList {
@@ -90,8 +97,8 @@ impl WaitingList {
             slots: Intervals::default(),
             spans: Spans::default(),
             fixings: BTreeSet::new(),
-            loose: BTreeSet::new(),
-            loose_range: None,
+            loose: Marks::default(),
+            unseen: Marks::default(),
         }
     }
 
@@ -177,7 +184,7 @@ impl WaitingList {
         let waiting = self.entries.get_mut(handle as usize)?.take()?;
         self.forget(handle, &waiting);
         self.queue.remove(&(waiting.key, handle));
-        self.loose.remove(&(waiting.key, handle));
+        self.unmark(handle, waiting.key);
         self.vacant.push(handle);
         Some(waiting)
     }
@@ -249,7 +256,7 @@ impl WaitingList {
         let new = Waiting { request, key, ..old };
         self.forget(handle, &old);
         self.queue.remove(&(old.key, handle));
-        self.loose.remove(&(old.key, handle));
+        self.unmark(handle, old.key);
         self.queue.insert((key, handle));
         self.note(handle, &new);
         self.entries[handle as usize] = Some(new);
@@ -280,11 +287,16 @@ impl WaitingList {
             let Some(waiting) = &mut self.entries[handle as usize] else {
                 continue;
             };
-            self.queue.remove(&(waiting.key, handle));
-            self.loose.remove(&(waiting.key, handle));
-            waiting.key = self.order.key(&waiting.request, now);
-            self.queue.insert((waiting.key, handle));
-            self.loose.insert((waiting.key, handle));
+            let (old, new) = (waiting.key, self.order.key(&waiting.request, now));
+            waiting.key = new;
+            self.queue.remove(&(old, handle));
+            self.queue.insert((new, handle));
+            self.loose.remove(old, handle);
+            self.loose.add(new, handle);
+            // Others stand where they stood: only one that nobody has tried to move up yet is to be tried.
+            if self.unseen.remove(old, handle) {
+                self.unseen.add(new, handle);
+            }
             reach = reach.max(Some(waiting.slot().end));
         }
         reach
@@ -314,20 +326,29 @@ impl WaitingList {
     pub(super) fn loosen(&mut self, handle: u32) {
         if let Some(waiting) = self.get(handle) {
             let key = waiting.key;
-            self.loose.insert((key, handle));
+            self.loose.add(key, handle);
+            self.unseen.add(key, handle);
         }
+    }
+
+    /// Takes the marks from a request that leaves its place in the queue.
+    fn unmark(&mut self, handle: u32, key: Key) {
+        self.loose.remove(key, handle);
+        self.unseen.remove(key, handle);
     }
 
     /// The same of all.
     pub(super) fn loosen_all(&mut self) {
-        self.loose.clear();
-        self.loose_range = Some((Key::FIRST, Key::LAST));
+        self.loose.add_all();
+        self.unseen.add_all();
     }
 
     /// The same of all that may be able to start earlier now that something in `freed` is free.
     pub(super) fn loosen_around(&mut self, freed: Interval) {
-        let reached: Vec<u32> = self.could_use(freed).take(LOOSENED_MAX + 1).collect();
-        if reached.len() > LOOSENED_MAX {
+        let mut work = Work::of(STRAY * LOOSENED_MAX);
+        let reached = self.could_use(freed, &mut work);
+        let reached: Vec<u32> = reached.map(|(handle, _)| handle).collect();
+        if work.is_spent() {
             return self.loosen_all();
         }
         for handle in reached {
@@ -337,47 +358,45 @@ impl WaitingList {
 
     /// Notes that all behind a key lie at their first fit.
     pub(super) fn tighten_behind(&mut self, key: Key) {
-        self.loose.split_off(&(key, u32::MAX));
-        self.loose_range = self
-            .loose_range
-            .map(|(from, until)| (from, until.min(key)))
-            .filter(|(from, until)| from < until);
-    }
-
-    /// Notes that all up to a key need not be looked at any more.
-    pub(super) fn tighten_up_to(&mut self, key: Key) {
-        self.loose = self.loose.split_off(&(key, u32::MAX));
-        self.loose_range = self
-            .loose_range
-            .map(|(from, until)| (from.max(key), until))
-            .filter(|(from, until)| from < until);
-    }
-
-    /// The first request in order that may not lie at its first fit.
-    pub(super) fn first_loose(&self) -> Option<(Key, u32)> {
-        self.loose_behind(Key::FIRST).next()
+        self.loose.clear_behind(key);
+        self.unseen.clear_behind(key);
     }
 
     /// Those behind a key not known to lie at their first fit, in order.
     pub(super) fn loose_behind(&self, key: Key) -> impl Iterator<Item = (Key, u32)> {
-        let (from, until) = self.loose_range.unwrap_or((Key::LAST, Key::LAST));
-        // In order: some before the range, all of the range, some behind it.
-        let (first, last) = (from.max(key), until.max(from).max(key));
-        let before = self
-            .loose
-            .range((key, u32::MAX)..=(first, u32::MAX).max((key, u32::MAX)));
-        let within = self.queue.range((first, u32::MAX)..=(last, u32::MAX));
-        let after = self.loose.range((last, u32::MAX)..);
-        let not = move |of: &&(Key, u32)| **of != (key, u32::MAX);
-        before.filter(not).chain(within).chain(after).copied()
+        self.loose.behind(&self.queue, key)
     }
 
-    /// The requests behind `key` whose slots meet `interval`.
-    pub(super) fn meeting(&self, key: Key, interval: Interval) -> impl Iterator<Item = (u32, &Waiting)> {
-        self.slots.near(interval).filter_map(move |handle| {
+    /// The first request in order that may be able to move up as the plan stands, which is not looked at any more then.
+    pub(super) fn next_to_improve(&mut self) -> Option<u32> {
+        let (key, handle) = self.unseen.behind(&self.queue, Key::FIRST).next()?;
+        self.unseen.clear_up_to(key);
+        Some(handle)
+    }
+
+    /// The requests behind `key` whose slots meet `interval`, as far as the work lasts: each one that is looked at counts.
+    pub(super) fn meeting<'a>(
+        &'a self,
+        key: Key,
+        interval: Interval,
+        work: &'a mut Work,
+    ) -> impl Iterator<Item = (u32, &'a Waiting)> {
+        // Near the end of the queue there are fewer behind the key than near the interval.
+        let few = self.count_behind(key, FEW) <= FEW;
+        let behind = self.queue.range((key, u32::MAX)..).map(|(_, handle)| *handle);
+        let behind = few.then_some(behind).into_iter().flatten();
+        let near = (!few).then(|| self.slots.near(interval)).into_iter().flatten();
+        let looked = behind.chain(near).take_while(move |_| work.looks(LOOK));
+        looked.filter_map(move |handle| {
             let waiting = self.get(handle)?;
             (waiting.key > key && waiting.slot().meets(interval)).then_some((handle, waiting))
         })
+    }
+
+    /// The requests whose slots meet `interval`.
+    pub(super) fn lying_in(&self, interval: Interval) -> impl Iterator<Item = &Waiting> {
+        let near = self.slots.near(interval).filter_map(|handle| self.get(handle));
+        near.filter(move |waiting| waiting.slot().meets(interval))
     }
 
     /// The requests that start in `interval`.
@@ -386,11 +405,17 @@ impl WaitingList {
         starting.filter_map(|handle| self.get(handle))
     }
 
-    /// The requests that may be able to start earlier when something in `freed` is free.
-    pub(super) fn could_use(&self, freed: Interval) -> impl Iterator<Item = u32> {
-        self.spans.near(freed).filter(move |handle| {
-            let span = self.get(*handle).and_then(Waiting::span);
-            span.is_some_and(|span| span.meets(freed))
+    /// The requests that may be able to start earlier when something in `freed` is free, as far as the work lasts: each one that
+    /// is looked at counts.
+    pub(super) fn could_use<'a>(
+        &'a self,
+        freed: Interval,
+        work: &'a mut Work,
+    ) -> impl Iterator<Item = (u32, &'a Waiting)> {
+        let looked = self.spans.near(freed).take_while(move |_| work.looks(STRAY));
+        looked.filter_map(move |handle| {
+            let waiting = self.get(handle)?;
+            waiting.span()?.meets(freed).then_some((handle, waiting))
         })
     }
 

@@ -2,13 +2,17 @@
 //! machine.
 
 /// One search of the slot tree, or one change of it.
-pub(crate) const SEARCH: u64 = 16;
+pub(crate) const SEARCH: u64 = 8;
 /// One block of slots that a search looks at.
-pub(crate) const VISIT: u64 = 32;
+pub(crate) const VISIT: u64 = 8;
 /// One border of a slot that is laid over the plan, sorted and met.
 pub(crate) const BORDER: u64 = 3;
 /// One waiting request that is looked at.
 pub(crate) const LOOK: u64 = 1;
+/// One waiting request that is looked at in another order than they lie in.
+pub(crate) const STRAY: u64 = 4;
+/// One waiting request that is noted to be placed again, or whose turn it is.
+pub(crate) const TURN: u64 = 3;
 
 /// The work that is left to a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +39,12 @@ impl Work {
     /// Counts what is done.
     pub(crate) fn spend(&mut self, work: u64) {
         self.left = self.left.saturating_sub(work);
+    }
+
+    /// Counts a look at one request, which costs so much; whether work is left.
+    pub(crate) fn looks(&mut self, look: u64) -> bool {
+        self.spend(look);
+        !self.is_spent()
     }
 
     /// Whether all of it is done.

@@ -9,7 +9,10 @@ use std::hint::select_unpredictable;
 const SHORT_SEARCH: usize = if cfg!(test) { 1 } else { 4 };
 
 /// What a visit of a block costs, in slots that are met one by one.
-const SLOTS_A_VISIT: u64 = 32;
+const SLOTS_A_VISIT: u64 = 8;
+
+/// What it costs to make the reach of a block exact, in visits.
+const VISITS_TO_TIGHTEN: u64 = 3;
 
 /// A block, with the sum of the pending additions of its node and all nodes above.
 #[derive(Debug, Clone, Copy)]
@@ -203,7 +206,7 @@ impl SlotTree {
                 hops += 1;
                 self.seek(at, ahead, |sum, pending| sum.max() + pending >= nodes)
             } else {
-                self.seek_reach(at, ahead, class, nodes)
+                self.seek_reach(at, ahead, class, nodes, visits)
             };
             match next {
                 // Nothing stands in the way of the run any more.
@@ -240,17 +243,36 @@ impl SlotTree {
     }
 
     /// The nearest block ahead of `at` that may have a run of the class with `nodes` free.
-    fn seek_reach(&self, mut at: Cursor, ahead: usize, class: usize, nodes: i32) -> Option<Cursor> {
+    fn seek_reach(
+        &self,
+        mut at: Cursor,
+        ahead: usize,
+        class: usize,
+        nodes: i32,
+        visits: &mut u64,
+    ) -> Option<Cursor> {
         loop {
             at = self.seek(at, ahead, |sum, pending| sum.reach(class) + pending >= nodes)?;
             let own = &self.sums[at.node as usize][OWN];
             if !own.loose() {
                 return Some(at);
             }
+            *visits = visits.saturating_sub(VISITS_TO_TIGHTEN);
             self.tighten(at.node);
             if own.reach(class) + at.pending >= nodes {
                 return Some(at);
             }
+        }
+    }
+
+    /// Makes the reach of all blocks exact, which the first searches would do otherwise. O(n log n).
+    pub(crate) fn tighten_all(&self) {
+        let mut next = Some(self.find(Time::MIN.0));
+        while let Some(at) = next {
+            if self.sums[at.node as usize][OWN].loose() {
+                self.tighten(at.node);
+            }
+            next = self.seek(at, RIGHT, |_, _| true);
         }
     }
 

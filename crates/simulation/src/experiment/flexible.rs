@@ -169,6 +169,7 @@ pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
 pub fn play(capacity: u32, window: &Window, draws: &[Draws], run: &Run) -> Outcome {
     let policy = Policy {
         order: run.order,
+        portfolio: false,
         fixing: run.fixing_percent.map(Fraction::percent),
         alternatives: run.alternatives,
     };

@@ -5,6 +5,7 @@ pub mod advisor;
 mod bound;
 pub mod flexible;
 mod optimum;
+pub mod portfolio;
 pub mod prediction;
 mod reservations;
 pub mod servers;
@@ -111,6 +112,7 @@ pub const ALL: &[&[Experiment]] = &[
     prediction::EXPERIMENTS,
     optimum::EXPERIMENTS,
     bound::EXPERIMENTS,
+    portfolio::EXPERIMENTS,
     advisor::EXPERIMENTS,
 ];
 

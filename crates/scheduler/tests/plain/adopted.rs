@@ -1,0 +1,20 @@
+//! The plain algorithm goes on from the plan of the fast one.
+
+use super::plain::{Placed, Plain};
+use scheduler::{Order, Request, Schedule};
+
+impl Plain {
+    /// The plan of a schedule that never fixes, to go on from there: what runs is in the plan, and never ends.
+    pub(crate) fn of(schedule: &Schedule, order: Order) -> Self {
+        let start = |id| schedule.placement(id).expect("it waits").slot.start;
+        let placed = |request: &Request| Placed {
+            request: *request,
+            start: start(request.id),
+        };
+        let mut plain = Self::new(schedule.tree().capacity(), order, None);
+        plain.tree = schedule.tree().clone();
+        plain.now = schedule.now();
+        plain.waiting = schedule.waiting().map(placed).collect();
+        plain
+    }
+}
