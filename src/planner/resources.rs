@@ -320,8 +320,12 @@ impl Resources {
         self.change(at, put).unwrap_or(false)
     }
 
-    /// Puts a request where there must be room: it was there a moment ago, or its place was kept.
+    /// Puts a request where there must be room: it was there a moment ago, or its place was kept. One whose time is over by the
+    /// clock of the plan, which is a second ahead after a loss, needs none.
     pub(super) fn put_back(&mut self, at: usize, now: Time, request: &Request, start: Time) {
+        if request.duration <= 0 {
+            return;
+        }
         let back = self.put(at, now, request, start);
         self.impossible.unless(back, || {
             let (id, nodes) = (request.id, request.nodes);

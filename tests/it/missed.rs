@@ -12,12 +12,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::support::assert_nothing_impossible;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     what_never_began_has_another_slot_after_a_restart,
     what_would_begin_late_has_a_whole_slot_where_there_is_one,
     what_never_started_has_another_slot_after_a_step_of_the_clock,
+    what_is_late_in_the_second_of_a_loss_begins_in_what_is_left_of_its_slot,
 );
 
 const NOW: i64 = 1_800_000_000;
@@ -223,5 +225,23 @@ async fn what_never_started_has_another_slot_after_a_step_of_the_clock(url: Stri
     domain.clock.set((NOW + 3_650) * MICROS_PER_SECOND);
     domain.ended(id, Outcome::Completed).await;
     domain.assert_fulfilled(id).await;
+    domain.stop().await;
+}
+
+async fn what_is_late_in_the_second_of_a_loss_begins_in_what_is_left_of_its_slot(url: String) {
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start(&url, clock).await;
+    let lost = domain.place(100, 7_200).await.id;
+    assert_eq!(domain.begin().await, [lost]);
+    domain.clock.set((NOW + 5) * MICROS_PER_SECOND);
+    let late = domain.place(10, 0).await.id;
+    domain.clock.set((NOW + 14) * MICROS_PER_SECOND);
+    // From here on the plan is a second ahead, at the end of the other's slot.
+    domain.ended(lost, Outcome::Lost).await;
+    assert_eq!(domain.begin().await, [late]);
+    assert_nothing_impossible(&domain.planner).await;
+    domain.clock.set((NOW + 15) * MICROS_PER_SECOND);
+    domain.ended(late, Outcome::Completed).await;
+    domain.assert_fulfilled(late).await;
     domain.stop().await;
 }
