@@ -50,10 +50,10 @@ fn succeed(folder: &Path, arguments: &str) -> String {
 #[test]
 fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let advise = "advise --config bespeak.toml --windows 24 --load 150 --out policies.csv";
+    let advise = "advise --config bespeak.toml --windows 12 --load 150 --out policies.csv";
     let text = succeed(folder.path(), advise);
     for part in [
-        "24 windows of 15 days",
+        "12 windows of 15 days",
         "54 policies on the same requests",
         "0.25 CHF a node and hour, 20 % off at the deadline, 50 % on top where the window is full, 30 % off at most for slack",
         "To earn most: order ",

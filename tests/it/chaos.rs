@@ -23,7 +23,7 @@ use crate::support::stores::TestDatabase;
 use crate::support::{assert_nothing_impossible, run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a twentieth of them. `BESPEAK_TEST_SEEDS` asks for more.
-const SEEDS: usize = 30;
+const SEEDS: usize = 20;
 /// Verbs of one run, where all happens in it that has to.
 const VERBS: usize = 30;
 /// Verbs within which that happens at the latest.

@@ -27,7 +27,7 @@ use crate::support::stores::TestDatabase;
 use crate::support::{assert_nothing_impossible, eventually, run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a fifth of them. `BESPEAK_TEST_SEEDS` asks for more.
-const SEEDS: usize = 20;
+const SEEDS: usize = 15;
 /// Verbs of one run, where enough offers are accepted in it.
 const VERBS: usize = 60;
 /// Verbs within which that is so at the latest, and how many offers are enough.

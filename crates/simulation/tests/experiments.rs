@@ -129,12 +129,14 @@ fn flexibility_matters_more_where_users_overestimate() {
 
 #[test]
 fn with_the_filter_as_printed_the_orders_hold_too() {
-    for workload in [Some(generated().clone()), trace()].iter().flatten() {
+    let thorough = thorough("the trace, the order of figure 1 and alternatives with the filter f60");
+    let trace = thorough.then(trace).flatten();
+    for workload in [Some(generated().clone()), trace].iter().flatten() {
         let check = |name, verdicts: &[Verdict]| check_filtered(name, workload, Filter::F60, verdicts);
         check("000-fifo", &[NotReproduced, Measured]);
         check("000-fig2", &[Reproduced]);
         check("000-fig4", &[Reproduced]);
-        if thorough("the order of figure 1 and alternatives with the filter f60") {
+        if thorough {
             check("000-fig1", &[Reproduced, Reproduced]);
             check("000-fig5", &[Reproduced, Reproduced, NotReproduced]);
         }
@@ -157,6 +159,9 @@ fn accepted_alternatives_lie_at_about_half_the_threshold() {
 
 #[test]
 fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_it_up() {
+    if !thorough("paper 002's requests that adapt") {
+        return;
+    }
     let Some(workload) = trace() else { return };
     let windows = workload.windows(Filter::F1h, WINDOWS as usize);
     let workers = Workers {
@@ -192,7 +197,8 @@ fn small_instances_are_solved_for_sure_and_no_policy_is_above_the_optimum() {
 
 #[test]
 fn missing_deadline_first_comes_nearest_to_the_bound_and_earns_most() {
-    for workload in [Some(generated().clone()), trace()].iter().flatten() {
+    let trace = thorough("the bound on the trace").then(trace).flatten();
+    for workload in [Some(generated().clone()), trace].iter().flatten() {
         check("bound", workload, &[Measured, Holds]);
         let advice = run("advisor", workload, WINDOWS as usize, 2);
         for finding in &advice.findings {
@@ -204,6 +210,9 @@ fn missing_deadline_first_comes_nearest_to_the_bound_and_earns_most() {
 
 #[test]
 fn a_portfolio_accepts_as_much_as_the_best_order_and_more_than_earliest_deadline_first() {
+    if !thorough("the portfolio on both traces") {
+        return;
+    }
     let traces = ["SDSC-SP2-1998-4.2-cln.swf.gz", "KTH-SP2-1996.swf.gz"].map(trace_in);
     for workload in traces.iter().flatten() {
         check("portfolio", workload, &[Measured, Holds, Holds, Holds, Holds]);
