@@ -208,7 +208,7 @@ impl From<crate::store::Error> for Failure {
             Error::Address(_) => Self::Usage(error.to_string()),
             Error::Conflict(_) | Error::Corrupt(_) | Error::Schema(_) => Self::Refused(error.to_string()),
             Error::Unavailable(_)
-            | Error::Unknown(_)
+            | Error::Unknown { .. }
             | Error::LeaseHeld(_)
             | Error::LeaseLost
             | Error::Database(_) => Self::Unavailable(error.to_string()),

@@ -225,7 +225,7 @@ impl Error {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Unavailable(_) | store::Error::Unknown(_) => Self::Unavailable,
+            store::Error::Unavailable(_) | store::Error::Unknown { .. } => Self::Unavailable,
             other => Self::Internal(other.to_string()),
         }
     }

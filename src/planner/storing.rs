@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::Suggestion;
 use super::decide::Remembered;
@@ -25,6 +26,15 @@ pub(super) struct Decided {
     pub(super) commands: usize,
     /// What the requests with idempotency keys were answered, before and in it.
     pub(super) remembered: Remembered,
+}
+
+/// What is doubtful after the store failed to take a batch, until the plan has been read anew.
+#[derive(Default)]
+pub(super) struct Doubt {
+    /// The batch of which it is not known whether it is stored.
+    pub(super) batch: Option<Uuid>,
+    /// Whether it is, once that is known.
+    pub(super) is_stored: Option<bool>,
 }
 
 /// A batch on its way to the database.
@@ -60,29 +70,4 @@ impl Storing {
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
-}
-
-/// Whether a batch whose commit had an unknown outcome is in the store: transactions are whole, so its last change
-/// to an agreement, or the last negotiation, offer or kept answer that it made, tells.
-pub(super) async fn is_stored(store: &Store, batch: &[Change]) -> bool {
-    for change in batch.iter().rev() {
-        match change {
-            Change::CreateAgreement { agreement, .. } | Change::UpdateAgreement { agreement, .. } => {
-                let (id, version) = (agreement.id, agreement.version);
-                return matches!(store.agreement(id).await, Ok(Some(stored)) if stored.version >= version);
-            }
-            Change::CreateNegotiation { negotiation, .. } => {
-                return matches!(store.negotiation(negotiation.id).await, Ok(Some(_)));
-            }
-            Change::CreateOffer { offer, .. } => {
-                return matches!(store.offer(offer.id).await, Ok(Some(_)));
-            }
-            Change::RememberRequest(done) => {
-                let stored = store.idempotent(&done.party, &done.key).await;
-                return matches!(stored, Ok(Some(stored)) if stored == *done);
-            }
-            _ => {}
-        }
-    }
-    false
 }

@@ -13,7 +13,7 @@ use tracing::{error, warn};
 
 use super::decide::{Decider, Remembered};
 use super::measured::{Decision, Measured};
-use super::storing::{Answer, Decided, Storing, is_stored};
+use super::storing::{Answer, Decided, Doubt, Storing};
 use super::{Command, Error, Plan, Reply, Settings, Suggestion};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
@@ -68,8 +68,8 @@ pub(super) struct Writer {
     /// What is on its way to the store, and what has been decided on top of it since.
     storing: Option<Storing>,
     decided: Decided,
-    /// Whether the store has failed to take a batch, and has taken nothing since.
-    doubtful: bool,
+    /// There from when the store fails to take a batch until the plan has been read anew.
+    doubt: Option<Doubt>,
     /// When a slice of improvements was last made.
     improved: Time,
     /// When old idempotency keys were last forgotten.
@@ -96,7 +96,7 @@ impl Writer {
             queue,
             storing: None,
             decided: Decided::default(),
-            doubtful: false,
+            doubt: None,
             improved: Time::MIN,
             forgotten: Time::MIN,
         }
@@ -157,7 +157,7 @@ impl Writer {
                 if !self.settle(stop).await {
                     return false;
                 }
-                let is_taken = self.reload(stop).await;
+                let is_taken = self.reload(stop).await.is_some();
                 self.say_due();
                 is_taken
             }
@@ -248,7 +248,7 @@ impl Writer {
             Ok(()) => self.answer(decided, &batch, Some(storing.begun.elapsed().as_secs_f64())),
             Err(store::Error::LeaseLost) => return false,
             // A commit that fails takes the plan with it, and may turn out to have succeeded.
-            Err(why) => match self.recover(&why, &batch, decided.answers, stop).await {
+            Err(why) => match self.recover(&why, decided.answers, stop).await {
                 Some((true, answers)) => {
                     decided.answers = answers;
                     self.answer(decided, &batch, None);
@@ -306,7 +306,7 @@ impl Writer {
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
         self.measure(Measured::gave_up);
-        let read = self.reload(stop).await;
+        let read = self.reload(stop).await.is_some();
         self.say_due();
         read
     }
@@ -317,7 +317,6 @@ impl Writer {
     async fn recover(
         &mut self,
         why: &store::Error,
-        batch: &[Change],
         mut answers: Vec<Answer>,
         stop: &CancellationToken,
     ) -> Option<(bool, Vec<Answer>)> {
@@ -327,10 +326,17 @@ impl Writer {
         self.signals.ready.send_replace(false);
         // What was decided on top of it goes with it.
         drop(std::mem::take(&mut self.decided));
-        self.doubtful = true;
-        let is_unknown = matches!(why, store::Error::Unknown(_));
+        let batch = match why {
+            store::Error::Unknown { batch, .. } => Some(*batch),
+            _ => None,
+        };
+        let doubt = Doubt {
+            batch,
+            is_stored: None,
+        };
+        self.doubt = Some(doubt);
         let refuse = |answers: &mut Vec<Answer>| answers.drain(..).for_each(|answer| answer(false));
-        if !is_unknown {
+        if batch.is_none() {
             refuse(&mut answers);
         }
         let mut reloaded = tokio::time::timeout(PATIENCE, self.reload(stop)).await;
@@ -338,10 +344,7 @@ impl Writer {
             refuse(&mut answers);
             reloaded = Ok(self.reload(stop).await);
         }
-        if !reloaded.unwrap_or(false) {
-            return None;
-        }
-        Some((is_unknown && is_stored(&self.store, batch).await, answers))
+        Some((reloaded.ok()??, answers))
     }
 
     /// Lets everybody know when something is due next.
@@ -411,9 +414,9 @@ impl Writer {
     }
 
     /// Reads the plan anew until that succeeds: nothing is decided on a plan that may differ from the store. Commands
-    /// that wait for longer than [`PATIENCE`] are refused. False when another process has taken over, or the service
-    /// stops meanwhile.
-    async fn reload(&mut self, stop: &CancellationToken) -> bool {
+    /// that wait for longer than [`PATIENCE`] are refused. Answers whether the batch in doubt is stored, where there is one.
+    /// `None` when another process has taken over, or the service stops meanwhile.
+    async fn reload(&mut self, stop: &CancellationToken) -> Option<bool> {
         self.signals.ready.send_replace(false);
         let patient_until = Instant::now() + PATIENCE;
         let mut wait = RETRY.0;
@@ -423,22 +426,22 @@ impl Writer {
                 &self.store,
                 &mut self.lease,
                 &self.clock,
-                self.doubtful,
+                self.doubt.as_mut(),
             );
             match refusing(&mut self.queue, patient_until, read).await {
                 Ok(mut plan) => {
                     plan.recall_reports(&self.plan, self.clock.now());
                     self.plan = plan;
-                    self.doubtful = false;
                     self.signals.ready.send_replace(true);
-                    return true;
+                    let doubt = self.doubt.take().unwrap_or_default();
+                    return Some(doubt.is_stored.unwrap_or(false));
                 }
-                Err(super::StartError::Store(store::Error::LeaseLost)) => return false,
+                Err(super::StartError::Store(store::Error::LeaseLost)) => return None,
                 Err(why) => warn!(error = %why, "the store cannot be used; trying again in {wait:?}"),
             }
             let stopped = tokio::time::timeout(wait, stop.cancelled());
             if refusing(&mut self.queue, patient_until, stopped).await.is_ok() {
-                return false;
+                return None;
             }
             wait = (wait * 2).min(RETRY.1);
         }
@@ -468,11 +471,13 @@ async fn read_again(
     store: &Store,
     lease: &mut Lease,
     clock: &Clock,
-    doubtful: bool,
+    doubt: Option<&mut Doubt>,
 ) -> Result<Plan, super::StartError> {
     // After this the batch that failed is not on its way any more.
-    store.retake_lease(lease).await?;
-    if doubtful {
+    let last = store.retake_lease(lease).await?;
+    if let Some(doubt) = doubt {
+        let is_stored = doubt.batch.is_some() && doubt.batch == last;
+        doubt.is_stored.get_or_insert(is_stored);
         store.prove_room(lease.epoch).await?;
     }
     read_plan(settings, store, clock).await

@@ -181,16 +181,6 @@ impl Store {
     pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<(), Error> {
         on!(self, database => commit(database, epoch, batch).await)
     }
-
-    /// Waits until no batch is being written any more, not even one whose connection broke. What is read afterwards
-    /// by the holder of the lease stays so until it writes.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn settle(&self) -> Result<(), Error> {
-        on!(self, database => settled(database).await)?;
-        Ok(())
-    }
 }
 
 async fn commit<D: Dialect>(database: &Database<D>, epoch: i64, batch: &[Change]) -> Result<(), Error> {
@@ -204,7 +194,12 @@ async fn commit<D: Dialect>(database: &Database<D>, epoch: i64, batch: &[Change]
             Err(Failure::Unknown(error)) => match inquire(database, epoch, id).await {
                 Some(true) => return Ok(()),
                 Some(false) => error.into(),
-                None => return Err(Error::Unknown(Box::new(error))),
+                None => {
+                    return Err(Error::Unknown {
+                        batch: id,
+                        why: Box::new(error),
+                    });
+                }
             },
         };
         if attempt == ATTEMPTS {

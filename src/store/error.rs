@@ -1,6 +1,7 @@
 //! What can go wrong in the store, by what the caller would do about it.
 
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
+use uuid::Uuid;
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -9,9 +10,15 @@ pub enum Error {
     #[error("the database is not available: {0}")]
     Unavailable(#[source] Box<sqlx::Error>),
     /// The connection broke while a batch was being committed, and the store could not find out in time whether it
-    /// was. The caller must read what it touched before it goes on, after [`super::Store::retake_lease`].
-    #[error("it is not known whether the last batch was stored: {0}")]
-    Unknown(#[source] Box<sqlx::Error>),
+    /// was. The caller asks [`super::Store::retake_lease`], which tells the last batch, before it goes on.
+    #[error("it is not known whether the last batch was stored: {why}")]
+    Unknown {
+        /// The batch.
+        batch: Uuid,
+        /// How the connection broke.
+        #[source]
+        why: Box<sqlx::Error>,
+    },
     /// The stored state is not the one that the change was made from; nothing was written.
     #[error("the stored state has changed meanwhile: {0}")]
     Conflict(String),

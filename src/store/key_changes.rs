@@ -26,7 +26,7 @@ const UNLOCK_SHARED: &str = "SELECT pg_advisory_unlock_shared(7018974219)";
 /// Ends with an error where a listening process does not answer for as long as a key may be kept.
 const PASS_LOCK: &str = "SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock(7018974219)";
 /// A server that does not answer for this long counts as gone.
-const ANSWER_WAIT: Duration = Duration::from_secs(20);
+const LISTEN_WAIT: Duration = Duration::from_secs(20);
 
 /// Hears of changes of keys.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl KeyChanges {
     /// [`Error::Unavailable`] where changes are not heard of, so that nothing may be kept. It may be asked again.
     pub async fn heard(&mut self) -> Result<(), Error> {
         let Some(mut listener) = self.listener.take() else {
-            let listening = tokio::time::timeout(ANSWER_WAIT, listen(&self.options));
+            let listening = tokio::time::timeout(LISTEN_WAIT, listen(&self.options));
             self.listener = Some(listening.await.map_err(|_| silence())??);
             return Ok(());
         };
@@ -80,7 +80,7 @@ impl KeyChanges {
             sqlx::raw_sql(UNLOCK_SHARED).execute(&mut listener).await?;
             sqlx::raw_sql(LOCK_SHARED).execute(&mut listener).await
         };
-        tokio::time::timeout(ANSWER_WAIT, passed)
+        tokio::time::timeout(LISTEN_WAIT, passed)
             .await
             .map_err(|_| silence())??;
         listener.try_recv().await?.ok_or_else(silence)?;

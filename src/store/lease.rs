@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Postgres};
 
+use uuid::Uuid;
+
 use super::commit::settled;
 use super::engine::{Dialect, fetch, silence};
 use super::rows::Columns;
@@ -33,7 +35,7 @@ const POSTGRES_UNLOCK: &str = "SELECT pg_advisory_unlock(7018974218)";
 /// How long a look at the epoch of a file may hold up decisions.
 const GLANCE: Duration = Duration::from_millis(100);
 /// A connection that does not answer for this long does not hold anything that we may rely on.
-const ANSWER_WAIT: Duration = Duration::from_secs(5);
+const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to open a session and to have the lock in it, the wait for another holder included.
 const SESSION_WAIT: Duration = Duration::from_secs(10);
 
@@ -92,7 +94,7 @@ impl Store {
             let connection = session.as_deref_mut().ok_or_else(silence)?;
             one_epoch(read_on::<Postgres, _>(connection, statements::EPOCH, &[], read_epoch).await?)
         };
-        match tokio::time::timeout(ANSWER_WAIT, answered).await {
+        match tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await {
             Ok(Ok(epoch)) => lease.confirm(epoch),
             Ok(Err(why)) => {
                 *session = None;
@@ -106,13 +108,13 @@ impl Store {
     }
 
     /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch
-    /// is being written any more, not even one whose connection broke.
+    /// is being written any more, not even one whose connection broke. Answers with the last one that was.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others
     /// it may be tried again: [`Error::LeaseHeld`] where another session has the lock and has not decided anything (it
     /// may be the one that was ours, of which the server does not know yet that it is gone), [`Error::Unavailable`].
-    pub async fn retake_lease(&self, lease: &mut Lease) -> Result<(), Error> {
+    pub async fn retake_lease(&self, lease: &mut Lease) -> Result<Option<Uuid>, Error> {
         if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
             return Err(lost);
         }
@@ -122,10 +124,11 @@ impl Store {
             lease.lock = Lock::Session(Some(lock_session(options).await?));
         }
         let settled = async { on!(self, database => settled(database).await) };
-        let (epoch, _) = tokio::time::timeout(SESSION_WAIT, settled)
+        let (epoch, last) = tokio::time::timeout(SESSION_WAIT, settled)
             .await
             .map_err(|_| silence())??;
-        lease.confirm(epoch)
+        lease.confirm(epoch)?;
+        Ok(last)
     }
 }
 

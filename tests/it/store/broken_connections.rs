@@ -149,7 +149,7 @@ fn a_batch_whose_outcome_cannot_be_found_out_is_said_to_be_unknown() {
         proxy.set(Fault::AfterAndForEver);
         let one = agreement("a");
         let told = store.commit(lease.epoch, &[create(&one)]).await;
-        assert!(matches!(told, Err(Error::Unknown(_))), "{told:?}");
+        assert!(matches!(told, Err(Error::Unknown { .. })), "{told:?}");
         assert_eq!(
             direct.agreement(one.id).await.expect("an answer"),
             Some(one),

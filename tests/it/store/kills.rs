@@ -105,7 +105,7 @@ fn batches_are_stored_exactly_as_told_while_their_sessions_are_being_ended() {
     let database = TestDatabase::postgres();
     let url = database.url().to_owned();
     block_on(async move {
-        let (store, lease) = decide(&url).await;
+        let (store, mut lease) = decide(&url).await;
         let ender = SessionEnder::start(&url, "bespeak", 1);
         let mut told: BTreeMap<Uuid, Result<(), Error>> = BTreeMap::new();
         for _ in 0..60 {
@@ -120,13 +120,16 @@ fn batches_are_stored_exactly_as_told_while_their_sessions_are_being_ended() {
         assert!(acknowledged >= 10, "only {acknowledged} batches were stored");
 
         let direct = Store::open(&url).await.expect("the server is there");
-        direct.settle().await.expect("nothing is left open");
+        direct
+            .retake_lease(&mut lease)
+            .await
+            .expect("nothing is left open");
         for (id, told) in &told {
             let stored = direct.agreement(*id).await.expect("it can be read").is_some();
             match told {
                 Ok(()) => assert!(stored, "{id} was acknowledged"),
                 Err(Error::Unavailable(_)) => assert!(!stored, "{id} was refused"),
-                Err(Error::Unknown(_)) => {}
+                Err(Error::Unknown { .. }) => {}
                 Err(error) => panic!("{id}: {error:?}"),
             }
             let lines = direct.events(*id).await.expect("they can be read").len();
