@@ -155,9 +155,16 @@ fn names_of_jobs_with_line_breaks_and_separators_are_not_taken_for_other_jobs() 
         let status = site.executor.poll(job.id()).unwrap();
         assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
     }
-    let busy = site.executor.node_states().unwrap().busy;
-    let nodes: Vec<u32> = busy.iter().map(|busy| busy.node).collect();
-    assert_eq!(nodes, [3; 4], "the node that others' jobs have, and no other");
+    let busy = || -> Vec<u32> {
+        let report = site.executor.node_states().unwrap();
+        report.busy.iter().map(|busy| busy.node).collect()
+    };
+    assert!(
+        // The last of them may not have run yet when the cluster was looked at.
+        poll_until(PATIENCE, || busy() == [3; 4]),
+        "the node that others' jobs have, and no other: {:?}",
+        busy()
+    );
     // Nor does what an administrator writes about a node.
     let reason = "reason=two\nlines | n9|idle|0/0/0/0|x";
     site.cluster
