@@ -24,8 +24,9 @@ use super::rows::Columns;
 use super::{Database, Error, Inner, Store, on, read_on, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
-/// And how long between two tries.
+/// After how long that is told, and how long between two tries.
 const FILE_WAIT: Duration = Duration::from_secs(10);
+const FILE_TOLD_AFTER: Duration = Duration::from_secs(1);
 const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
@@ -168,9 +169,14 @@ impl std::fmt::Debug for Lease {
 /// holder, was just starting has the file open until it becomes its program.
 async fn lock_file_soon(path: &Path) -> Result<File, Error> {
     let began = Instant::now();
+    let mut told = false;
     loop {
         match lock_file(path) {
             Err(Error::LeaseHeld(_)) if began.elapsed() < FILE_WAIT => {
+                if !told && began.elapsed() > FILE_TOLD_AFTER {
+                    tracing::info!(file = %path.display(), "another process has this database; waiting for it to end");
+                    told = true;
+                }
                 tokio::time::sleep(FILE_PAUSE).await;
             }
             locked => return locked,

@@ -104,7 +104,10 @@ impl Cluster {
         for _ in 0..PORT_ATTEMPTS {
             match Self::on_ports(&free_ports(1 + shape.nodes), shape) {
                 Ok(cluster) => return cluster,
-                Err(log) if log.contains("Address already in use") => {}
+                // Another program has taken one of them since: at the same address, or at all addresses.
+                Err(log)
+                    if log.contains("Address already in use")
+                        || log.contains("Zero Bytes were transmitted") => {}
                 Err(log) => panic!("Slurm did not start. It says:\n{log}"),
             }
         }
