@@ -94,12 +94,13 @@ impl Load {
 
     /// How far the load is, and what memory the service has.
     fn shown(&self, asked: u64) -> Value {
-        let (resident, peak) = self.options.process.map(memory_kib).unwrap_or_default();
+        let of = self.options.process.map(memory_kib).unwrap_or_default();
         json!({
             "requests": asked,
             "seconds": self.begun.elapsed().as_secs(),
-            "resident_kib": resident,
-            "peak_kib": peak,
+            "own_kib": of.own,
+            "resident_kib": of.resident,
+            "peak_kib": of.peak,
         })
     }
 
@@ -206,15 +207,29 @@ impl Random {
     }
 }
 
-/// The memory of a process, now and at its most, in KiB; 0 where the system does not tell.
-fn memory_kib(process: u32) -> (u64, u64) {
+/// The memory of a process in KiB; 0 where the system does not tell.
+#[derive(Default)]
+struct Memory {
+    /// What it has written: the heap, and no pages of files, which come as parts of the program are first run.
+    own: u64,
+    /// With pages of files.
+    resident: u64,
+    /// The most that it had with those.
+    peak: u64,
+}
+
+fn memory_kib(process: u32) -> Memory {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let of = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
         number.unwrap_or(0)
     };
-    (of("VmRSS:"), of("VmHWM:"))
+    Memory {
+        own: of("RssAnon:"),
+        resident: of("VmRSS:"),
+        peak: of("VmHWM:"),
+    }
 }
 
 /// Sends the load. Prints a line of JSON for each tenth of it, and one with the answers that came.
