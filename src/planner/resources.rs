@@ -320,8 +320,8 @@ impl Resources {
         self.change(at, put).unwrap_or(false)
     }
 
-    /// Puts a request where there must be room: it was there a moment ago, or its place was kept. One whose time is over by the
-    /// clock of the plan, which is a second ahead after a loss, needs none.
+    /// Puts a request where there must be room: it was there a moment ago, or its place was kept. After a loss the
+    /// plan's clock is a second ahead. A request that is over by that clock needs no room.
     pub(super) fn put_back(&mut self, at: usize, now: Time, request: &Request, start: Time) {
         if request.duration <= 0 {
             return;

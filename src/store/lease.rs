@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Postgres};
-
 use uuid::Uuid;
 
 use super::commit::settled;
@@ -24,9 +23,10 @@ use super::rows::Columns;
 use super::{Database, Error, Inner, Store, on, read_on, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
-/// After how long that is told, and how long between two tries.
 const FILE_WAIT: Duration = Duration::from_secs(10);
+/// After how long the log says that the lock is waited for.
 const FILE_TOLD_AFTER: Duration = Duration::from_secs(1);
+/// How long to wait between two tries.
 const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch
-    /// is being written any more, not even one whose connection broke. Answers with the last one that was.
+    /// is being written any more, not even one whose connection broke. Answers with the last batch that was written.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others

@@ -26,7 +26,8 @@ enum Step {
     Improve(i64, u64, usize),
     /// Takes the k-th accepted request out after so many seconds, and leaves all others where they are.
     Vacate(i64, usize),
-    /// The same, and puts one there in its place that is so much longer or shorter and has so many nodes, if there is room.
+    /// Takes the k-th accepted request out after so many seconds, and puts another at its start: longer by so many seconds, with
+    /// so many nodes. The first one is put back where there is no room for that.
     Replace(i64, usize, i64, u32),
     /// After so many seconds asks what would become of a request, without submitting it.
     Ask(i64, Request),
@@ -120,8 +121,8 @@ fn tell(told: &mut BTreeMap<u64, Interval>, moved: &[Move]) {
     }
 }
 
-/// Takes a request out, and puts one there in its place that is so much longer or shorter and has so many nodes; without room
-/// for that the first one. Answers with the one that is there then.
+/// Takes a request out, and puts another at its start: longer by so many seconds, with so many nodes. The first one is put back
+/// where there is no room for that. Answers with the request that is in the plan afterwards.
 fn replace(fast: &mut Schedule, now: Time, old: &Request, longer: i64, nodes: u32) -> Option<Request> {
     fast.advance(now);
     let start = fast.placement(old.id)?.slot.start;
@@ -230,7 +231,7 @@ fn check_same(fast: &Schedule, plain: &Plain) {
     assert_eq!(windows(&mut fast.waiting()), windows(&mut plain.waiting()));
 }
 
-/// A request whose times are from now.
+/// A request with its times relative to the present.
 fn asked_at(now: Time, id: u64, request: &Request) -> Request {
     Request {
         id,
