@@ -23,6 +23,10 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
     let job = site.job("echo begun; sleep 600", 600);
     site.executor.start(&job).unwrap();
     site.until_started(job.agreement);
+    // Its script has started then, and its program a little later.
+    let written = site.shared_folder(job.agreement).join("stdout");
+    let begun = || fs::read_to_string(&written).is_ok_and(|text| text == "begun\n");
+    assert!(poll_until(PATIENCE, begun), "it says so");
     assert!(site.executor.make_way(job.id(), 0).unwrap(), "it is itself");
     let alive = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
     // Its nodes were lost, as far as the plan knows, and it runs on.
