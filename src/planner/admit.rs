@@ -336,16 +336,17 @@ impl Decider<'_> {
             }
         }
         for transfer in transferred.iter().rev() {
-            let back = self.take_back(transfer, now);
-            let what = || {
-                format!(
-                    "{} went to another resource and cannot come back",
-                    transfer.number
-                )
-            };
-            self.plan.resources.impossible.unless(back, what);
+            self.must_take_back(transfer, now);
         }
         None
+    }
+
+    /// Moves an agreement back to where it was a moment ago.
+    fn must_take_back(&mut self, of: &Transfer, now: Time) {
+        let back = self.take_back(of, now);
+        self.plan.resources.impossible.unless(back, || {
+            format!("{} went to another resource and cannot come back", of.number)
+        });
     }
 
     /// Moves a waiting agreement to another resource where it fits as the plan stands.

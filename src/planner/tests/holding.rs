@@ -58,7 +58,7 @@ impl Domain {
         self.planner.initiate(initiation).await.unwrap().id
     }
 
-    async fn quote(&self, negotiation: Uuid, proposal: &Proposal) -> Quote {
+    pub(super) async fn quote(&self, negotiation: Uuid, proposal: &Proposal) -> Quote {
         let ask = Ask {
             about: About::Negotiation(negotiation),
             proposal: proposal.clone(),
@@ -69,7 +69,7 @@ impl Domain {
     }
 
     /// Puts an offer on the table with what was found for it; what has become of that.
-    async fn bargain(&self, negotiation: Uuid, quote: &Quote) -> Vec<NegotiationOffer> {
+    pub(super) async fn bargain(&self, negotiation: Uuid, quote: &Quote) -> Vec<NegotiationOffer> {
         let incoming = said(negotiation, None, OfferCreator::Initiator, None);
         let parent = Some(incoming.offer.id);
         let answers = quote.candidates.iter();
@@ -93,7 +93,26 @@ impl Domain {
         answers.remove(0)
     }
 
-    async fn accept(&self, offer: &NegotiationOffer, proposal: Proposal) -> Result<Agreement, Error> {
+    /// The requester lets go of an offer.
+    pub(super) async fn reject(&self, offer: &NegotiationOffer) -> Result<(), Error> {
+        let mut incoming = said(offer.negotiation, Some(offer.id), OfferCreator::Initiator, None);
+        incoming.offer.state = OfferState::Rejected;
+        let bargain = Bargain {
+            opening: None,
+            negotiation: offer.negotiation,
+            incoming: Some(incoming),
+            answers: Vec::new(),
+            otherwise: OfferState::Rejected,
+            idempotency: None,
+        };
+        self.planner.bargain(bargain).await.map(drop)
+    }
+
+    pub(super) async fn accept(
+        &self,
+        offer: &NegotiationOffer,
+        proposal: Proposal,
+    ) -> Result<Agreement, Error> {
         let acceptance = Acceptance {
             negotiation: offer.negotiation,
             offer: offer.id,

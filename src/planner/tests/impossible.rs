@@ -11,6 +11,29 @@ impl Domain {
         self.planner.measured.lock().unwrap().given_up
     }
 
+    /// Gives all that is kept for offers in the plan to a request that nobody made.
+    async fn take_what_is_held(&self) {
+        let take = |plan: &mut Plan| {
+            let held: Vec<_> = plan.held_on("local").into_keys().collect();
+            for number in held {
+                let of = plan.resources.get(0).unwrap();
+                let kept = of.schedule.placements().find(|of| of.id == number).unwrap();
+                plan.resources.vacate(0, Time(NOW), number);
+                let stranger = Request {
+                    id: 1_000 + number,
+                    submitted: Time(NOW),
+                    ready: kept.slot.start,
+                    deadline: kept.slot.end,
+                    duration: kept.slot.duration(),
+                    nodes: kept.nodes,
+                    revenue: 0,
+                };
+                assert!(plan.resources.put(0, Time(NOW), &stranger, stranger.ready));
+            }
+        };
+        self.meddle(take).await.unwrap();
+    }
+
     /// Asserts that the plan and its schedule are what is stored.
     pub(super) async fn assert_in_step(&self) {
         self.move_up().await;
@@ -121,5 +144,48 @@ async fn what_a_schedule_reports_gives_up_the_batch() {
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
     domain.place(proposal(3, 100, 1_000..1_100)).await.unwrap();
+    domain.assert_in_step().await;
+}
+
+#[tokio::test]
+async fn an_offer_whose_place_others_have_gives_up_the_batch_and_is_accepted_afterwards() {
+    let domain = Domain::start().await;
+    let wanted = proposal(4, 100, 1_000..1_100);
+    let negotiation = domain.open(None).await;
+    let quote = domain.quote(negotiation, &wanted).await;
+    let offers = domain.bargain(negotiation, &quote).await;
+    assert!(offers[0].is_held(), "{offers:?}");
+    domain.take_what_is_held().await;
+    let accepted = domain.accept(&offers[0], wanted.clone()).await;
+    assert_eq!(accepted, Err(Error::Unavailable));
+    assert_eq!(domain.given_up(), 1);
+    let agreement = domain.accept(&offers[0], wanted).await.unwrap();
+    assert_eq!(agreement.placement.start, Time(NOW + 1_000), "its place was held");
+    assert_eq!(domain.given_up(), 1);
+    domain.assert_in_step().await;
+}
+
+#[tokio::test]
+async fn an_offer_that_cannot_be_kept_beside_one_that_is_rejected_gives_up_the_batch() {
+    let domain = Domain::start().await;
+    let negotiation = domain.open(None).await;
+    let (soon, later) = (proposal(4, 100, 1_000..1_100), proposal(4, 100, 2_000..2_100));
+    let mut quote = domain.quote(negotiation, &soon).await;
+    quote
+        .candidates
+        .extend(domain.quote(negotiation, &later).await.candidates);
+    let offers = domain.bargain(negotiation, &quote).await;
+    let (one, other) = (&offers[0], &offers[1]);
+    assert!(one.is_held() && other.is_held(), "{offers:?}");
+    domain.take_what_is_held().await;
+    assert_eq!(domain.reject(one).await, Err(Error::Unavailable));
+    assert_eq!(domain.given_up(), 1);
+    domain.reject(one).await.unwrap();
+    let agreement = domain.accept(other, later).await.unwrap();
+    assert_eq!(
+        Some(agreement.placement),
+        other.terms.as_ref().map(|of| of.slot())
+    );
+    assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
 }
