@@ -72,7 +72,7 @@ impl Default for Scheduling {
     fn default() -> Self {
         Self {
             objective: ObjectiveName::EarliestCompletion,
-            order: OrderName::Edf,
+            order: OrderName::Mdf,
             decision_work: scheduler::admission::BUDGET,
             fix_after_percent: None,
             alternatives_percent: 100,

@@ -147,13 +147,13 @@ impl Settings {
             .collect()
     }
 
-    /// Resources planned so far ahead, in order of deadlines, with placements that may move until they start.
+    /// Resources planned so far ahead, in order of missing deadline, with placements that may move until they start.
     pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
         Self {
             resources,
             horizon,
             objective: Objective::EarliestCompletion,
-            order: Order::Edf,
+            order: Order::Mdf,
             decision_work: scheduler::admission::BUDGET,
             fix_after: None,
             refusals: Refusals {

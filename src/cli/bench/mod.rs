@@ -3,6 +3,7 @@
 
 mod bystanders;
 mod mixed;
+mod past;
 mod pgbench;
 mod service;
 
@@ -39,6 +40,8 @@ enum What {
     /// Fill a new service, and show for how long others wait while an agreement is ended in front of a long queue, or a request
     /// is refused; prints a line of JSON.
     Bystanders(bystanders::BystandersOptions),
+    /// Fill an empty database with agreements that are over, and print a line of JSON.
+    Past(past::PastOptions),
     /// Commit one row after the other to a database that no service works on; prints a line of JSON.
     Commits(service::CommitsOptions),
 }
@@ -74,6 +77,7 @@ pub(super) fn run(options: Options) -> Result<(), Failure> {
         What::Service(options) => block_on(service::service(options)),
         What::Mixed(options) => block_on(mixed::mixed(options)),
         What::Bystanders(options) => block_on(bystanders::bystanders(options)),
+        What::Past(options) => block_on(past::past(options)),
         What::Commits(options) => block_on(service::commits(options)),
     }
 }
