@@ -22,6 +22,8 @@ pub(super) struct History {
     samples_days: u32,
     /// Days for which their means over hours are kept.
     hours_days: u32,
+    /// Days after which what an agreement that is over leaves behind is archived.
+    archive_days: u32,
 }
 
 impl Default for History {
@@ -31,6 +33,7 @@ impl Default for History {
             executions_each: 1_000,
             samples_days: 7,
             hours_days: 730,
+            archive_days: 90,
         }
     }
 }
@@ -43,6 +46,7 @@ impl History {
             ("executions_each", self.executions_each, EACH_MAX),
             ("samples_days", self.samples_days, DAYS_MAX),
             ("hours_days", self.hours_days, DAYS_MAX),
+            ("archive_days", self.archive_days, DAYS_MAX),
         ] {
             if !(1..=max).contains(&value) {
                 return Err(format!("history.{key}: expected 1 to {max}, found {value}"));
@@ -61,6 +65,7 @@ impl History {
                 samples: seconds(self.samples_days),
                 hours: seconds(self.hours_days),
             },
+            archived: seconds(self.archive_days),
         }
     }
 }

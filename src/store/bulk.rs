@@ -191,6 +191,18 @@ bulk! {
     INSERT_NOTES (number Integer, hash Text, at_us Integer, kind Text, subject Id, negotiation Id, party Text,
         detail Text) = [notes];
 
+    // The archive.
+    ARCHIVE_EVENTS (agreement Id) = "INSERT INTO archived_events (agreement, seq, at_us, kind, detail, version, state, \
+        service, number, hash) SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash \
+        FROM events WHERE agreement IN (SELECT agreement FROM r)";
+    DELETE_EVENTS (agreement Id) = "DELETE FROM events WHERE agreement IN (SELECT agreement FROM r)";
+    ARCHIVE_BINDINGS (agreement Id) = "INSERT INTO archived_bindings (resource, node, start_s, end_s, agreement) \
+        SELECT resource, node, start_s, end_s, agreement FROM node_bindings WHERE agreement IN (SELECT agreement FROM r)";
+    DELETE_BINDINGS (agreement Id) = "DELETE FROM node_bindings WHERE agreement IN (SELECT agreement FROM r)";
+    ARCHIVE_DOCUMENTS (agreement Id) = "INSERT INTO archived_documents (agreement, document) \
+        SELECT agreement, document FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
+    DELETE_DOCUMENTS (agreement Id) = "DELETE FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
+
     // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides. As owners do not
     // overlap, only the last one before the interval's end can reach into it, however long the history.
     BIND_NODES (resource Text, node Integer, start_s Integer, end_s Integer, agreement Id) = "INSERT INTO node_bindings \

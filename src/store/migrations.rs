@@ -120,6 +120,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "checkpoint",
         sql: include_str!("../../migrations/0021_checkpoint.sql"),
     },
+    Migration {
+        version: 22,
+        name: "archive",
+        sql: include_str!("../../migrations/0022_archive.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

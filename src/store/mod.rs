@@ -9,6 +9,7 @@
 //! a client was stored together with everything that belongs to it, or not at all.
 
 mod agreements;
+mod archive;
 mod batch;
 mod bindings;
 mod bulk;

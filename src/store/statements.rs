@@ -94,14 +94,16 @@ statements! {
     TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
     CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash FROM lease WHERE id = 1";
     TRAIL_CHECKED = "UPDATE lease SET checked_number = $1, checked_hash = $2 WHERE id = 1 AND checked_number < $1";
-    // Each part in the order of its index, so that an engine merges two and reads no more than a page of either.
+    // Each part in the order of its index, so that an engine merges them and reads no more than a page of each.
     TRAIL_LINES = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party, \
         seq, version, state, service FROM events WHERE number > $1 UNION ALL SELECT number, hash, at_us, kind, detail, \
-        subject, negotiation, party, NULL, NULL, NULL, NULL FROM notes WHERE number > $1 ORDER BY number LIMIT $2";
+        subject, negotiation, party, NULL, NULL, NULL, NULL FROM notes WHERE number > $1 UNION ALL SELECT number, hash, \
+        at_us, kind, detail, agreement, NULL, NULL, seq, version, state, service FROM archived_events WHERE number > $1 \
+        ORDER BY number LIMIT $2";
     LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash";
     // What was said in the negotiations that an agreement was made in, and in those about it, with what happened to it.
     TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
-        FROM events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
+        FROM all_events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
         FROM notes WHERE negotiation IN (SELECT negotiation FROM offers WHERE agreement = $1 \
         UNION SELECT id FROM negotiations WHERE agreement = $1) ORDER BY number";
     REFUSED_REQUEST = "SELECT number, hash, at_us, kind, detail, subject, negotiation, party FROM notes \
@@ -127,7 +129,8 @@ statements! {
     SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
 
     // Agreements.
-    DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1";
+    DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1 UNION ALL \
+        SELECT document FROM archived_documents WHERE agreement = $1";
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
@@ -152,8 +155,13 @@ statements! {
         "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"
     );
 
+    // The archive. Each agreement has a document, and one that is not archived yet has it here.
+    LONG_OVER = "SELECT d.agreement FROM agreement_documents d JOIN agreements a ON a.id = d.agreement \
+        WHERE a.state IN ('Rejected', 'Complete', 'Terminated') \
+        AND COALESCE(a.ended_us, a.planned_end_s * 1000000) < $1 ORDER BY d.agreement LIMIT $2";
+
     // The timeline.
-    EVENTS = "SELECT at_us, kind, detail FROM events WHERE agreement = $1 ORDER BY seq";
+    EVENTS = "SELECT at_us, kind, detail FROM all_events WHERE agreement = $1 ORDER BY seq";
 
     // CROSS has SQLite begin with the agreements, which are few, however many lines lie between theirs.
     LIVE_STEPS = "SELECT e.agreement AS subject, e.seq, e.kind, e.version, e.state, e.service FROM agreements a \
@@ -178,13 +186,13 @@ statements! {
         WHERE end_s > $1 \
         OR agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
         ORDER BY resource, node, start_s";
-    BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
+    BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM all_bindings \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";
     LIVE_BINDINGS_BETWEEN = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \
         CROSS JOIN node_bindings b WHERE b.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
         AND a.id > $1 AND a.id <= $2 ORDER BY b.agreement, b.node, b.start_s";
     DOUBLE_BINDINGS = "SELECT resource, node, next_s, agreement, other FROM (SELECT resource, node, end_s, agreement, \
-        LEAD(start_s) OVER owners AS next_s, LEAD(agreement) OVER owners AS other FROM node_bindings \
+        LEAD(start_s) OVER owners AS next_s, LEAD(agreement) OVER owners AS other FROM all_bindings \
         WINDOW owners AS (PARTITION BY resource, node ORDER BY start_s)) AS pairs WHERE next_s < end_s \
         ORDER BY resource, node, next_s LIMIT $1";
 

@@ -1,5 +1,6 @@
 //! What is stored is there, whole, once, and written by one decider: on both engines.
 
+mod archive;
 mod broken_connections;
 mod decider;
 mod kills;

@@ -104,11 +104,11 @@ impl Store {
         })
     }
 
-    /// Checks the same of what is open, and the lines of the audit trail since the last that is remembered. Takes time in
-    /// proportion to these, however long the history.
+    /// Checks the same of what is open, and the lines of the audit trail since the last that is remembered; where nothing is found
+    /// the last of them is. Takes time in proportion to these, however long the history.
     ///
     /// # Errors
-    /// Those of reading; a row that cannot be read is a finding.
+    /// Those of reading and of writing; a row that cannot be read is a finding.
     pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>, Error> {
         on!(self, database => verify_open(database, now).await)
     }
@@ -151,7 +151,7 @@ async fn verify_open<D: Dialect>(database: &Database<D>, now: Time) -> Result<Ve
         capacities: capacities::<D>(connection).await?,
         ..Check::default()
     };
-    trail::check_new::<D>(connection, &mut check.findings).await?;
+    let trail = trail::check_new::<D>(connection, &mut check.findings).await?;
     let mut after = Uuid::nil();
     while let Some(page) = Page::read::<D>(connection, after, Of::Open).await? {
         let values = [after.into(), page.last.into()];
@@ -174,7 +174,9 @@ async fn verify_open<D: Dialect>(database: &Database<D>, now: Time) -> Result<Ve
         }
     }
     snapshot.rollback().await?;
-    Ok(check.finish())
+    let findings = check.finish();
+    remember(database, &findings, &trail).await?;
+    Ok(findings)
 }
 
 async fn verify<D: Dialect>(database: &Database<D>) -> Result<(Vec<Finding>, Trail), Error> {

@@ -18,7 +18,7 @@ on_both_engines!(
     pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_why,
 );
 
-fn second(at: i64) -> i64 {
+pub(super) fn second(at: i64) -> i64 {
     at * MICROS_PER_SECOND
 }
 
@@ -67,7 +67,7 @@ fn over(agreement: &Agreement, state: AgreementState, at: i64) -> Agreement {
 
 /// A history with agreements in every phase: waiting, begun, complete, ended early, terminated before and after its
 /// begin, and in between. Answers with the one that has begun and the one that is complete.
-async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agreement) {
+pub(super) async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agreement) {
     let all: Vec<_> = (0..6).map(|_| agreement("a")).collect();
     let [waiting, running, early, complete, cancelled, stopping] = &all[..] else {
         unreachable!()

@@ -1,0 +1,48 @@
+//! What agreements that have been over for long leave behind goes to tables that no decision reads: their timelines, the nodes
+//! that they had, and the offers that they were made from. All of it is still shown and verified.
+
+use uuid::Uuid;
+
+use super::bulk::{self, Bulk, execute_bulk};
+use super::engine::{Dialect, Value};
+use super::{Database, Error, Store, on, statements};
+use crate::clock::Micros;
+
+/// Rows are copied before they are deleted. The documents come last: those that are there say what has not been archived.
+static STEPS: [&Bulk; 6] = [
+    &bulk::ARCHIVE_EVENTS,
+    &bulk::DELETE_EVENTS,
+    &bulk::ARCHIVE_BINDINGS,
+    &bulk::DELETE_BINDINGS,
+    &bulk::ARCHIVE_DOCUMENTS,
+    &bulk::DELETE_DOCUMENTS,
+];
+
+impl Store {
+    /// Archives at most `limit` agreements that were over `before` an instant, the oldest first, in one transaction; answers
+    /// of how many. Looks at what is not archived only.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn archive(&self, before: Micros, limit: u32) -> Result<usize, Error> {
+        on!(self, database => archive(database, before, limit).await)
+    }
+}
+
+async fn archive<D: Dialect>(database: &Database<D>, before: Micros, limit: u32) -> Result<usize, Error> {
+    // What is over stays over, so that nobody has to wait while it is looked for.
+    let values = [before.into(), limit.into()];
+    let over: Vec<Uuid> = database
+        .read(statements::LONG_OVER, &values, |row| row.id("agreement"))
+        .await?;
+    if over.is_empty() {
+        return Ok(0);
+    }
+    let rows: Vec<Value<'_>> = over.iter().map(|id| (*id).into()).collect();
+    let mut transaction = database.begin().await?;
+    for step in STEPS {
+        execute_bulk::<D>(&mut transaction, step, &rows).await?;
+    }
+    transaction.commit().await?;
+    Ok(over.len())
+}

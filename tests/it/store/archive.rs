@@ -1,0 +1,101 @@
+//! What agreements leave behind that have been over for long is archived: it is shown and verified as before, and what goes on
+//! stays where it is.
+
+use bespeak::agreement::Event;
+use bespeak::store::{Invariant, Store, TrailLine};
+use scheduler::Time;
+use uuid::Uuid;
+
+use super::verify::{live_through, second};
+use super::{decide, tamper};
+use crate::support::fixture::column;
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(
+    what_is_archived_is_shown_and_verified_as_before,
+    damage_in_the_archive_is_found,
+);
+
+/// All that is shown of the past: the audit trail, and of each agreement its timeline, in both forms, and its document.
+type Shown = (
+    Vec<TrailLine>,
+    Vec<(Uuid, Vec<Event>, Vec<TrailLine>, Option<String>)>,
+);
+
+async fn shown(store: &Store) -> Shown {
+    let mut all = Vec::new();
+    for of in store.all_agreements(None, 100).await.expect("they can be read") {
+        all.push((
+            of.id,
+            store.events(of.id).await.expect("it can be read"),
+            store.timeline(of.id).await.expect("it can be read"),
+            store.agreement_document(of.id).await.expect("it can be read"),
+        ));
+    }
+    (store.trail(0, 1_000).await.expect("it can be read"), all)
+}
+
+async fn rows(url: &str, table: &str) -> usize {
+    column(url, table, "1").await.expect("they can be counted").len()
+}
+
+async fn what_is_archived_is_shown_and_verified_as_before(url: String) {
+    let (store, lease) = decide(&url).await;
+    live_through(&store, lease.epoch).await;
+    let before = shown(&store).await;
+    assert!(before.1.iter().all(|(_, _, _, document)| document.is_some()));
+    let (lines, bound) = (rows(&url, "events").await, rows(&url, "node_bindings").await);
+    // Ended at 50, just after 129, at 150 and at 200; two go on.
+    let over = second(151);
+    for (limit, expected) in [(2, 2), (100, 1), (100, 0)] {
+        assert_eq!(store.archive(over, limit).await.expect("there is room"), expected);
+        assert_eq!(shown(&store).await, before);
+        assert_eq!(store.verify().await.expect("it can be read"), []);
+        assert_eq!(store.verify_open(Time(160)).await.expect("it can be read"), []);
+    }
+    assert_eq!(rows(&url, "archived_documents").await, 3);
+    assert_eq!(rows(&url, "agreement_documents").await, before.1.len() - 3);
+    assert_eq!(
+        rows(&url, "events").await + rows(&url, "archived_events").await,
+        lines
+    );
+    // The one that was cancelled never had nodes.
+    assert_eq!(rows(&url, "archived_bindings").await, 4);
+    assert_eq!(rows(&url, "node_bindings").await, bound - 4);
+    let live = store.live_agreements().await.expect("they can be read");
+    assert_eq!(live.len(), 2, "{live:?}");
+}
+
+async fn damage_in_the_archive_is_found(url: String) {
+    let (store, lease) = decide(&url).await;
+    live_through(&store, lease.epoch).await;
+    store.archive(second(151), 100).await.expect("there is room");
+    let tables = ["archived_events", "archived_bindings"];
+    for table in tables {
+        tamper(
+            &url,
+            &format!("CREATE TABLE right_{table} AS SELECT * FROM {table}"),
+        )
+        .await;
+    }
+    for (damage, invariant) in [
+        ("UPDATE archived_events SET detail = 'nothing'", Invariant::I10),
+        ("DELETE FROM archived_events", Invariant::I10),
+        (
+            "UPDATE archived_bindings SET node = 0 WHERE node = 2 AND start_s = 100",
+            Invariant::I1,
+        ),
+    ] {
+        tamper(&url, damage).await;
+        let found = store.verify().await.expect("it can be read");
+        assert!(
+            found.iter().any(|of| of.invariant == invariant),
+            "{damage}: {found:?}"
+        );
+        for table in tables {
+            let restore = format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM right_{table}");
+            tamper(&url, &restore).await;
+        }
+        assert_eq!(store.verify().await.expect("it can be read"), []);
+    }
+}
