@@ -82,17 +82,10 @@ pub(super) async fn past(options: PastOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The life of an agreement whose job ran in a slot on a node, as the service would have stored it.
-fn lived(slot: Interval, node: u32) -> [Change; 6] {
-    let (start, end) = (slot.start.0 * MICROS_PER_SECOND, slot.end.0 * MICROS_PER_SECOND);
-    let id = Uuid::now_v7();
-    let event = |at, kind, detail: &str| Event {
-        at,
-        kind,
-        detail: detail.to_owned(),
-    };
-    let accepted = Agreement {
-        id,
+/// An agreement about a job that runs in a slot, as it is accepted.
+fn accepted(slot: Interval) -> Agreement {
+    Agreement {
+        id: Uuid::now_v7(),
         party: "past".into(),
         name: None,
         template: "advance-reservation".into(),
@@ -119,10 +112,22 @@ fn lived(slot: Interval, node: u32) -> [Change; 6] {
         started: None,
         ended: None,
         outcome: None,
-        created: start,
+        created: slot.start.0 * MICROS_PER_SECOND,
         version: 1,
         origin: None,
+    }
+}
+
+/// The life of an agreement whose job ran in a slot on a node, as the service would have stored it.
+fn lived(slot: Interval, node: u32) -> [Change; 6] {
+    let (start, end) = (slot.start.0 * MICROS_PER_SECOND, slot.end.0 * MICROS_PER_SECOND);
+    let event = |at, kind, detail: &str| Event {
+        at,
+        kind,
+        detail: detail.to_owned(),
     };
+    let accepted = accepted(slot);
+    let id = accepted.id;
     let running = Agreement {
         service: ServiceState::Processing,
         started: Some(start),
