@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often the clock and the request to stop are looked at: the clock may be stepped, so no wait is longer.
 const TICK: Duration = Duration::from_millis(200);
 /// How long the outputs may take to come to their ends once no process of the job is left that is known of.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_secs(10);
 /// How long to wait before a job is launched again whose launcher was ended from outside.
 const RELAUNCH_PAUSE: Duration = Duration::from_secs(1);
 /// Bytes read from an output at once.
@@ -239,7 +239,11 @@ impl<'a> Supervisor<'a> {
         self.kill_what_is_left(&mut watch)?;
         let stop = self.found_afterwards(stop, status);
         // An output that some unknown process still holds open is left where it stands.
-        let cut = |output: &Captured| output.recv_timeout(DRAIN).unwrap_or(true);
+        let asked = Instant::now();
+        let cut = |output: &Captured| {
+            let left = DRAIN.saturating_sub(asked.elapsed());
+            output.recv_timeout(left).unwrap_or(true)
+        };
         let truncated = outputs.iter().filter(|output| cut(output)).count() > 0;
         let outcome = match stop {
             None => outcome_of(status),

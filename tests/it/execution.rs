@@ -249,14 +249,19 @@ fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
     let place = Place::new();
     let job = script(
         "trap '' TERM; sleep 1000 & setsid sleep 1000 & echo started; while :; do sleep 1; done",
-        1,
+        600,
     );
     let executor = place.executor();
     executor.start(&job).unwrap();
-    wait_for("three processes", || (processes(&job).len() >= 3).then_some(()));
+    wait_for("three processes and its word", || {
+        let said = place.output(&job, Stream::Out) == "started\n";
+        (said && processes(&job).len() >= 3).then_some(())
+    });
+    let until = now();
+    executor.keep_until(job.id(), until).unwrap();
     let end = end(&executor, &job);
     assert_eq!(end.outcome, Outcome::Killed);
-    assert!(end.ended >= job.slot_end, "not before its slot was over");
+    assert!(end.ended >= until, "not before its slot was over");
     assert_eq!(processes(&job), [] as [i32; 0]);
     assert_eq!(place.output(&job, Stream::Out), "started\n");
 }
@@ -417,7 +422,7 @@ fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
 #[test]
 fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_slot() {
     let place = Place::new();
-    let job = script("trap '' TERM; echo x >> runs; sleep 1000 & wait; sleep 1000", 3);
+    let job = script("trap '' TERM; echo x >> runs; sleep 1000 & wait; sleep 1000", 600);
     place.executor().start(&job).unwrap();
     wait_for("process", || (processes(&job).len() >= 2).then_some(()));
     let first = wait_for("supervisor", || place.supervisor(&job));
@@ -432,9 +437,11 @@ fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_s
         JobStatus::Running { started: Some(_) }
     ));
     assert!(!processes(&job).is_empty(), "still running under {second:?}");
+    let until = now();
+    executor.keep_until(job.id(), until).unwrap();
     let end = end(&executor, &job);
     assert_eq!(end.outcome, Outcome::Killed);
-    assert!(end.ended >= job.slot_end);
+    assert!(end.ended >= until);
     assert_eq!(processes(&job), [] as [i32; 0]);
     assert_eq!(
         fs::read_to_string(place.record(&job, "work/runs")).unwrap(),

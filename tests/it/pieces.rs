@@ -19,11 +19,17 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// No work here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(1);
-/// Steps of the work that counts: more than one piece has time for, and far fewer than both.
+const SOON: Duration = Duration::from_mins(2);
+/// Steps of the work that counts: half of them before it is told to save itself, where it has time for so many.
 const STEPS: usize = 60;
-/// Seconds between an offer and its window: enough for a busy machine to take it.
-const AHEAD: i64 = 5;
+/// Seconds between an offer and its window, where it has to be taken before that.
+const AHEAD: i64 = 10;
+/// Seconds of the first piece, in which its program has to begin to listen, and of those the last ones in which it saves itself:
+/// a busy machine may stand still for most of either.
+const FIRST: i64 = 15;
+const GRACE: i64 = 7;
+/// Seconds by which the first piece may begin late.
+const ROOM: i64 = 8;
 
 on_both_engines!(
     a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_work_was;
@@ -77,17 +83,17 @@ async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: St
     server.assert_verified();
 }
 
-/// Thirty-two node-seconds of work on one or two nodes, of which one is taken for twelve seconds.
+/// Sixty-four node-seconds of work on one or two nodes, of which one is taken for eighteen seconds.
 async fn each_piece_has_its_own_number_of_nodes_where_they_may_differ(url: String) {
-    let (server, programs) = start_on(Some(&url), 2, "");
+    let (server, programs) = start_saving(Some(&url), 2, GRACE, "");
     let client = server.client();
     let start = now() + AHEAD;
-    let taken = Offer::reserve(1, 12).within(start, start + 12).xml();
+    let taken = Offer::reserve(1, 18).within(start, start + 18).xml();
     client.post("/agreements", taken).await.created();
-    let law = "<bsp:Moldability><bsp:ConstantWork>32</bsp:ConstantWork></bsp:Moldability><bsp:Preemption>";
+    let law = "<bsp:Moldability><bsp:ConstantWork>64</bsp:ConstantWork></bsp:Moldability><bsp:Preemption>";
     let sizes =
         "<jsdl:Range><jsdl:LowerBound>1</jsdl:LowerBound><jsdl:UpperBound>2</jsdl:UpperBound></jsdl:Range>";
-    let work = cut(&counting("count", 1).within(start, start + 60), "2", "0.25")
+    let work = cut(&counting("count", 1).within(start, start + 120), "2", "0.25")
         .replace("<bsp:Preemption>", law)
         .replace("<jsdl:Exact>1</jsdl:Exact>", sizes)
         .replace("<arp:Duration>1</arp:Duration>", "")
@@ -111,7 +117,7 @@ async fn each_piece_has_its_own_number_of_nodes_where_they_may_differ(url: Strin
     });
     assert_eq!(
         sized.collect::<Vec<_>>(),
-        [(0, 8, Some(1)), (12, 24, Some(2))],
+        [(0, 16, Some(1)), (18, 42, Some(2))],
         "{planned}"
     );
     let document = client.get(&format!("/agreements/{id}")).await;
@@ -144,7 +150,17 @@ async fn a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_w
     .await;
     server.kill9();
     server.restart();
-    until(&server.client(), id, "Idle").await;
+    eventually("its first piece to be over", SOON, async || {
+        let events = server
+            .client()
+            .get(&format!("/agreements/{id}/events"))
+            .await
+            .body;
+        events
+            .contains("piece 1 of 2 is over, its work saved")
+            .then_some(())
+    })
+    .await;
     server.kill9();
     server.assert_verified();
     server.restart();
@@ -182,8 +198,14 @@ async fn terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free(ur
         from.expect("a start").as_second(),
         to.expect("an end").as_second(),
     );
-    let another = Offer::sleep(0, to - from).within(from, to).xml();
+    // With room for a late start.
+    let another = Offer::sleep(0, to - from).within(from, to + 60).xml();
     let another = client.post("/agreements", another).await.created();
+    let planned = show(&client, another).await;
+    assert_eq!(
+        (&planned["plannedStart"], &planned["plannedEnd"]),
+        (&piece["plannedStart"], &piece["plannedEnd"])
+    );
     until(&client, another, "Completed").await;
     assert_eq!(steps(&programs).len(), saved, "nothing more was done");
     server.assert_verified();
@@ -209,12 +231,11 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
         "/templates/agreements/advance-reservation.xml"
     );
     let restarting = format!("[[template]]\nfile = \"{template}\"\non_loss = \"restart\"\n");
-    let (server, programs) = start_on(Some(&url), 1, &restarting);
+    let (server, programs) = start_saving(Some(&url), 1, GRACE, &restarting);
     let client = server.client();
-    let start = now() + AHEAD;
-    let taken = Offer::reserve(1, 5).within(start + 7, start + 12).xml();
-    client.post("/agreements", taken).await.created();
-    let work = counting("count", 70).within(start, start + 300);
+    let start = now();
+    take(&client, start + FIRST + ROOM).await;
+    let work = counting("count", 10 * FIRST).within(start, start + 600);
     let id = client.post("/agreements", cut(&work, "2", "0.1")).await.created();
     until(&client, id, "Idle").await;
     let saved = steps(&programs);
@@ -321,16 +342,18 @@ fn work_that_cannot_be_saved_is_not_cut() {
     });
 }
 
-/// Has sixteen seconds of work planned around three seconds that are taken: eight before them, and eight after.
+/// Has work planned around three seconds that are taken: half of it before them, and half after.
 async fn cut_in_two(client: &Client, application: &'static str) -> Uuid {
-    let start = now() + AHEAD;
-    let taken = Offer::reserve(1, 3).within(start + 8, start + 11).xml();
+    let start = now();
+    take(client, start + FIRST + ROOM).await;
+    let work = counting(application, 2 * FIRST).within(start, start + 120);
+    client.post("/agreements", cut(&work, "3", "0.5")).await.created()
+}
+
+/// Has a node taken for three seconds.
+async fn take(client: &Client, from: i64) {
+    let taken = Offer::reserve(1, 3).within(from, from + 3).xml();
     client.post("/agreements", taken).await.created();
-    let work = counting(application, 16).within(start, start + 60);
-    client
-        .post("/agreements", cut(&work, "3", "0.25"))
-        .await
-        .created()
 }
 
 /// Work that counts on one node.
@@ -353,12 +376,18 @@ fn cut(offer: &Offer, pieces: &str, interval: &str) -> String {
 }
 
 fn start(url: &str) -> (Server, TempDir) {
-    start_on(Some(url), 1, "")
+    start_saving(Some(url), 1, GRACE, "")
 }
 
-/// A service with so many nodes, and two programs: one that counts, saves what it has come to, and stops counting while there
-/// is a file called hold; one that hears nothing.
+/// The same with so many nodes, and programs that have three seconds to save their work.
 pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
+    start_saving(url, nodes, 3, more)
+}
+
+/// A service with so many nodes, and two programs that have so many seconds to save their work: one that counts, as far as to
+/// the half before it has saved what it has come to, and stops counting while there is a file called hold; one that hears
+/// nothing.
+fn start_saving(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
         programs.path(),
@@ -369,10 +398,12 @@ pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, Te
              echo \"$BESPEAK_NODES\" >> '{0}/nodes'\n\
              trap 'stop=1' USR1\n\
              while [ \"$done\" -lt \"$1\" ]; do\n\
+             if [ \"$2\" = --resume ] || [ \"$done\" -lt $(($1 / 2)) ]; then\n\
              done=$((done+1)); echo \"$done\" >> '{0}/steps'\n\
+             fi\n\
              if [ -n \"$stop\" ]; then echo \"$done\" > saved; exit 0; fi\n\
              while [ -e '{0}/hold' ]; do sleep 0.05; done\n\
-             sleep 0.1\ndone\n",
+             sleep 0.05\ndone\n",
             programs.path().display()
         ),
     );
@@ -386,17 +417,17 @@ pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, Te
          [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\n\
          [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\n\
          {}{}{more}",
-        application("count", &count, "USR1", "resume = [\"--resume\"]\n"),
-        application("deaf", &deaf, "TERM", "")
+        application("count", &count, "USR1", grace, "resume = [\"--resume\"]\n"),
+        application("deaf", &deaf, "TERM", grace, "")
     );
     (Server::configured(url, &configuration), programs)
 }
 
-pub(crate) fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
+fn application(name: &str, program: &str, signal: &str, grace: i64, more: &str) -> String {
     format!(
         "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
          [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
-         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = 3\n{more}\n"
+         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = {grace}\n{more}\n"
     )
 }
 

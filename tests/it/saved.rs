@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_mins(1);
 const AHEAD: i64 = 5;
 /// Seconds of the contract.
 const AGREED: i64 = 14;
-/// Steps of a tenth of a second at least: more than those have time for, and far fewer than twice as many.
+/// Steps: half of them before it is told to save itself, and the rest in far less time than it has after that.
 const STEPS: usize = 150;
 /// Twice as long as was agreed, at a thousandth for a second.
 const TWICE: &str =

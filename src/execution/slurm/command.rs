@@ -20,7 +20,7 @@ const OUTPUT_MAX: u64 = 256 << 20;
 /// Characters of what a program says that are passed on.
 const SAID_MAX: usize = 500;
 /// How long the end of the outputs may come after the end of a program.
-const OUTPUT_WAIT: Duration = Duration::from_secs(1);
+const OUTPUT_WAIT: Duration = Duration::from_secs(10);
 /// The program that passes its own limits on to the jobs that it submits.
 const SUBMITS: &str = "sbatch";
 /// What a shell ends with that cannot run a program.

@@ -98,11 +98,12 @@ impl SlurmExecutor {
             .iter_mut()
             .filter(|(_, of)| !of.used && !of.over)
         {
-            if of.unused >= reclaim_after {
-                unused.push((*agreement, Unused::Reclaim));
-            } else if !of.warned && of.unused >= reclaim_after / 2 {
+            // Nobody loses one unwarned, however much of the time has passed by now.
+            if !of.warned && of.unused >= reclaim_after / 2 {
                 of.warned = true;
                 unused.push((*agreement, Unused::Warn));
+            } else if of.unused >= reclaim_after {
+                unused.push((*agreement, Unused::Reclaim));
             }
         }
         unused

@@ -5,13 +5,20 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::*;
 
-/// A job that writes down when it runs and when it is asked to end, and goes on until it may end.
-const LOGGED: &str = "trap 'echo end >> $LOG; exit 1' TERM; echo run >> $LOG; \
+/// A job that writes down when it runs, and whether another one runs then, and goes on until it may end. It holds a lock that
+/// is free when nothing of it is left.
+const LOGGED: &str = "exec 9> $LOG.held; flock -n 9 || echo twice >> $LOG; echo run >> $LOG; \
     while [ ! -e $LOG.over ]; do sleep 0.05; done; echo done >> $LOG";
 
 /// Where the log of a job is, apart from the folder that each of its times has of its own.
 fn log(folder: &TempDir) -> PathBuf {
     folder.path().join("log")
+}
+
+/// Whether the lock of a job is held.
+fn is_held(folder: &TempDir) -> bool {
+    let file = fs::File::open(folder.path().join("log.held")).unwrap();
+    matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock))
 }
 
 /// Work on one node that is run again when it is lost, with room in its window for that.
@@ -92,10 +99,11 @@ fn work_whose_node_is_lost_is_stopped_and_run_again_on_another() {
     block_on(async {
         let folder = folder();
         let (service, one) = at_work(&folder).await;
+        assert!(is_held(&folder), "it runs");
         fail(&service, 0).await;
-        assert_eq!(lines(&folder, 3).await, ["run", "end", "run"]);
+        assert_eq!(lines(&folder, 2).await, ["run", "run"]);
         over(&service, &folder, one.id).await;
-        assert_eq!(lines(&folder, 4).await, ["run", "end", "run", "done"]);
+        assert_eq!(lines(&folder, 3).await, ["run", "run", "done"]);
         service.stop().await;
     });
 }
@@ -110,10 +118,12 @@ fn a_service_that_is_stopped_after_the_loss_stops_the_job_when_it_is_back_and_st
         let service = Service::start_planner(&folder, &["local"]).await;
         fail(&service, 0).await;
         service.stop().await;
-        assert_eq!(lines(&folder, 1).await, ["run"], "nobody has stopped it yet");
+        assert_eq!(lines(&folder, 1).await, ["run"]);
+        assert!(is_held(&folder), "nobody has stopped it yet");
         let service = Service::start(&folder).await;
-        assert_eq!(lines(&folder, 3).await, ["run", "end", "run"]);
+        assert_eq!(lines(&folder, 2).await, ["run", "run"]);
         over(&service, &folder, one.id).await;
+        assert_eq!(lines(&folder, 3).await, ["run", "run", "done"]);
         service.stop().await;
     });
 }

@@ -1,6 +1,7 @@
 //! What was promised and Slurm never gave.
 
 use bespeak::agreement::Outcome;
+use bespeak::clock::Clock;
 use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 
@@ -17,7 +18,7 @@ const STRANGER: &str = "nobody-of-this-cluster";
 #[test]
 fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
     let site = Site::start();
-    let job = site.job("sleep 600", 8);
+    let job = site.job("sleep 600", 600);
     let held = site.cluster.reservation(&name_of("cluster", job.agreement));
     let node = format!("nodename={}", held.unwrap()["Nodes"]);
     site.cluster
@@ -25,6 +26,8 @@ fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
     site.executor.start(&job).unwrap();
     let status = site.executor.poll(job.id()).unwrap();
     assert_eq!(status, JobStatus::Running { started: None });
+    let until = Clock::system().micros();
+    site.executor.keep_until(job.id(), until).unwrap();
     let end = site.end_of(job.agreement);
     assert_eq!((end.outcome, end.started), (Outcome::Lost, None), "{end:?}");
     assert_eq!(site.cluster.jobs()[0][2], "CANCELLED");
@@ -35,7 +38,7 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
 {
     let site = Site::start();
     for (hold, outcome) in [("uhold", Outcome::Terminated), ("hold", Outcome::Lost)] {
-        let job = site.job("sleep 600", 12);
+        let job = site.job("sleep 600", 600);
         let held = site.cluster.reservation(&name_of("cluster", job.agreement));
         let node = format!("nodename={}", held.unwrap()["Nodes"]);
         site.cluster
@@ -48,6 +51,8 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
         site.cluster.run("scontrol", &[hold, &id.unwrap()[0]]);
         // It waits for its own user, and for nothing else.
         site.cluster.run("scontrol", &["update", &node, "state=resume"]);
+        let until = Clock::system().micros();
+        site.executor.keep_until(job.id(), until).unwrap();
         let end = site.end_of(job.agreement);
         assert_eq!((end.outcome, end.started), (outcome, None), "{hold}: {end:?}");
     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bespeak::agreement::Outcome;
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
@@ -19,7 +19,9 @@ use crate::support::poll_until;
 use crate::support::slurm::Cluster;
 
 /// How long nothing wrong happens before it is believed that nothing does: many rounds.
-const MANY_ROUNDS: std::time::Duration = std::time::Duration::from_secs(3);
+const MANY_ROUNDS: Duration = Duration::from_secs(3);
+/// Seconds after which a reservation is reclaimed that nobody uses: more than a slow machine takes for some calls.
+const RECLAIM_AFTER: i64 = 8;
 
 /// Submits a batch job as one of the cluster's users, who is not root where that can be had.
 fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
@@ -38,7 +40,7 @@ fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
 #[test]
 fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_lost() {
     let site = Site::start();
-    let job = site.job("sleep 600", 8);
+    let job = site.job("sleep 600", 600);
     let reservation = format!("--reservation={}", name_of("cluster", job.agreement));
     let nodes = format!("-N{}", job.nodes);
     let own = ["-Jown", "--exclusive", "-t1", &nodes, &reservation];
@@ -52,6 +54,8 @@ fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_los
         "the other has the nodes"
     );
     site.executor.start(&job).unwrap();
+    let until = Clock::system().micros();
+    site.executor.keep_until(job.id(), until).unwrap();
     let end = site.end_of(job.agreement);
     assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
 }
@@ -215,6 +219,11 @@ fn an_agreement_that_moves_between_two_resources_of_one_cluster_keeps_its_reserv
 #[test]
 fn time_in_which_slurm_is_down_is_not_held_against_who_could_not_submit() {
     let mut site = Site::start();
+    let settings = Settings {
+        reclaim_after: Some(RECLAIM_AFTER),
+        ..settings(&site.cluster)
+    };
+    site.executor = SlurmExecutor::new(settings, site.data.path()).unwrap();
     let idle = PlannedSlot {
         has_job: false,
         ..slot(1, 0, 600)
@@ -233,7 +242,7 @@ fn time_in_which_slurm_is_down_is_not_held_against_who_could_not_submit() {
     let down = Instant::now();
     poll_until(PATIENCE, || {
         let failed = site.executor.prepare(plan).is_err();
-        failed && down.elapsed().as_secs() > 6
+        failed && down.elapsed() > Duration::from_secs(RECLAIM_AFTER.cast_unsigned())
     });
     site.cluster.start_controller();
     assert!(poll_until(PATIENCE, || site.executor.prepare(plan).is_ok()));

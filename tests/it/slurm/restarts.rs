@@ -86,7 +86,10 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     site.executor.start(&second).unwrap();
     let log = site.shared_folder(first.agreement).join("work/log");
     let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();
-    assert!(poll_until(PATIENCE, || lines() == 2));
+    let stdout = site.shared_folder(first.agreement).join("stdout");
+    let written = || fs::read_to_string(&stdout).is_ok_and(|text| text == "one\ntwo\n");
+    assert!(poll_until(PATIENCE, written), "it has written what was there");
+    assert_eq!(lines(), 2);
     let held = format!("{}.2", name_of("cluster", first.agreement));
     let nodename = format!("nodename={}", site.cluster.reservation(&held).unwrap()["Nodes"]);
     // Slurm says so also of a node that it does not reach, where all goes on.

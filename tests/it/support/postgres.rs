@@ -98,12 +98,24 @@ impl Database {
         let url = options.clone().database(&name).to_url_lossy().to_string();
         // Names of ours: no quotes in them.
         let statement = format!("CREATE DATABASE {name} TEMPLATE {template}");
-        block_on(async move {
-            let mut connection = PgConnection::connect_with(&options).await?;
-            connection.execute(sqlx::AssertSqlSafe(statement)).await?;
-            connection.close().await
-        })
-        .unwrap_or_else(|error| panic!("no database could be made on {server}: {error}"));
+        let make = || {
+            let (options, statement) = (options.clone(), sqlx::AssertSqlSafe(statement.clone()));
+            block_on(async move {
+                let mut connection = PgConnection::connect_with(&options).await?;
+                connection.execute(statement).await?;
+                connection.close().await
+            })
+        };
+        let mut made = make();
+        // Whoever was connected to the template may be gone for the server a moment later than for us.
+        poll_until(START_DEADLINE, || {
+            let in_use = made.as_ref().err().is_some_and(is_in_use);
+            if in_use {
+                made = make();
+            }
+            !in_use
+        });
+        made.unwrap_or_else(|error| panic!("no database could be made on {server}: {error}"));
         Self { url }
     }
 
@@ -129,6 +141,14 @@ fn migrate(url: &str) {
         let store = Store::open(&url).await.expect("an empty database can be opened");
         store.close().await;
     });
+}
+
+/// Whether a database could not be copied because somebody is connected to it.
+fn is_in_use(error: &sqlx::Error) -> bool {
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| code == "55006")
 }
 
 /// The name of the database in an address of ours.

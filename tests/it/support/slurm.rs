@@ -426,7 +426,7 @@ fn configuration(folder: &Path, ports: &[u16], shape: Shape) -> String {
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSchedulerType=sched/backfill\n\
          SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,sched_min_interval=0,batch_sched_delay=0\n\
-         SlurmdParameters=config_overrides\nReturnToService=1\nSlurmctldTimeout=30\nSlurmdTimeout={silent_seconds}\nKillWait=2\n\
+         SlurmdParameters=config_overrides\nReturnToService=1\nSlurmctldTimeout=30\nSlurmdTimeout={silent_seconds}\nKillWait=2\nBatchStartTimeout=30\n\
          MinJobAge=600\nJobCompType=jobcomp/filetxt\nJobCompLoc={dir}/jobcomp.log\n\
          AccountingStorageType=accounting_storage/none\n",
         ports[0]
@@ -498,7 +498,8 @@ fn a_test_cluster_runs_jobs_loses_nodes_and_leaves_nothing_behind() {
     assert_eq!(kept["Nodes"], "n3");
     drop(cluster);
     assert!(!folder.exists());
-    assert_eq!(find_processes(&folder), 0);
+    // What is killed has not always ended yet.
+    assert!(poll_until(DEADLINE, || find_processes(&folder) == 0));
 }
 
 /// How many processes belong to the cluster in a folder.

@@ -79,6 +79,19 @@ fn only_time_in_which_it_was_held_and_looked_at_counts_as_unused() {
 }
 
 #[test]
+fn nobody_loses_a_reservation_unwarned() {
+    let (_data, executor) = executor();
+    let (slot, begin) = (slot(), Instant::now());
+    for seconds in [0, 20, 40, 60] {
+        let at = begin + Duration::from_secs(seconds);
+        executor.note_use(std::slice::from_ref(&slot), |_| true, &[], at);
+    }
+    // Nobody has asked since it was time for a warning.
+    assert_eq!(executor.unused_now(), [(slot.agreement, Unused::Warn)]);
+    assert_eq!(executor.unused_now(), [(slot.agreement, Unused::Reclaim)]);
+}
+
+#[test]
 fn a_job_that_waits_for_its_nodes_is_a_use() {
     let (_data, executor) = executor();
     let (slot, begin) = (slot(), Instant::now());
