@@ -356,9 +356,15 @@ fn start(url: &str) -> (Server, TempDir) {
     start_on(Some(url), 1, "")
 }
 
-/// A service with so many nodes, and two programs: one that counts, saves what it has come to, and stops counting while there
-/// is a file called hold; one that hears nothing.
-pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
+/// A service with so many nodes, and programs that have three seconds to save their work.
+fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
+    start_with(url, nodes, 3, more)
+}
+
+/// A service with so many nodes, and two programs that have so many seconds to save their work: one that counts, saves what it
+/// has come to, stops counting while there is a file called hold, and ends where there is one called enough; one that hears
+/// nothing.
+pub(crate) fn start_with(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
         programs.path(),
@@ -368,7 +374,7 @@ pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, Te
              echo \"piece $BESPEAK_PIECE of $BESPEAK_PIECES from $done\"\n\
              echo \"$BESPEAK_NODES\" >> '{0}/nodes'\n\
              trap 'stop=1' USR1\n\
-             while [ \"$done\" -lt \"$1\" ]; do\n\
+             while [ \"$done\" -lt \"$1\" ] && [ ! -e '{0}/enough' ]; do\n\
              done=$((done+1)); echo \"$done\" >> '{0}/steps'\n\
              if [ -n \"$stop\" ]; then echo \"$done\" > saved; exit 0; fi\n\
              while [ -e '{0}/hold' ]; do sleep 0.05; done\n\
@@ -386,17 +392,17 @@ pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, Te
          [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\n\
          [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\n\
          {}{}{more}",
-        application("count", &count, "USR1", "resume = [\"--resume\"]\n"),
-        application("deaf", &deaf, "TERM", "")
+        application("count", &count, ("USR1", grace), "resume = [\"--resume\"]\n"),
+        application("deaf", &deaf, ("TERM", grace), "")
     );
     (Server::configured(url, &configuration), programs)
 }
 
-pub(crate) fn application(name: &str, program: &str, signal: &str, more: &str) -> String {
+fn application(name: &str, program: &str, (signal, grace): (&str, i64), more: &str) -> String {
     format!(
         "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
          [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
-         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = 3\n{more}\n"
+         [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = {grace}\n{more}\n"
     )
 }
 
