@@ -145,7 +145,7 @@ async fn a_timeline_tells_everything_in_order_and_what_was_cut(url: String) {
     );
     let client = server.client();
     let id = client
-        .post("/agreements", Offer::sleep(0, 10).xml())
+        .post("/agreements", Offer::sleep(0, 600).xml())
         .await
         .created();
     let deadline = std::time::Duration::from_secs(30);

@@ -226,7 +226,7 @@ fn what_goes_wrong_around_a_page_is_a_page() {
     run(async {
         let server = Server::configured(
             None,
-            "[limits]\nrequests = 1\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n",
+            "[limits]\nrequests = 1\nbody_seconds = 600\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n",
         );
         let client = server.client();
         let lost = client.get("/portal/agreements/%ff").await;

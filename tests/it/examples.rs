@@ -78,7 +78,11 @@ async fn offers_that_fit_become_agreements(url: String) {
             .await
             .created();
         let state = client.get(&format!("/agreements/{id}/state")).await;
-        assert_eq!(state.text("State"), "Observed", "{example}");
+        // A short job may be over by now.
+        assert!(
+            matches!(state.text("State"), "Observed" | "Complete"),
+            "{example}: {state:?}"
+        );
     }
     server.assert_verified();
 }

@@ -58,9 +58,11 @@ async fn goes_on_when_there_is_room(disk: &SmallDisk, url: &str, database: Optio
     disk.fill();
     let refused = until_refused(&client, &mut acknowledged).await;
     assert!(refused.headers.contains_key("retry-after"), "{refused:?}");
-    assert_eq!(
-        client.get("/readyz").await.status,
-        StatusCode::SERVICE_UNAVAILABLE
+    // A server may find some room again by itself.
+    let readiness = client.get("/readyz").await.status;
+    assert!(
+        readiness == StatusCode::SERVICE_UNAVAILABLE || database.is_some() && readiness == StatusCode::OK,
+        "{readiness}"
     );
     assert_eq!(client.get("/healthz").await.status, StatusCode::OK);
     // Many at once: some of them wait in the planner's queue while it tries to read its plan.
@@ -70,7 +72,7 @@ async fn goes_on_when_there_is_room(disk: &SmallDisk, url: &str, database: Optio
     });
     for answer in many.collect::<Vec<_>>() {
         let answer = answer.await.expect("no panic").expect("an answer");
-        // A server may find some room again by itself.
+        // As above.
         if answer.status != StatusCode::SERVICE_UNAVAILABLE {
             acknowledged.push(answer.created());
         }

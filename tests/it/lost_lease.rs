@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection, PgConnection};
 
 use crate::store::tamper;
@@ -21,9 +22,6 @@ const DEADLINE: Duration = Duration::from_mins(1);
 /// The processes of sessions that hold the deciders' lock.
 const HOLDERS: &str = "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) \
     WHERE locktype = 'advisory' AND granted AND application_name = 'bespeak decider' AND datname = current_database()";
-/// How many sessions wait for it.
-const WAITING: &str = "SELECT COUNT(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \
-    WHERE locktype = 'advisory' AND NOT granted AND application_name = 'bespeak decider' AND datname = current_database()";
 
 #[test]
 fn a_lease_whose_session_was_ended_is_taken_again_without_anything_to_write() {
@@ -65,23 +63,20 @@ fn a_process_that_was_overtaken_ends_without_anything_to_write() {
     let mut first = Server::start(database.url());
     let client = first.client();
     run(offer(&client));
-    let url = database.url().to_owned();
-    let second = std::thread::spawn(move || Server::start(&url));
+    // It stands still while its session ends and another process has the lock, or it might take that again first.
+    signal(&first, Signal::STOP);
     run(async {
         let mut administrator = PgConnection::connect(database.url())
             .await
             .expect("the server is there");
-        // Whoever waits for the lock has it before anybody who comes after the end of its holder.
-        eventually("a second process that waits for the lock", DEADLINE, async || {
-            let waiting: i64 = sqlx::query_scalar(WAITING)
-                .fetch_one(&mut administrator)
-                .await
-                .expect("a superuser may");
-            (waiting > 0).then_some(())
+        end_holder(&mut administrator).await;
+        eventually("the end of its session", DEADLINE, async || {
+            holder(&mut administrator).await.is_none().then_some(())
         })
         .await;
-        end_holder(&mut administrator).await;
     });
+    let second = Server::start(database.url());
+    signal(&first, Signal::CONT);
     let status = first.wait_until_ended();
     assert!(
         !status.success(),
@@ -92,7 +87,6 @@ fn a_process_that_was_overtaken_ends_without_anything_to_write() {
         "{}",
         first.log()
     );
-    let second = second.join().expect("the second process is ready");
     run(offer(&second.client()));
     second.assert_verified();
 }
@@ -115,6 +109,12 @@ fn a_lease_is_taken_again_after_a_restart_of_the_database() {
     });
     assert_second_is_refused(&server);
     server.assert_verified();
+}
+
+/// Sends a signal to the process of a service.
+fn signal(server: &Server, signal: Signal) {
+    let process = i32::try_from(server.process()).ok().and_then(Pid::from_raw);
+    kill_process(process.expect("the number of a process"), signal).expect("the service can be signalled");
 }
 
 /// Asserts that a service is not ready again, and ends with a failure that tells why.

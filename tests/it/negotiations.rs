@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 
 use crate::support::eventually;
-use crate::support::offers::{date_time, file, hours_ahead, moved, now};
+use crate::support::offers::{date_time, file, moved, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -14,8 +14,15 @@ on_both_engines!(
 
 /// An InitiateNegotiationInput as it comes with the messages, and with another expiration.
 pub(crate) fn opening() -> String {
-    moved(&file("tests/messages/m12-initiate-negotiation-input.xml"))
+    moved(&file(INITIATE))
 }
+
+/// The same that expires then.
+fn expiring(at: i64) -> String {
+    file(INITIATE).replace("2026-01-09T12:00:00Z", &date_time(at))
+}
+
+const INITIATE: &str = "tests/messages/m12-initiate-negotiation-input.xml";
 
 const SOON: std::time::Duration = std::time::Duration::from_secs(30);
 const END: &str = "tests/messages/m17-negotiation-terminate-input.xml";
@@ -66,16 +73,13 @@ fn what_is_wrong_with_an_opening_is_told_with_its_place() {
     crate::support::run(async {
         let server = Server::local();
         let client = server.client();
-        let later = date_time(hours_ahead(24 * 7));
-        for (from, to, path) in [
-            (later.as_str(), &date_time(now() - 5), "ExpirationTime"),
-            (
-                "<wsag-neg:AgreementResponder>NegotiationResponder",
-                &"<wsag-neg:AgreementResponder>NegotiationInitiator".to_owned(),
-                "AgreementResponder",
-            ),
+        let responder = "<wsag-neg:AgreementResponder>NegotiationResponder";
+        let initiator = "<wsag-neg:AgreementResponder>NegotiationInitiator";
+        for (wrong, path) in [
+            (expiring(now() - 5), "ExpirationTime"),
+            (opening().replace(responder, initiator), "AgreementResponder"),
         ] {
-            let answer = client.post("/negotiations", opening().replace(from, to)).await;
+            let answer = client.post("/negotiations", wrong).await;
             assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
             assert!(answer.text("Path").ends_with(path), "{answer:?}");
         }
@@ -96,9 +100,12 @@ fn a_negotiation_whose_time_is_over_is_gone() {
     crate::support::run(async {
         let server = Server::local();
         let client = server.client();
-        let soon = date_time(now() + 5);
-        let short = opening().replace(&date_time(hours_ahead(24 * 7)), &soon);
-        let id = client.post("/negotiations", short).await.created();
+        // Its time may be over as it arrives.
+        let id = eventually("a brief negotiation", SOON, async || {
+            let opened = client.post("/negotiations", expiring(now() + 5)).await;
+            (opened.status != StatusCode::UNPROCESSABLE_ENTITY).then(|| opened.created())
+        })
+        .await;
         let path = format!("/negotiations/{id}");
         eventually("its end", SOON, async || {
             (client.get_json(&path).await["state"] == "expired").then_some(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Mutex;
 
 use crate::store::tamper;
@@ -128,7 +128,11 @@ struct Told {
 
 impl Told {
     async fn listen(at: SocketAddr, statuses: &'static [u16]) -> Self {
-        let listener = TcpListener::bind(at).await.expect("a port is free");
+        Self::answer(TcpListener::bind(at).await.expect("a port is free"), statuses)
+    }
+
+    /// The same where somebody listens already.
+    fn answer(listener: TcpListener, statuses: &'static [u16]) -> Self {
         let told = Self {
             address: listener.local_addr().expect("it is bound"),
             bodies: Arc::default(),
@@ -231,9 +235,10 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     }
     // One that is down meanwhile is told after a restart of the service.
     let down = Told::listen(any, &[204]).await;
-    let free = TcpListener::bind(any).await.expect("a port is free");
-    let address = free.local_addr().expect("it is bound");
-    drop(free);
+    // Its port is nobody else's meanwhile.
+    let nobody_yet = TcpSocket::new_v4().expect("a socket can be made");
+    nobody_yet.bind(any).expect("a port is free");
+    let address = nobody_yet.local_addr().expect("it is bound");
     let nobody = format!("http://{address}/decided?a=b");
     let refused = client
         .post("/agreements", pending(&offer(4), Some(&nobody)))
@@ -258,7 +263,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     .await;
     server.kill9();
     server.restart();
-    let back = Told::listen(address, &[200]).await;
+    let back = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[200]);
     assert!(back.hears(1).await[0].contains("RejectAgreementInput"));
     assert_eq!(
         down.bodies.lock().await.len(),

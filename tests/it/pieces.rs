@@ -85,7 +85,7 @@ async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: St
 
 /// Sixty-four node-seconds of work on one or two nodes, of which one is taken for eighteen seconds.
 async fn each_piece_has_its_own_number_of_nodes_where_they_may_differ(url: String) {
-    let (server, programs) = start_saving(Some(&url), 2, GRACE, "");
+    let (server, programs) = start_with(Some(&url), 2, GRACE, "");
     let client = server.client();
     let start = now() + AHEAD;
     let taken = Offer::reserve(1, 18).within(start, start + 18).xml();
@@ -231,7 +231,7 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
         "/templates/agreements/advance-reservation.xml"
     );
     let restarting = format!("[[template]]\nfile = \"{template}\"\non_loss = \"restart\"\n");
-    let (server, programs) = start_saving(Some(&url), 1, GRACE, &restarting);
+    let (server, programs) = start_with(Some(&url), 1, GRACE, &restarting);
     let client = server.client();
     let start = now();
     take(&client, start + FIRST + ROOM).await;
@@ -315,7 +315,7 @@ fn process(record: &Path, at: &str) -> Pid {
 #[test]
 fn work_that_cannot_be_saved_is_not_cut() {
     crate::support::run(async {
-        let (server, _programs) = start_on(None, 1, "");
+        let (server, _programs) = start_with(None, 1, GRACE, "");
         let client = server.client();
         let refused = client
             .post("/agreements", cut(&Offer::sleep(1, 60), "3", "0.25"))
@@ -376,18 +376,13 @@ fn cut(offer: &Offer, pieces: &str, interval: &str) -> String {
 }
 
 fn start(url: &str) -> (Server, TempDir) {
-    start_saving(Some(url), 1, GRACE, "")
-}
-
-/// The same with so many nodes, and programs that have three seconds to save their work.
-pub(crate) fn start_on(url: Option<&str>, nodes: u32, more: &str) -> (Server, TempDir) {
-    start_saving(url, nodes, 3, more)
+    start_with(Some(url), 1, GRACE, "")
 }
 
 /// A service with so many nodes, and two programs that have so many seconds to save their work: one that counts, as far as to
-/// the half before it has saved what it has come to, and stops counting while there is a file called hold; one that hears
-/// nothing.
-fn start_saving(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Server, TempDir) {
+/// the half before it has saved what it has come to, stops counting while there is a file called hold, and ends where there is
+/// one called enough; one that hears nothing.
+pub(crate) fn start_with(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
         programs.path(),
@@ -397,7 +392,7 @@ fn start_saving(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Serve
              echo \"piece $BESPEAK_PIECE of $BESPEAK_PIECES from $done\"\n\
              echo \"$BESPEAK_NODES\" >> '{0}/nodes'\n\
              trap 'stop=1' USR1\n\
-             while [ \"$done\" -lt \"$1\" ]; do\n\
+             while [ \"$done\" -lt \"$1\" ] && [ ! -e '{0}/enough' ]; do\n\
              if [ \"$2\" = --resume ] || [ \"$done\" -lt $(($1 / 2)) ]; then\n\
              done=$((done+1)); echo \"$done\" >> '{0}/steps'\n\
              fi\n\
@@ -417,13 +412,13 @@ fn start_saving(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Serve
          [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\n\
          [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 1000\n\n\
          {}{}{more}",
-        application("count", &count, "USR1", grace, "resume = [\"--resume\"]\n"),
-        application("deaf", &deaf, "TERM", grace, "")
+        application("count", &count, ("USR1", grace), "resume = [\"--resume\"]\n"),
+        application("deaf", &deaf, ("TERM", grace), "")
     );
     (Server::configured(url, &configuration), programs)
 }
 
-fn application(name: &str, program: &str, signal: &str, grace: i64, more: &str) -> String {
+fn application(name: &str, program: &str, (signal, grace): (&str, i64), more: &str) -> String {
     format!(
         "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
          [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
@@ -465,7 +460,7 @@ pub(crate) async fn until(client: &Client, id: Uuid, service: &str) -> Value {
 #[test]
 fn what_has_no_place_in_one_is_offered_in_pieces_that_are_held_and_accepted_as_they_stand() {
     crate::support::run(async {
-        let (server, _programs) = start_on(None, 1, "");
+        let (server, _programs) = start_with(None, 1, GRACE, "");
         let client = server.client();
         let start = hours_ahead(5);
         let block = Offer::reserve(1, 60).within(start + 600, start + 660).xml();

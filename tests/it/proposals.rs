@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::support::client::Client;
@@ -15,6 +16,8 @@ use crate::support::stores::on_both_engines;
 const HOUR: i64 = 3_600;
 /// Nothing here takes so long, on a machine that runs other tests.
 const SOON: Duration = Duration::from_mins(1);
+/// How long a proposal stands where a test waits for its lapse.
+const BRIEFLY: Duration = Duration::from_secs(5);
 const PROPOSING: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
                          [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nrepair_hours = 1\n\
                          [negotiation]\nproposals_max = 5\nproposal_discount_percent = 25\n";
@@ -23,6 +26,7 @@ on_both_engines!(
     a_move_that_would_let_more_in_is_proposed_and_left_to_its_party,
     whoever_cannot_be_kept_a_promise_is_offered_another_place,
     whoever_has_lost_what_ran_is_offered_to_run_it_again,
+    a_proposal_that_is_declined_leaves_everything_as_it_was,
     a_proposal_that_nobody_takes_leaves_everything_as_it_was,
     a_proposal_about_what_has_been_changed_or_is_over_cannot_be_accepted,
 );
@@ -64,6 +68,22 @@ impl Crowded {
         let refused = self.other().post("/agreements", self.full.xml()).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
         proposed(&self.holder(), self.id).await
+    }
+
+    /// The same where it stands for [`BRIEFLY`]: where it is over before it is seen, there is another.
+    async fn crowd_briefly(&self) -> Value {
+        eventually("a proposal that is seen", SOON, async || {
+            timeout(2 * BRIEFLY, self.crowd()).await.ok()
+        })
+        .await
+    }
+
+    /// What a party asks for that wants the place of a proposal.
+    fn there(proposal: &Value) -> Value {
+        let offer = &proposal["offers"][0];
+        json!({
+            "nodes": 4, "durationSeconds": HOUR, "window": { "start": offer["start"], "end": offer["end"] },
+        })
     }
 
     /// The agreement as its party sees it.
@@ -255,17 +275,13 @@ async fn whoever_has_lost_what_ran_is_offered_to_run_it_again(url: String) {
     server.assert_verified();
 }
 
-async fn a_proposal_that_nobody_takes_leaves_everything_as_it_was(url: String) {
-    let brief = format!("{PROPOSING}hold_seconds = 5\n");
-    let of = Crowded::new(&url, &brief).await;
+async fn a_proposal_that_is_declined_leaves_everything_as_it_was(url: String) {
+    let of = Crowded::new(&url, PROPOSING).await;
     let before = of.shown().await;
     let proposal = of.crowd().await;
     let path = path_of(&proposal);
     // It keeps its place for its party.
-    let offer = &proposal["offers"][0];
-    let there = json!({
-        "nodes": 4, "durationSeconds": HOUR, "window": { "start": offer["start"], "end": offer["end"] },
-    });
+    let there = Crowded::there(&proposal);
     let refused = of.other().post_json("/agreements", &there).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
     // Told no, it gives that back at once.
@@ -277,22 +293,35 @@ async fn a_proposal_that_nobody_takes_leaves_everything_as_it_was(url: String) {
     assert_eq!(declined.status, StatusCode::CONFLICT, "{declined:?}");
     let after = of.shown().await;
     assert_eq!(after, before, "nothing has changed");
+    of.other().post_json("/agreements", &there).await.created();
     of.server.assert_verified();
+}
+
+async fn a_proposal_that_nobody_takes_leaves_everything_as_it_was(url: String) {
+    let brief = format!("{PROPOSING}hold_seconds = {}\n", BRIEFLY.as_secs());
+    let of = Crowded::new(&url, &brief).await;
+    let before = of.shown().await;
+    let mut proposals = Vec::new();
     // Left alone, it lapses, and the same can be proposed again.
-    eventually("the end of the proposal", SOON, async || {
-        let shown = of.holder().get_json(&path).await;
-        (shown["state"] == "expired").then_some(())
-    })
-    .await;
-    let proposal = of.crowd().await;
-    let accept = json!({ "offer": proposal["offers"][0]["id"] });
-    eventually("its lapse", SOON, async || {
-        let shown = of.shown().await;
-        shown.get("proposals").is_none().then_some(())
-    })
-    .await;
+    for _ in 0..2 {
+        let proposal = of.crowd_briefly().await;
+        eventually("the end of the proposal", SOON, async || {
+            let shown = of.holder().get_json(&path_of(&proposal)).await;
+            (shown["state"] == "expired").then_some(())
+        })
+        .await;
+        eventually("its lapse", SOON, async || {
+            let shown = of.shown().await;
+            shown.get("proposals").is_none().then_some(())
+        })
+        .await;
+        proposals.push(proposal);
+    }
+    assert_ne!(proposals[0]["negotiation"], proposals[1]["negotiation"]);
+    let accept = json!({ "offer": proposals[1]["offers"][0]["id"] });
     let late = of.holder().post_json("/agreements", &accept).await;
     assert_eq!(late.status, StatusCode::GONE, "{late:?}");
+    let there = Crowded::there(&proposals[1]);
     of.other().post_json("/agreements", &there).await.created();
     assert_eq!(of.shown().await["plannedStart"], before["plannedStart"]);
     of.server.assert_verified();

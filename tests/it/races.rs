@@ -11,8 +11,8 @@ use crate::support::stores::on_both_engines;
 /// Clients that want the last slot; `BESPEAK_TEST_RACERS` asks for more.
 const CLIENTS: usize = 500;
 
-/// Four nodes, and as many connections for one address as there are.
-const RACECOURSE: &str = "[limits]\nconnections_per_address = 4096\n\
+/// Four nodes, as many connections for one address as there are, and time for all of them.
+const RACECOURSE: &str = "[limits]\nconnections_per_address = 4096\nheader_seconds = 600\nbody_seconds = 600\n\
     [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
 
 on_both_engines!(the_last_slot_goes_to_one_of_five_hundred);

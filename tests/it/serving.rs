@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 
+use crate::pieces::program;
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -20,12 +21,20 @@ on_both_engines!(
 );
 
 async fn a_running_job_is_followed_on_over_a_restart(url: String) {
-    let mut server = Server::start(&url);
-    let id = server
-        .client()
-        .post("/agreements", Offer::sleep(10, 60).xml())
-        .await
-        .created();
+    let programs = tempfile::tempdir().expect("a temporary folder");
+    let go = programs.path().join("go");
+    let script = format!("while [ ! -e '{}' ]; do sleep 0.05; done\n", go.display());
+    let configuration = format!(
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+         [[application]]\nname = \"wait\"\nprogram = \"{}\"\n",
+        program(programs.path(), "wait", &script)
+    );
+    let mut server = Server::configured(Some(&url), &configuration);
+    let work = Offer {
+        run: Some(("wait", Vec::new())),
+        ..Offer::reserve(1, 600)
+    };
+    let id = server.client().post("/agreements", work.xml()).await.created();
     let path = format!("/agreements/{id}");
     let state = async |server: &Server, wanted: &str| {
         let client = server.client();
@@ -49,6 +58,7 @@ async fn a_running_job_is_followed_on_over_a_restart(url: String) {
     assert_eq!(before["started"], after["started"], "it is the same process");
     server.kill9();
     server.restart();
+    fs::write(&go, "").expect("a file can be written");
     let over = state(&server, "Completed").await;
     assert_eq!(over["started"], before["started"]);
     assert_eq!(over["outcome"], "completed", "{over}");

@@ -14,6 +14,8 @@ use std::time::Duration;
 use crate::support::{output_of, poll_until};
 
 const SOON: Duration = Duration::from_mins(1);
+/// Seconds that a client has to speak in, so that none is cut off.
+const PATIENT: u32 = 600;
 
 /// A service that is killed with this value, and its port.
 struct Secure {
@@ -28,10 +30,11 @@ fn pem(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn serve(folder: &Path, certificate: &Path) -> Command {
+/// A service that waits so long for a connection to be made and for the head of a request.
+fn serve(folder: &Path, certificate: &Path, header_seconds: u32) -> Command {
     let key = pem("key.pem");
     let configuration = format!(
-        "[limits]\nheader_seconds = 1\n[tls]\ncertificate = '{}'\nkey = '{}'\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n",
+        "[limits]\nheader_seconds = {header_seconds}\n[tls]\ncertificate = '{}'\nkey = '{}'\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n",
         certificate.display(),
         key.display()
     );
@@ -45,10 +48,10 @@ fn serve(folder: &Path, certificate: &Path) -> Command {
 }
 
 impl Secure {
-    fn start() -> Self {
+    fn start(header_seconds: u32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let output = File::create(folder.path().join("output")).expect("a file for the output");
-        let process = serve(folder.path(), &pem("certificate.pem"))
+        let process = serve(folder.path(), &pem("certificate.pem"), header_seconds)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(Stdio::null())
@@ -93,7 +96,7 @@ impl Drop for Secure {
 
 #[test]
 fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
-    let server = Secure::start();
+    let server = Secure::start(PATIENT);
     let certificate = pem("certificate.pem");
     let trusting = ["--cacert", certificate.to_str().expect("a path in UTF-8")];
     let ready = server.curl(&trusting, "/readyz");
@@ -119,6 +122,7 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
         "{listed}"
     );
     // Whoever speaks in clear, or not at all, is hung up on.
+    let server = Secure::start(1);
     for said in ["GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n", ""] {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{}", server.port)).expect("a connection");
         stream.set_read_timeout(Some(SOON)).expect("a bound");
@@ -127,8 +131,9 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
         let _ = stream.read_to_end(&mut answer);
         assert!(!String::from_utf8_lossy(&answer).contains("ready"), "{answer:?}");
     }
-    let ready = server.curl(&trusting, "/readyz");
-    assert!(ready.status.success(), "{ready:?}");
+    // On a slow machine a second may be too short for a client that does well.
+    let ready = || server.curl(&trusting, "/readyz").status.success();
+    assert!(poll_until(SOON, ready), "it serves others as before");
 }
 
 #[test]
@@ -138,7 +143,7 @@ fn a_certificate_that_cannot_be_used_keeps_the_service_from_starting_and_is_name
         ("key.pem", "a certificate in PEM is expected"),
         ("none.pem", "No such file"),
     ] {
-        let refused = output_of(&mut serve(folder.path(), &pem(file)), SOON);
+        let refused = output_of(&mut serve(folder.path(), &pem(file), PATIENT), SOON);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success(), "{said}");
         assert!(

@@ -224,7 +224,8 @@ async fn whoever_changes_what_was_noted_is_found(url: String) {
         )
         .await;
     assert_eq!(ending.status, StatusCode::OK, "{ending:?}");
-    let later = hours_ahead(3);
+    let start = asked["offers"][0]["start"].as_str().expect("a start");
+    let later = start.parse::<jiff::Timestamp>().expect("an instant").as_second();
     let too_many = Offer::reserve(4, 10_800).within(later, later + 10_800).xml();
     assert_eq!(
         physics.post("/agreements", too_many).await.status,

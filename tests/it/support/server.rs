@@ -20,8 +20,10 @@ const DEADLINE: Duration = Duration::from_mins(1);
 /// The executable.
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
 
-/// Configuration of a test's service where the test gives none: four nodes on any machine.
-const FOUR_NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+/// Configuration of a test's service where the test gives none: four nodes on any machine, and patience with a client that the
+/// machine has stand still.
+const FOUR_NODES: &str = "[limits]\nheader_seconds = 600\nbody_seconds = 600\n\
+    [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
 
 /// Its configuration in the folder of a service.
 const CONFIGURATION: &str = "bespeak.toml";
