@@ -118,7 +118,7 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
         // One of them, by the id of an answer: what else it was answered with, and nothing of other offers.
         let one = explain(&server, &near[1].id);
         assert_told(&one, &["offer c-1", &near[0].id, &date_time(start)]);
-        assert!(!one.contains("c-2") && !one.contains("c-3"), "{one}");
+        assert!(!one.contains("offer c-2") && !one.contains("offer c-3"), "{one}");
         let flat = as_json(&server, &refused[0].id);
         let told = &flat["explained"][0]["answers"][0]["offer"]["refusal"];
         assert_eq!(told["reason"], "NO_CAPACITY_IN_WINDOW", "{flat}");
