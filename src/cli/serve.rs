@@ -157,7 +157,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     tokio::spawn(negotiation.clone().decide_pending(stop.clone()));
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
     let api = Api {
-        negotiation,
+        negotiation: Arc::new(negotiation),
         access,
         body_timeout: config.limits.body_timeout(),
         places: Places::new(config.limits.requests, config.limits.party_requests),

@@ -68,8 +68,8 @@ pub struct Pages {
 /// What the handlers work with: cheap to clone.
 #[derive(Clone)]
 pub struct Api {
-    /// The use cases.
-    pub negotiation: Negotiation,
+    /// The use cases. Shared: each layer of each request has a copy of this.
+    pub negotiation: Arc<Negotiation>,
     /// Who may.
     pub access: Access,
     /// How long a client may take for a body.
