@@ -74,6 +74,8 @@ pub(super) async fn past(options: PastOptions) -> Result<(), Failure> {
         }
     }
     ProgressLine::clear();
+    // As a service does every ten minutes.
+    store.verify_new_lines().await?;
     let seconds = begun.elapsed().as_secs();
     println!(
         "{}",
