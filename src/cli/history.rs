@@ -65,7 +65,7 @@ impl History {
                 samples: seconds(self.samples_days),
                 hours: seconds(self.hours_days),
             },
-            archived: seconds(self.archive_days),
+            archive_after: seconds(self.archive_days),
         }
     }
 }

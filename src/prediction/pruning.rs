@@ -11,7 +11,8 @@ use crate::store::{self, Kept, SamplesKept, Store};
 
 /// How often it is looked for what may go.
 const PAUSE: Duration = Duration::from_hours(1);
-/// Executions or agreements that go in one transaction, which keeps others from writing meanwhile: some tens of milliseconds.
+/// Executions that go in one transaction, which keeps others from writing meanwhile: some tens of milliseconds. So many agreements
+/// are archived before it is looked whether to stop.
 const BATCH: u32 = 500;
 
 /// What the provider keeps of the past.
@@ -24,7 +25,7 @@ pub struct HistoryPolicy {
     /// For how long it is kept what resources were like.
     pub samples: SamplesKept,
     /// Seconds after its end after which an agreement is archived.
-    pub archived: Seconds,
+    pub archive_after: Seconds,
 }
 
 /// Makes sums of the executions that the policy does not keep and nobody learns from, and hours of old samples, and archives
@@ -45,18 +46,19 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
         if let Err(error) = store.fold_samples(clock.now(), policy.samples).await {
             tracing::warn!(%error, "old samples are not made into hours");
         }
-        let over = ago(policy.archived);
-        match all(&stop, || store.archive(over, BATCH)).await {
-            Ok(0) => {}
-            Ok(archived) => tracing::info!(archived, "agreements that have been over for long are archived"),
-            Err(error) => tracing::warn!(%error, "agreements that have been over for long are not archived"),
-        }
         if stop
             .run_until_cancelled(tokio::time::sleep(PAUSE))
             .await
             .is_none()
         {
             return;
+        }
+        // Not at once: while a service checks what is stored, the database keeps what is moved twice.
+        let over = ago(policy.archive_after);
+        match all(&stop, || store.archive(over, BATCH)).await {
+            Ok(0) => {}
+            Ok(archived) => tracing::info!(archived, "agreements that have been over for long are archived"),
+            Err(error) => tracing::warn!(%error, "agreements that have been over for long are not archived"),
         }
     }
 }

@@ -142,8 +142,8 @@ statements! {
         "WHERE outcome = 'lost' AND ended_us > $1 AND job IS NOT NULL ORDER BY ended_us DESC LIMIT $2"
     );
     LOST_AND_UNANSWERED = select_agreement!(
-        "WHERE state = 'Complete' AND outcome = 'lost' AND EXISTS (SELECT 1 FROM events e WHERE e.agreement = agreements.id \
-        AND e.kind = 'closed' AND e.at_us > $1) AND NOT EXISTS (SELECT 1 FROM events e WHERE e.agreement = agreements.id \
+        "WHERE state = 'Complete' AND outcome = 'lost' AND EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
+        AND e.kind = 'closed' AND e.at_us > $1) AND NOT EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
         AND e.kind = 'terminating') AND NOT EXISTS (SELECT 1 FROM negotiations n \
         WHERE n.agreement = agreements.id AND n.proposed = 'broken') ORDER BY id LIMIT $2"
     );

@@ -90,6 +90,10 @@ const WRONG: &[(&str, &[&str])] = &[
         &["history.hours_days", "1 to 36500"],
     ),
     (
+        "[history]\narchive_days = 0\n",
+        &["history.archive_days", "1 to 36500"],
+    ),
+    (
         "[execution]\nkeep_folders_days = 0\n",
         &["execution.keep_folders_days", "1 to 3650"],
     ),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
@@ -146,7 +146,11 @@ impl Slurm {
             patience: self.patience,
         };
         let status = status.ok_or(slow.clone())?;
-        let text = |from: mpsc::Receiver<Vec<u8>>| from.recv_timeout(OUTPUT_WAIT).map_err(|_| slow.clone());
+        let ended = Instant::now();
+        let text = |from: mpsc::Receiver<Vec<u8>>| {
+            let left = OUTPUT_WAIT.saturating_sub(ended.elapsed());
+            from.recv_timeout(left).map_err(|_| slow.clone())
+        };
         let (output, said) = (text(output)?, text(said)?);
         if status.success() {
             return String::from_utf8(output).map_err(|_| not_understood(program, "it is no text"));

@@ -98,9 +98,10 @@ impl SlurmExecutor {
             .iter_mut()
             .filter(|(_, of)| !of.used && !of.over)
         {
-            // Nobody loses one unwarned, however much of the time has passed by now.
+            // Nobody loses one unwarned: a late warning leaves as much time as one that comes in time.
             if !of.warned && of.unused >= reclaim_after / 2 {
                 of.warned = true;
+                of.unused = reclaim_after / 2;
                 unused.push((*agreement, Unused::Warn));
             } else if of.unused >= reclaim_after {
                 unused.push((*agreement, Unused::Reclaim));

@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Checks the same of what is open, and the lines of the audit trail since the last that is remembered; where nothing is found
-    /// the last of them is. Takes time in proportion to these, however long the history.
+    /// the last of them is remembered. Takes time in proportion to these, however long the history.
     ///
     /// # Errors
     /// Those of reading and of writing; a row that cannot be read is a finding.

@@ -88,6 +88,11 @@ fn nobody_loses_a_reservation_unwarned() {
     }
     // Nobody has asked since it was time for a warning.
     assert_eq!(executor.unused_now(), [(slot.agreement, Unused::Warn)]);
+    assert_eq!(executor.unused_now(), []);
+    for seconds in [75, 90] {
+        let at = begin + Duration::from_secs(seconds);
+        executor.note_use(std::slice::from_ref(&slot), |_| true, &[], at);
+    }
     assert_eq!(executor.unused_now(), [(slot.agreement, Unused::Reclaim)]);
 }
 
