@@ -34,3 +34,6 @@ CREATE INDEX archived_bindings_by_agreement ON archived_bindings (agreement);
 CREATE VIEW all_bindings AS
     SELECT resource, node, start_s, end_s, agreement FROM node_bindings UNION ALL
     SELECT resource, node, start_s, end_s, agreement FROM archived_bindings;
+
+-- A start reads what is bound beyond the present, of however many past ones.
+CREATE INDEX node_bindings_by_end ON node_bindings (end_s);

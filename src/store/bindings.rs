@@ -27,8 +27,21 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>, Error> {
-        on!(self, database => database.read(statements::LIVE_BINDINGS, &[now.into()], read).await)
+        on!(self, database => {
+            let found = database.read(statements::LIVE_BINDINGS, &[now.into()], read).await?;
+            Ok(in_order(found))
+        })
     }
+}
+
+/// By resource, node and start.
+pub(super) fn in_order(mut bindings: Vec<Binding>) -> Vec<Binding> {
+    let order = |one: &Binding, other: &Binding| {
+        let key = |of: &Binding| (of.node, of.interval.start);
+        one.resource.cmp(&other.resource).then(key(one).cmp(&key(other)))
+    };
+    bindings.sort_unstable_by(order);
+    bindings
 }
 
 pub(super) fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Binding, Error> {

@@ -182,10 +182,11 @@ statements! {
     CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
 
     // Nodes.
-    LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings \
-        WHERE end_s > $1 \
-        OR agreement IN (SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')) \
-        ORDER BY resource, node, start_s";
+    // Two parts, each of which has its index as long as no order is asked for. CROSS has SQLite begin with the agreements.
+    LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings WHERE end_s > $1 \
+        UNION ALL SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \
+        CROSS JOIN node_bindings b WHERE b.agreement = a.id AND b.end_s <= $1 \
+        AND a.state NOT IN ('Rejected', 'Complete', 'Terminated')";
     BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM all_bindings \
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";
     LIVE_BINDINGS_BETWEEN = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \

@@ -162,7 +162,7 @@ async fn verify_open<D: Dialect>(database: &Database<D>, now: Time) -> Result<Ve
     offers::check::<D>(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
     let values = [now.into()];
     let bindings = read_on::<D, _>(connection, statements::LIVE_BINDINGS, &values, bindings::read).await?;
-    for pair in bindings.windows(2) {
+    for pair in bindings::in_order(bindings).windows(2) {
         let [one, other] = pair else { continue };
         let same = (&one.resource, one.node) == (&other.resource, other.node);
         if same && other.interval.start < one.interval.end {
