@@ -1,5 +1,5 @@
--- What agreements that have been over for long leave behind, in tables that no decision reads or writes: events, node_bindings and
--- agreement_documents then have what goes on and the last months, however many years there are. A view has both.
+-- The archive: timelines, bound nodes and documents of agreements that ended long ago, in tables that no decision reads or
+-- writes. So events, node_bindings and agreement_documents do not grow with the years. The views join both.
 CREATE TABLE archived_documents (
     agreement UUID NOT NULL PRIMARY KEY REFERENCES agreements (id),
     document  TEXT NOT NULL
@@ -35,5 +35,5 @@ CREATE VIEW all_bindings AS
     SELECT resource, node, start_s, end_s, agreement FROM node_bindings UNION ALL
     SELECT resource, node, start_s, end_s, agreement FROM archived_bindings;
 
--- A start reads what is bound beyond the present, of however many past ones.
+-- A start reads the bindings that end in the future; without this index it would read all of them.
 CREATE INDEX node_bindings_by_end ON node_bindings (end_s);

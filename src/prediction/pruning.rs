@@ -11,8 +11,8 @@ use crate::store::{self, Kept, SamplesKept, Store};
 
 /// How often it is looked for what may go.
 const PAUSE: Duration = Duration::from_hours(1);
-/// Executions that go in one transaction, which keeps others from writing meanwhile: some tens of milliseconds. So many agreements
-/// are archived before it is looked whether to stop.
+/// Executions that are pruned in one transaction, which holds the write lock for some tens of milliseconds. Also the number of
+/// agreements that are archived between two looks at `stop`.
 const BATCH: u32 = 500;
 
 /// What the provider keeps of the past.
@@ -28,8 +28,8 @@ pub struct HistoryPolicy {
     pub archive_after: Seconds,
 }
 
-/// Makes sums of the executions that the policy does not keep and nobody learns from, and hours of old samples, and archives
-/// agreements that have been over for long, until `stop`.
+/// Until `stop`: turns executions into sums where neither the policy nor the predictions need them, turns old samples into hours,
+/// and archives agreements that ended long ago.
 pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: CancellationToken) {
     let ago = |seconds: Seconds| clock.micros() - seconds * MICROS_PER_SECOND;
     loop {
@@ -53,7 +53,7 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
         {
             return;
         }
-        // Not at once: while a service checks what is stored, the database keeps what is moved twice.
+        // Not directly after the start: the full check then holds a snapshot, in which the database keeps moved rows a second time.
         let over = ago(policy.archive_after);
         match all(&stop, || store.archive(over, BATCH)).await {
             Ok(0) => {}

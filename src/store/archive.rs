@@ -1,5 +1,5 @@
-//! What agreements that have been over for long leave behind goes to tables that no decision reads: their timelines, the nodes
-//! that they had, and the offers that they were made from. All of it is still shown and verified.
+//! The archive: the timelines, the bound nodes and the documents of agreements that ended long ago, in tables that no decision
+//! reads. The API shows them and `verify` checks them like all others.
 
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ static STEPS: [&Bulk; 6] = [
 
 impl Store {
     /// Archives at most `limit` agreements that were over `before` an instant, in the order in which they were made; answers of how
-    /// many. Looks at what is not archived only, and keeps nobody from writing for long.
+    /// many. Reads only agreements that are not archived yet. Each transaction is short, so that the planner can store meanwhile.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -33,7 +33,7 @@ impl Store {
 }
 
 async fn archive<D: Dialect>(database: &Database<D>, before: Micros, limit: u32) -> Result<usize, Error> {
-    // What is over stays over, so that nobody has to wait while it is looked for.
+    // A final agreement stays final, so that this can be read before the transaction.
     let values = [before.into(), limit.into()];
     let over: Vec<Uuid> = database
         .read(statements::LONG_OVER, &values, |row| row.id("agreement"))

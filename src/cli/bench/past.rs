@@ -1,5 +1,5 @@
-//! `bespeak bench past`: gives a database a past, so that what a long one costs can be measured: the start of a service, `bespeak
-//! verify`, pages of what was.
+//! `bespeak bench past`: fills an empty database with agreements that are over, to measure the start of a service, `bespeak verify`
+//! and lists on a long history.
 
 use std::time::Instant;
 

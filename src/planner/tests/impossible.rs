@@ -11,7 +11,7 @@ impl Domain {
         self.planner.measured.lock().unwrap().given_up
     }
 
-    /// Gives all that is kept for offers in the plan to a request that nobody made.
+    /// Puts a foreign request at each place that the plan keeps for an offer.
     async fn take_what_is_held(&self) {
         let take = |plan: &mut Plan| {
             let held: Vec<_> = plan.held_on("local").into_keys().collect();

@@ -104,8 +104,8 @@ impl Store {
         })
     }
 
-    /// Checks the same of what is open, and the lines of the audit trail since the last that is remembered; where nothing is found
-    /// the last of them is remembered. Takes time in proportion to these, however long the history.
+    /// Checks the same for open agreements and held offers, and the audit trail from the remembered line on. Remembers the last
+    /// line if there are no findings. Takes time in proportion to these, however long the history.
     ///
     /// # Errors
     /// Those of reading and of writing; a row that cannot be read is a finding.

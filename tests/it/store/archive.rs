@@ -1,5 +1,4 @@
-//! What agreements leave behind that have been over for long is archived: it is shown and verified as before, and what goes on
-//! stays where it is.
+//! Archived timelines, bound nodes and documents are shown and verified as before; those of other agreements stay where they are.
 
 use bespeak::agreement::Event;
 use bespeak::store::{Invariant, Store, TrailLine};
