@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::{RESOURCE, decide, tamper};
-use crate::support::stores::on_both_engines;
+use crate::support::proxy::{Fault, Proxy};
+use crate::support::stores::{TestDatabase, on_both_engines};
 use crate::support::{eventually, run};
 
 on_both_engines!(
@@ -189,14 +190,16 @@ async fn a_key_of_a_batch_that_is_being_stored_has_one_effect(url: String) {
 }
 
 /// When the process is killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kill {
+#[derive(Debug, Clone, Copy)]
+enum Kill<'a> {
     /// Both are decided, and neither is stored.
     WhileHeld,
     /// Something may be on its way.
     OnRelease,
     /// The first, or the second, has been answered.
     OnAnswer(usize),
+    /// A proxy stands still at the COMMIT of the first batch (0) or the second.
+    AtCommit(&'a Proxy, Fault, usize),
 }
 
 async fn two_batches_are_stored_in_their_order_whenever_they_are_killed(url: String) {
@@ -206,54 +209,98 @@ async fn two_batches_are_stored_in_their_order_whenever_they_are_killed(url: Str
         Kill::OnAnswer(1),
         Kill::OnAnswer(2),
     ] {
-        let store = Store::open(&url).await.expect("the database is there");
-        let before = stored(&store).await;
-        let mut decider = Decider::start(&url);
-        assert_eq!(decider.line().as_deref(), Some("ready"));
-        let hold = Hold::take(&url).await;
-        decider.go();
-        let line = decider.line().expect("it says what it has decided");
-        let ids: Vec<Uuid> = line
-            .strip_prefix("decided ")
-            .expect("both are decided")
-            .split(' ')
-            .map(|id| id.parse().expect("an id"))
-            .collect();
-        let mut hold = Some(hold);
-        if kill != Kill::WhileHeld {
-            hold.take().expect("it is held").release().await;
+        let (many, _) = stored_of_two(&url, &url, kill).await;
+        assert!(
+            many == 0 || !matches!(kill, Kill::WhileHeld),
+            "{kill:?}: {many} are stored"
+        );
+    }
+}
+
+#[test]
+fn a_batch_is_stored_by_its_commit_whether_or_not_the_process_lives_to_hear_of_it() {
+    let database = TestDatabase::postgres();
+    let url = database.url().to_owned();
+    run(async move {
+        for batch in [0, 1] {
+            for (fault, stored) in [
+                (Fault::StandStillBefore, batch),
+                (Fault::StandStillAfter, batch + 1),
+            ] {
+                let proxy = Proxy::before(&url).await;
+                let kill = Kill::AtCommit(&proxy, fault, batch);
+                let (many, answered) = stored_of_two(&url, &proxy.to(&url), kill).await;
+                assert_eq!(many, stored, "{fault:?} of batch {batch}");
+                assert!(
+                    answered <= batch,
+                    "{fault:?} of batch {batch}: {answered} answered"
+                );
+            }
         }
-        let mut answered = BTreeSet::new();
-        if let Kill::OnAnswer(many) = kill {
+    });
+}
+
+/// How many of two batches are stored, and how many were answered, when the process that decides them is killed. It reaches the
+/// database by an address of its own.
+async fn stored_of_two(url: &str, of_process: &str, kill: Kill<'_>) -> (usize, usize) {
+    let store = Store::open(url).await.expect("the database is there");
+    let before = stored(&store).await;
+    let mut decider = Decider::start(of_process);
+    assert_eq!(decider.line().as_deref(), Some("ready"));
+    let hold = Hold::take(url).await;
+    decider.go();
+    let line = decider.line().expect("it says what it has decided");
+    let ids: Vec<Uuid> = line
+        .strip_prefix("decided ")
+        .expect("both are decided")
+        .split(' ')
+        .map(|id| id.parse().expect("an id"))
+        .collect();
+    let mut answered = BTreeSet::new();
+    let hold = match kill {
+        Kill::WhileHeld => Some(hold),
+        Kill::OnRelease => {
+            hold.release().await;
+            None
+        }
+        Kill::OnAnswer(many) => {
+            hold.release().await;
             while answered.len() < many {
                 let id = decider.answered();
                 answered.insert(id.expect("it answers both before it ends"));
             }
+            None
         }
-        // What it says while it dies still counts.
-        decider.process.kill().expect("it can be killed");
-        while let Some(id) = decider.answered() {
-            answered.insert(id);
-        }
-        decider.process.wait().expect("it has ended");
-        if let Some(hold) = hold {
+        Kill::AtCommit(proxy, fault, batch) => {
+            proxy.plan(fault, batch);
             hold.release().await;
+            eventually("a COMMIT", DEADLINE, async || proxy.has_happened().then_some(())).await;
+            None
         }
-        // A lease is given when no batch is being written any more.
-        let lease = store.acquire_lease().await.expect("nobody decides any more");
-        lease.release().await;
-        let now = stored(&store).await;
-        let new: BTreeSet<_> = now.difference(&before).copied().collect();
-        let is_prefix = (0..=2).any(|many| new == ids[..many].iter().copied().collect());
-        assert!(is_prefix, "{kill:?}: of {ids:?} are stored {new:?}");
-        assert!(
-            answered.is_subset(&new),
-            "{kill:?}: answered and gone: {answered:?}"
-        );
-        assert!(kill != Kill::WhileHeld || new.is_empty(), "{kill:?}: {new:?}");
-        assert_eq!(store.verify().await.expect("it can be read"), [], "{kill:?}");
-        store.close().await;
+    };
+    // What it says while it dies still counts.
+    decider.process.kill().expect("it can be killed");
+    while let Some(id) = decider.answered() {
+        answered.insert(id);
     }
+    decider.process.wait().expect("it has ended");
+    if let Some(hold) = hold {
+        hold.release().await;
+    }
+    // A lease is given when no batch is being written any more.
+    let lease = store.acquire_lease().await.expect("nobody decides any more");
+    lease.release().await;
+    let now = stored(&store).await;
+    let new: BTreeSet<_> = now.difference(&before).copied().collect();
+    let is_prefix = (0..=2).any(|many| new == ids[..many].iter().copied().collect());
+    assert!(is_prefix, "{kill:?}: of {ids:?} are stored {new:?}");
+    assert!(
+        answered.is_subset(&new),
+        "{kill:?}: answered and gone: {answered:?}"
+    );
+    assert_eq!(store.verify().await.expect("it can be read"), [], "{kill:?}");
+    store.close().await;
+    (new.len(), answered.len())
 }
 
 /// A process that decides two batches, one on top of the other.

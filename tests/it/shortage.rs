@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::support::client::{Answer, Client};
@@ -204,12 +204,27 @@ fn an_upload_to_a_service_without_descriptors_is_answered_503_and_succeeds_later
     run(async {
         let server = Server::local();
         let client = server.client();
-        assert_eq!(put(&client, "/files/before").await.status, StatusCode::CREATED);
-        // The connection stays, and nothing new can be opened.
+        // A connection that the service has taken, and nothing new can be opened. A client with a pool might open another one.
+        let greeting = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let mut stream = half_sent("127.0.0.1", server.address(), greeting)
+            .await
+            .expect("the service takes connections");
+        stream.readable().await.expect("it is answered");
         let before = server.limit_open_files(3);
-        let answer = put(&client, "/files/data").await;
-        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
-        assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
+        let upload = format!(
+            "PUT /files/data HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 5\r\n\
+             Connection: close\r\n\r\nbytes",
+            server.key()
+        );
+        stream.write_all(upload.as_bytes()).await.expect("it listens");
+        let mut answers = String::new();
+        stream
+            .read_to_string(&mut answers)
+            .await
+            .expect("it answers in text");
+        let (_, answer) = answers.rsplit_once("HTTP/1.1 ").expect("an answer");
+        assert!(answer.starts_with("503 "), "{answer}");
+        assert!(answer.contains("\r\nretry-after: "), "{answer}");
         server.limit_open_files(before);
         let again = eventually("a descriptor", SOON, async || {
             let answer = put(&client, "/files/data").await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use reqwest::Method;
@@ -41,6 +41,9 @@ pub(super) struct MixedOptions {
     /// How many of a thousand requests are for jobs, each of which is a process.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=300))]
     jobs_of_thousand: u64,
+    /// Jobs may wait for so many seconds; what waits grows for as long before it stays the same.
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(10..=86_400))]
+    wait: u32,
 }
 
 /// What has been asked, by all clients.
@@ -120,7 +123,7 @@ impl Load {
         while self.asked.load(Ordering::Relaxed) < self.options.requests {
             if random.below(1_000) < self.options.jobs_of_thousand {
                 let job = json!({ "application": "sleep", "arguments": ["0"], "nodes": 1,
-                    "durationSeconds": 5, "window": self.window(0, 600) });
+                    "durationSeconds": 5, "window": self.window(0, self.options.wait.into()) });
                 self.post("/agreements", &job).await?;
                 continue;
             }
@@ -236,15 +239,9 @@ fn memory_kib(process: u32) -> Memory {
 pub(super) async fn mixed(options: MixedOptions) -> Result<(), Failure> {
     let key = std::fs::read_to_string(&options.key)
         .map_err(|why| Failure::Usage(format!("{}: {why}", options.key.display())))?;
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder()
-        .timeout(Duration::from_mins(1))
-        .no_proxy()
-        .build()
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let clients = options.clients;
     let load = Arc::new(Load {
-        http,
+        http: super::client()?,
         key: key.trim().to_owned(),
         clock: Clock::system(),
         begun: Instant::now(),

@@ -9,6 +9,7 @@ mod service;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,6 +70,17 @@ struct PlannerOptions {
     /// End a phase after so much CPU time.
     #[arg(long, value_name = "CPU_SECONDS")]
     budget: Option<u32>,
+}
+
+/// What asks a service. Services close connections that nobody has used for ten seconds; it gives them up before.
+fn client() -> Result<reqwest::Client, Failure> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .timeout(Duration::from_mins(1))
+        .pool_idle_timeout(Duration::from_secs(5))
+        .no_proxy()
+        .build()
+        .map_err(|why| Failure::Unavailable(why.to_string()))
 }
 
 pub(super) fn run(options: Options) -> Result<(), Failure> {

@@ -114,14 +114,8 @@ impl Asker {
     pub(super) fn new(server: &str, key: &Path, spared: i64) -> Result<Self, Failure> {
         let key = std::fs::read_to_string(key)
             .map_err(|why| Failure::Usage(format!("{}: {why}", key.display())))?;
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
-            .timeout(Duration::from_secs(30))
-            .no_proxy()
-            .build()
-            .map_err(|why| Failure::Unavailable(why.to_string()))?;
         Ok(Self {
-            http,
+            http: super::client()?,
             server: server.trim_end_matches('/').to_owned(),
             key: key.trim().to_owned(),
             now: Clock::system().now().seconds(),
