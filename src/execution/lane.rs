@@ -1,6 +1,8 @@
 //! One resource's side of the dispatcher. All calls of its executor are made here: each under a time-out, only so many at
 //! a time, and never two about one agreement, so that an executor that hangs holds a few threads and nobody else.
 
+mod nodes;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +25,7 @@ use super::{
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::planner::{self, NodeReport, Planner, Repaired, Reporter, Unable};
+use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
@@ -31,10 +33,6 @@ use crate::store::Condition;
 const CALLS_MAX: usize = 16;
 /// How long after the plan has changed its executor is told: changes come in swarms.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
-/// How often the executor of a cluster is asked how its nodes stand.
-const NODES_EVERY: Duration = Duration::from_secs(10);
-/// How long to wait before an executor is asked again that says of nodes that they are worse than before.
-const SECOND_LOOK: Duration = Duration::from_secs(2);
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
 const PREPARE_EVERY: Duration = Duration::from_secs(5);
 
@@ -379,19 +377,6 @@ impl Lane {
         }
     }
 
-    /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`.
-    pub(super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
-        let mut before = NodeReport::default();
-        loop {
-            let informed = self.inform(&mut before).await;
-            self.note(Doing::TellNodes, informed.as_ref().err());
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(NODES_EVERY) => {}
-            }
-        }
-    }
-
     /// Keeps account of what fails: says it when it is new, and when it is over.
     pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
         let (resource, what) = (&self.resource, doing.words());
@@ -403,37 +388,6 @@ impl Lane {
                 Some(message) => warn!(resource, what, message, "failed; trying again"),
             }
         }
-    }
-
-    /// Tells the planner how the nodes stand. No agreement ends because of one look: where nodes are worse than `before`, they
-    /// are looked at once more, and are as the better of the two has them.
-    async fn inform(&self, before: &mut NodeReport) -> Result<(), Failure> {
-        let mut report = self.node_states().await?;
-        if report.is_worse_than(before) {
-            tokio::time::sleep(SECOND_LOOK).await;
-            report = self.node_states().await?.or_better(&report);
-        }
-        before.clone_from(&report);
-        let resource = self.resource.clone();
-        let repaired = self
-            .hands
-            .planner
-            .set_nodes(resource, Reporter::Executor, report)
-            .await?;
-        if repaired != Repaired::default() {
-            info!(
-                resource = self.resource,
-                ?repaired,
-                "nodes have failed or come back"
-            );
-        }
-        Ok(())
-    }
-
-    async fn node_states(&self) -> Result<NodeReport, Failure> {
-        // Nothing else is about the agreement that there never is.
-        let asked = |executor: &dyn Executor| executor.node_states();
-        self.call(Some(Uuid::nil()), asked).await
     }
 
     async fn prepare(&self) -> Result<(), Failure> {

@@ -213,6 +213,16 @@ pub trait Executor: Send + Sync {
     /// When that cannot be known at the moment.
     fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError>;
 
+    /// How a job has ended by its own record, whatever else says of it; none where it has not recorded that. Asked before it
+    /// counts as lost with its nodes.
+    ///
+    /// # Errors
+    /// When the record cannot be read at the moment.
+    fn recorded_end(&self, job: JobId) -> Result<Option<JobEnd>, ExecutionError> {
+        let _ = job;
+        Ok(None)
+    }
+
     /// Has a job that runs stop at `end` instead of when it was to until now, durably. Called again and again while it
     /// runs; where that is its end already, nothing happens.
     ///

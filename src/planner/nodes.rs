@@ -141,6 +141,24 @@ impl NodeReport {
         states.any(|(node, state)| *state > before.state(node))
     }
 
+    /// The nodes that are down, and were not in an earlier report.
+    pub fn newly_down(&self, before: &Self) -> Vec<u32> {
+        let is_new = |node: &u32| before.state(*node as usize) != NodeState::Down;
+        let down = (0..)
+            .zip(&self.states)
+            .filter(|(_, state)| **state == NodeState::Down);
+        down.map(|(node, _)| node).filter(is_new).collect()
+    }
+
+    /// Has nodes that are down keep what runs on them, and get nothing new.
+    pub fn spare(&mut self, nodes: &[u32]) {
+        for node in nodes {
+            if let Some(state) = self.states.get_mut(*node as usize) {
+                *state = (*state).min(NodeState::Drained);
+            }
+        }
+    }
+
     /// This report with each node as the better of the two has it.
     #[must_use]
     pub fn or_better(mut self, other: &Self) -> Self {

@@ -399,7 +399,7 @@ impl Plan {
     }
 
     /// The begun agreements one of whose nodes is gone.
-    pub(super) fn on_lost_nodes(&self, at: usize) -> Vec<Uuid> {
+    pub(super) fn on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
         let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
             return Vec::new();
         };
@@ -410,7 +410,7 @@ impl Plan {
         let here = |id: &Uuid| {
             self.live
                 .get(id)
-                .is_some_and(|of| self.resources.place(&of.resource) == Some(at))
+                .is_some_and(|of| of.slot().end > now && self.resources.place(&of.resource) == Some(at))
         };
         let mut lost: Vec<Uuid> = self
             .bound

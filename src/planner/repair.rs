@@ -84,7 +84,7 @@ impl Decider<'_> {
     /// Makes the plan of a resource what its nodes allow.
     fn repair(&mut self, at: usize, now: Time) -> Repaired {
         let mut repaired = Repaired::default();
-        let lost: Vec<Uuid> = self.plan.on_lost_nodes(at);
+        let lost: Vec<Uuid> = self.plan.on_lost_nodes(at, now);
         let mut again = Vec::new();
         for id in lost {
             let agreement = self.plan.get(id).filter(|of| self.may_restart(of)).cloned();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
 mod missed;
+mod out_of_sight;
 mod restart;
 
 use std::fs;

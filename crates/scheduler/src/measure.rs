@@ -17,6 +17,37 @@ const BUDGET_STRIDE: usize = 64;
 /// One operation of so many is timed by itself; timing all would cost as much as the fastest operations.
 const SAMPLE_STRIDE: usize = 8;
 
+/// What a measurement is held to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bar {
+    /// More is better.
+    AtLeast(f64),
+    /// Less is better.
+    AtMost(f64),
+}
+
+/// A row of a table in Markdown: what was measured, its bar, what was seen, and whether that meets it. `scripts/bars` collects
+/// these from all benchmarks.
+///
+/// ```
+/// use scheduler::measure::{Bar, verdict};
+/// assert_eq!(verdict("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
+/// assert_eq!(verdict("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
+/// ```
+pub fn verdict(what: &str, bar: Bar, seen: f64) -> String {
+    let (sign, bound, is_met) = match bar {
+        Bar::AtLeast(bound) => ('≥', bound, seen >= bound),
+        Bar::AtMost(bound) => ('≤', bound, seen <= bound),
+    };
+    let verdict = if is_met { "met" } else { "**missed**" };
+    let digits = match seen.abs() {
+        small if small < 1.0 => 3,
+        one_digit if one_digit < 10.0 => 2,
+        _ => 1,
+    };
+    format!("| {what} | {sign} {bound} | {seen:.digits$} | {verdict} |")
+}
+
 /// What is measured: something that finds room and keeps reservations.
 pub trait Plan {
     /// See [`SlotTree::earliest_fit`].

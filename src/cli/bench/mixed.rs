@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
 use reqwest::Method;
+use scheduler::measure::{Bar, verdict};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -19,6 +20,9 @@ use crate::clock::Clock;
 const PARTS: u64 = 10;
 /// An agreement without a job lasts so many seconds: few are live at a time.
 const LASTS: i64 = 2;
+
+/// So many times what it was is still the same: what an allocator keeps varies.
+const FLAT: f64 = 1.1;
 
 /// Options of `bench mixed`.
 #[derive(Debug, Args)]
@@ -56,6 +60,8 @@ struct Load {
     asked: AtomicU64,
     /// By kind of request and status.
     answers: Mutex<BTreeMap<String, u64>>,
+    /// The service's own memory in KiB after the first part.
+    after_first: OnceLock<u64>,
 }
 
 impl Load {
@@ -84,7 +90,10 @@ impl Load {
         let part = (self.options.requests / PARTS).max(1);
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if asked.is_multiple_of(part) {
-            println!("{}", self.shown(asked));
+            let shown = self.shown(asked);
+            self.after_first
+                .get_or_init(|| shown["own_kib"].as_u64().unwrap_or_default());
+            println!("{shown}");
         }
         let value = serde_json::from_slice(&bytes).ok();
         Ok(value.filter(|_| status.is_success()))
@@ -235,7 +244,8 @@ fn memory_kib(process: u32) -> Memory {
     }
 }
 
-/// Sends the load. Prints a line of JSON for each tenth of it, and one with the answers that came.
+/// Sends the load. Prints a line of JSON for each tenth of it, one with the answers that came, and whether memory was flat.
+#[expect(clippy::cast_precision_loss, reason = "memory is compared to three digits")]
 pub(super) async fn mixed(options: MixedOptions) -> Result<(), Failure> {
     let key = std::fs::read_to_string(&options.key)
         .map_err(|why| Failure::Usage(format!("{}: {why}", options.key.display())))?;
@@ -247,6 +257,7 @@ pub(super) async fn mixed(options: MixedOptions) -> Result<(), Failure> {
         begun: Instant::now(),
         asked: AtomicU64::new(0),
         answers: Mutex::default(),
+        after_first: OnceLock::new(),
         options,
     });
     println!("{}", load.shown(0));
@@ -258,5 +269,10 @@ pub(super) async fn mixed(options: MixedOptions) -> Result<(), Failure> {
     }
     let answers = load.answers.lock().unwrap_or_else(PoisonError::into_inner);
     println!("{}", json!({ "answers": *answers }));
+    if let (Some(process), Some(first)) = (load.options.process, load.after_first.get()) {
+        let what = "memory that the service has written after all requests, × after a tenth of them";
+        let growth = memory_kib(process).own as f64 / (*first).max(1) as f64;
+        println!("{}", verdict(what, Bar::AtMost(FLAT), growth));
+    }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use scheduler::measure::{Bar, verdict};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -301,20 +302,57 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
         let far = Instant::now() + Duration::from_mins(5);
         phase(&asker, clients, far, "/agreements", held, &mut acceptances).await?;
     }
-    println!(
-        "{}",
-        json!({
-            "clients": clients,
-            "open": options.open,
-            "offers": offers.summary(),
-            "pgbench_per_second": beside,
-            "one_client": one_by_one.summary(),
-            "bare_commit_ms": commit,
-            "negotiations": negotiations.summary(),
-            "acceptances": acceptances.summary(),
-        })
-    );
+    let seen = json!({
+        "clients": clients,
+        "open": options.open,
+        "offers": offers.summary(),
+        "pgbench_per_second": beside,
+        "one_client": one_by_one.summary(),
+        "bare_commit_ms": commit,
+        "negotiations": negotiations.summary(),
+        "acceptances": acceptances.summary(),
+    });
+    println!("{seen}");
+    verdicts(&seen);
     Ok(())
+}
+
+/// Prints what is seen beside the bars, where pgbench ran beside the service.
+#[expect(clippy::cast_precision_loss, reason = "there are a few rounds")]
+fn verdicts(seen: &Value) {
+    let rounds = seen["pgbench_per_second"].as_array().map_or(0, Vec::len);
+    let rates = seen["pgbench_per_second"].as_array().into_iter().flatten();
+    let pgbench: f64 = rates.filter_map(Value::as_f64).sum();
+    let Some(commit) = seen["bare_commit_ms"].as_f64() else {
+        return;
+    };
+    let of = |phase: &str, what: &str| seen[phase][what].as_f64().unwrap_or_default();
+    let offers = of("offers", "per_second");
+    for (what, bar, ratio) in [
+        (
+            "direct offers, × pgbench",
+            Bar::AtLeast(1.0),
+            offers * rounds as f64 / pgbench,
+        ),
+        (
+            "negotiations, × direct offers",
+            Bar::AtLeast(0.5),
+            of("negotiations", "per_second") / offers,
+        ),
+        (
+            "acceptances, × direct offers",
+            Bar::AtLeast(0.5),
+            of("acceptances", "per_second") / offers,
+        ),
+        (
+            "one offer on an idle service, × a bare commit",
+            Bar::AtMost(3.0),
+            of("one_client", "p50_ms") / commit,
+        ),
+    ] {
+        let what = format!("storing, {} negotiations open: {what}", seen["open"]);
+        println!("{}", verdict(&what, bar, ratio));
+    }
 }
 
 /// Measures a database: transactions one after the other, each of which changes one row and appends so many lines to the audit

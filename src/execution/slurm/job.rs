@@ -178,6 +178,27 @@ impl SlurmExecutor {
         self.status_of_unknown(&folder, &job, &work, tried)
     }
 
+    /// How a job has ended by its own record, whatever Slurm says of its nodes. Its user may write that record; one that is wrong
+    /// spares the provider a loss.
+    pub(super) fn end_by_record(&self, of: JobId) -> Result<Option<JobEnd>, ExecutionError> {
+        let folder = self.folder(of);
+        if let Some(end) = folder.end()? {
+            return Ok(Some(end));
+        }
+        let Some(job) = folder.spec()? else {
+            return Ok(None);
+        };
+        let work = self.work_of(&job)?;
+        let Some(ended) = work.is_claimed()?.then(|| work.ended()).flatten() else {
+            return Ok(None);
+        };
+        let outcome = outcome_of(ended, &job, folder.stop_asked());
+        match self.conclude(&folder, &job, outcome, ended.at, None)? {
+            JobStatus::Ended(end) => Ok(Some(end)),
+            JobStatus::NotStarted | JobStatus::Running { .. } => Ok(None),
+        }
+    }
+
     /// How a job stands that Slurm does not know, or knows only by so many submissions that came to nothing.
     fn status_of_unknown(
         &self,

@@ -44,6 +44,7 @@ use super::folder::Folder;
 use super::local::is_folder;
 use super::retention::JobFolders;
 use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
+use crate::agreement::JobEnd;
 use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
@@ -299,6 +300,10 @@ impl Executor for SlurmExecutor {
 
     fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
         self.status(job)
+    }
+
+    fn recorded_end(&self, job: JobId) -> Result<Option<JobEnd>, ExecutionError> {
+        self.end_by_record(job)
     }
 
     fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {

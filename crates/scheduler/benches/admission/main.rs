@@ -15,6 +15,7 @@ mod plain;
 mod shared;
 
 use plain::Plain;
+use scheduler::measure::{Bar, verdict};
 use scheduler::{Decision, Order, Request, Schedule, Time};
 use shared::{Mix, cpu_ns};
 
@@ -137,6 +138,10 @@ fn main() {
             c / a,
             d / b
         );
+        for (what, bar, ratio) in [("median", 100.0, c / a), ("99th percentile", 10.0, d / b)] {
+            let what = format!("admission: {name}, spread windows, {what}, × plain");
+            println!("{}", verdict(&what, Bar::AtLeast(bar), ratio));
+        }
     }
     crowded();
 }

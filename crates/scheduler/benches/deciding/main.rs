@@ -18,6 +18,7 @@ use lists::{KINDS, Kind, ORDERS, request, settled};
 use plain::Plain;
 use scheduler::admission::BUDGET;
 use scheduler::alternatives::Limits;
+use scheduler::measure::{self, verdict};
 use scheduler::refusal::Bounds;
 use scheduler::{Decision, Fraction, Interval, Order, Request, Time};
 use shared::{Mix, cpu_ns};
@@ -284,10 +285,7 @@ fn main() {
         .flatten()
         .collect(),
     };
-    println!(
-        "\n{:62} {:>8} {:>8}  {:14} verdict",
-        "bar", "at most", "seen", "in"
-    );
+    println!();
     for Bar {
         what,
         most,
@@ -296,10 +294,7 @@ fn main() {
         of,
     } in bars
     {
-        let verdict = if seen <= most { "met" } else { "MISSED" };
-        println!(
-            "{:62} {most:>8} {seen:>8.2}  {of:14} {verdict}",
-            format!("{what} ({unit})")
-        );
+        let what = format!("deciding: {what}, worst in {of} ({unit})");
+        println!("{}", verdict(&what, measure::Bar::AtMost(most), seen));
     }
 }

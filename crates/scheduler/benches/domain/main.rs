@@ -9,6 +9,7 @@
 mod shared;
 
 use scheduler::domain::{Domain, Objective, Resource, Task};
+use scheduler::measure::{Bar, verdict};
 use scheduler::{Interval, Rate, Seconds, SlotTree, Time};
 use shared::{Mix, cpu_ns};
 
@@ -169,7 +170,15 @@ fn main() {
         means.push(of_size);
     }
     println!("{many} resources over 10, by the mean:");
+    let mut worst = (0.0, "");
     for ((label, few), (_, many)) in means[0].iter().zip(&means[1]) {
-        println!("  {label:36} {:>6.1} ×", micros(*many) / micros(*few));
+        let growth = micros(*many) / micros(*few);
+        println!("  {label:36} {growth:>6.1} ×");
+        if label.starts_with("scarce") && growth > worst.0 {
+            worst = (growth, label);
+        }
     }
+    let (growth, label) = worst;
+    let what = format!("domain: {label} on {many} resources, × ten resources");
+    println!("{}", verdict(&what, Bar::AtMost(20.0), growth));
 }

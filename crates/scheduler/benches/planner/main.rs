@@ -11,7 +11,7 @@ mod shared;
 use peers::{OrderedMap, SortedVec};
 use rustix::time::ClockId;
 use scheduler::SlotTree;
-use scheduler::measure::{Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, replay};
+use scheduler::measure::{Bar, Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, replay, verdict};
 use shared::{Mix, cpu_ns, nanoseconds};
 use std::collections::BTreeMap;
 
@@ -56,6 +56,20 @@ fn run(mut plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -
     replay(&mut plan, requests, queries, extent, &clocks)
 }
 
+/// What the tree has to be faster by, in a regime: the phase, the peer, how many times.
+fn bars_of(regime: &str) -> [(&'static str, &'static str, f64); 3] {
+    let (query, change) = match regime {
+        "L" => (1.0, 1.5),
+        "W" => (2.0, 5.0),
+        _ => (20.0, 1.0),
+    };
+    [
+        ("query_random", "vec", query),
+        ("reserve", "map", change),
+        ("release", "map", change),
+    ]
+}
+
 #[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
@@ -94,6 +108,16 @@ fn main() {
         if !alone {
             plans.push(("vec", run(SortedVec::new(capacity), &requests, &queries, extent)));
             plans.push(("map", run(OrderedMap::new(capacity), &requests, &queries, extent)));
+        }
+        for (phase, peer, bar) in bars_of(name) {
+            let rate = |plan: &str| {
+                let (_, replay) = plans.iter().find(|(of, _)| *of == plan)?;
+                Some(replay.phases.iter().find(|of| of.name == phase)?.rate())
+            };
+            if let (Some(ours), Some(theirs)) = (rate("tree"), rate(peer)) {
+                let what = format!("tree: {name} {phase}, × {peer}");
+                println!("{}", verdict(&what, Bar::AtLeast(bar), ours / theirs));
+            }
         }
         let starts = plans[0].1.starts.clone();
         for (plan, replay) in plans {

@@ -1,0 +1,121 @@
+//! How the nodes of a cluster stand, told to the planner. A node that looks down may only be out of sight, so that work counts as lost
+//! with its node only where two looks agree, Slurm has been there for a while, and the work has not recorded its own end.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+use uuid::Uuid;
+
+use super::super::Executor;
+use super::super::trouble::Doing;
+use super::{Failure, Lane, job_of};
+use crate::agreement::ServiceState;
+use crate::planner::{NodeReport, Repaired, Reporter};
+
+/// How often the executor of a cluster is asked how its nodes stand.
+const NODES_EVERY: Duration = Duration::from_secs(10);
+/// How long to wait before an executor is asked again that says of nodes that they are worse than before.
+const SECOND_LOOK: Duration = Duration::from_secs(2);
+/// For how long after an executor could not say how its nodes stand a node that is down is only out of use: what kept the
+/// executor from Slurm may have kept Slurm from its nodes.
+const AFTER_OUTAGE: Duration = Duration::from_mins(1);
+
+/// What was seen before.
+#[derive(Default)]
+struct Seen {
+    /// As it was told to the planner.
+    report: NodeReport,
+    /// When it could not be seen last.
+    failed: Option<Instant>,
+}
+
+impl Lane {
+    /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`.
+    pub(in super::super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
+        let mut seen = Seen::default();
+        loop {
+            let informed = self.inform(&mut seen).await;
+            self.note(Doing::TellNodes, informed.as_ref().err());
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(NODES_EVERY) => {}
+            }
+        }
+    }
+
+    /// Tells the planner how the nodes stand.
+    async fn inform(&self, seen: &mut Seen) -> Result<(), Failure> {
+        let looked = self.look(&seen.report).await;
+        let mut report = looked.inspect_err(|_| seen.failed = Some(Instant::now()))?;
+        let newly_down = report.newly_down(&seen.report);
+        if !newly_down.is_empty() {
+            let is_settling = seen.failed.is_some_and(|at| at.elapsed() < AFTER_OUTAGE);
+            let spared = if is_settling {
+                newly_down
+            } else {
+                self.ask_records(&newly_down).await?
+            };
+            report.spare(&spared);
+        }
+        seen.report.clone_from(&report);
+        let resource = self.resource.clone();
+        let repaired = self
+            .hands
+            .planner
+            .set_nodes(resource, Reporter::Executor, report)
+            .await?;
+        if repaired != Repaired::default() {
+            info!(
+                resource = self.resource,
+                ?repaired,
+                "nodes have failed or come back"
+            );
+        }
+        Ok(())
+    }
+
+    /// How the nodes stand. Where some are worse than before they are looked at once more, and are as the better of the two
+    /// looks has them.
+    async fn look(&self, before: &NodeReport) -> Result<NodeReport, Failure> {
+        // Nothing else is about the agreement that there never is.
+        let look = async || {
+            let asked = |executor: &dyn Executor| executor.node_states();
+            self.call(Some(Uuid::nil()), asked).await
+        };
+        let report = look().await?;
+        if !report.is_worse_than(before) {
+            return Ok(report);
+        }
+        tokio::time::sleep(SECOND_LOOK).await;
+        Ok(look().await?.or_better(&report))
+    }
+
+    /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Answers with the nodes of those
+    /// whose records cannot be read now.
+    async fn ask_records(&self, down: &[u32]) -> Result<Vec<u32>, Failure> {
+        let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let mut unread = Vec::new();
+        for (agreement, given) in planned.agreements {
+            let runs = agreement.job.is_some() && agreement.service == ServiceState::Processing;
+            if !runs || !given.iter().any(|node| down.contains(node)) {
+                continue;
+            }
+            let (own, restarts) = (job_of(&agreement), agreement.restarts());
+            let read = move |executor: &dyn Executor| {
+                // Records of a job that was lost before say nothing of this one.
+                if restarts > 0 && !executor.make_way(own, restarts)? {
+                    return Ok(None);
+                }
+                executor.recorded_end(own)
+            };
+            match self.call(Some(agreement.work()), read).await {
+                Ok(Some(end)) => self.report_ended(&agreement, end).await?,
+                Ok(None) => {}
+                Err(_) => unread.extend(given),
+            }
+        }
+        Ok(unread)
+    }
+}
