@@ -154,6 +154,14 @@ impl Cluster {
             return Err(cluster.log());
         }
         cluster.start_controller();
+        // A node that registers while the controller is not ready may be overheard, and then stays unknown for minutes.
+        let is_ready = poll_until(DEADLINE, || {
+            let is_up = cluster.try_run("scontrol", &["ping"]).status.success();
+            is_up || cluster.controller.as_mut().is_none_or(ended)
+        });
+        if !is_ready {
+            return Err(cluster.log());
+        }
         let there = shape.nodes - shape.missing;
         for number in 1..=there {
             cluster.start_node(&format!("n{number}"));
