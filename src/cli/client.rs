@@ -304,6 +304,9 @@ pub(super) fn print_agreement(view: &AgreementView) {
     if let Some(application) = &view.application {
         lines.push(("runs", format!("{application} {}", view.arguments.join(" "))));
     }
+    if let Some(reservation) = &view.reservation {
+        lines.push(("use with", format!("sbatch --reservation={reservation} …")));
+    }
     if let Some(started) = &view.started {
         lines.push(("started", started.clone()));
     }

@@ -228,6 +228,9 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
             shown.body.contains(&name_of("cluster", id)),
             "its name is not told: {shown:?}"
         );
+        let shown = server.run(&["show", &id.to_string()]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(shown.contains(&format!("sbatch {reservation} ")), "{shown}");
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
         eventually("its end", LATER, async || {
