@@ -118,8 +118,10 @@ async fn a_mixed_load_is_served_and_shown_ten_times(url: String) {
         "0",
     ]);
     let shown = succeeds(&server.run(&command));
-    let lines: Vec<serde_json::Value> = shown
-        .lines()
+    let (rows, lines): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("| "));
+    assert!(rows.len() == 1 && rows[0].starts_with("| memory "), "{shown}");
+    let lines: Vec<serde_json::Value> = lines
+        .into_iter()
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
     let (answers, tenths) = lines.split_last().expect("the answers come last");

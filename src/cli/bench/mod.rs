@@ -34,12 +34,13 @@ pub(super) struct Options {
 enum What {
     /// Replay placements, queries, bulk changes and churn on one resource; prints a line of JSON.
     Planner(PlannerOptions),
-    /// Send offers to a running service, negotiate with it and accept; prints a line of JSON.
+    /// Send offers to a running service, negotiate with it and accept; prints a line of JSON, and beside pgbench the bars.
     Service(service::ServiceOptions),
-    /// Send requests of every kind to a running service, and show its memory; prints a line of JSON for each tenth of them.
+    /// Send requests of every kind to a running service, and show its memory; prints a line of JSON for each tenth of them, and
+    /// whether memory was flat.
     Mixed(mixed::MixedOptions),
     /// Fill a new service, and show for how long others wait while an agreement is ended in front of a long queue, or a request
-    /// is refused; prints a line of JSON.
+    /// is refused; prints a line of JSON and the bars.
     Bystanders(bystanders::BystandersOptions),
     /// Fill an empty database with agreements that are over, and print a line of JSON.
     Past(past::PastOptions),
