@@ -222,11 +222,12 @@ impl Decider<'_> {
             if agreement.service == ServiceState::Processing {
                 self.overrun(&agreement);
             } else if agreement.service == ServiceState::Idle && agreement.pieces.is_empty() {
-                if !agreement.never_had_nodes() {
-                    self.finish(agreement, Outcome::Completed)?;
-                } else if !self.goes_on_without_nodes(&agreement) {
-                    self.finish(agreement, Outcome::Lost)?;
-                }
+                let outcome = if agreement.never_had_nodes() {
+                    Outcome::Lost
+                } else {
+                    Outcome::Completed
+                };
+                self.finish(agreement, outcome)?;
             } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
                 missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement, now) {

@@ -1,5 +1,5 @@
 //! Work that waits again after its slot: what was lost, where its template has that run again, and what was never started,
-//! always; so do nodes without a job that their cluster has never held.
+//! always.
 //!
 //! Its agreement waits for a place in what is left of its window, as it did before its slot began; nothing of it is given up
 //! but the nodes that it had. Work that was lost is run from its start, or with work in pieces from what the piece before has
@@ -26,9 +26,6 @@ const RESTARTS_MAX: u32 = 10;
 /// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
 /// takes some of it, but a short job with a long window would fill its timeline.
 const MISSES_MAX: u32 = 100;
-/// Nodes that a cluster has not held are asked for again after a tenth of the time that they have been waited for, so that a
-/// cluster that refuses fills no timeline: in a window of a month a minute is missed some hundred times at the most.
-const HELD_LATER: Seconds = 10;
 /// Why an agreement has another slot, in words for its party.
 pub(super) const NEVER_STARTED: &str = "it was never started in its slot";
 const TOO_LATE: &str = "too little of its slot was left to start it in";
@@ -72,18 +69,6 @@ impl Decider<'_> {
             Why::Lost("its work is gone without a trace of its end")
         };
         self.run_again(agreement, end, why)
-    }
-
-    /// Has an agreement without a job, whose slot is over without its cluster having held its nodes, wait for another slot, where
-    /// there is one; whether it does.
-    pub(super) fn goes_on_without_nodes(&mut self, agreement: &Agreement) -> bool {
-        if agreement.state != AgreementState::Observed
-            || self.plan.resources.place(&agreement.resource).is_none()
-        {
-            return false;
-        }
-        self.vacate(agreement);
-        self.run_again(agreement, &self.lost_now(agreement), Why::NeverHeld)
     }
 
     /// Whether an agreement may go to a resource: work that was lost is run again where its job of before can be stopped.
@@ -135,12 +120,7 @@ impl Decider<'_> {
         let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
         // On this machine its job has ended, or does so within a moment; what never started leaves nothing.
         let leaves = on_cluster && end.started.is_some();
-        let cleared = next
-            + match why {
-                _ if leaves => CLEARED_AFTER,
-                Why::NeverHeld => (next - agreement.ready) / HELD_LATER,
-                Why::Lost(_) | Why::NeverStarted => 0,
-            };
+        let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
         let mut waits = Agreement {
             ready: agreement.ready.max(cleared),
             ..agreement.clone()
@@ -152,7 +132,7 @@ impl Decider<'_> {
         let mut given_way = BTreeSet::new();
         let placed = match why {
             Why::Lost(_) => self.place_anew(&waits, next),
-            Why::NeverStarted | Why::NeverHeld => self.place_before_offers(&waits, next, &mut given_way),
+            Why::NeverStarted => self.place_before_offers(&waits, next, &mut given_way),
         };
         let Some(mut placed) = placed else {
             self.keep_all_again(given_way);
@@ -169,10 +149,6 @@ impl Decider<'_> {
         let detail = match why {
             Why::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
             Why::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
-            Why::NeverHeld => {
-                let resource = &agreement.resource;
-                format!("{resource} has not held its nodes for it in its slot: it waits for another{moved}")
-            }
         };
         events.push(self.event(EventKind::Restarted, detail));
 
@@ -338,8 +314,6 @@ pub(super) enum Why<'a> {
     Lost(&'a str),
     /// It was never started in its slot.
     NeverStarted,
-    /// It has no job, and its cluster has never held its nodes in its slot.
-    NeverHeld,
 }
 
 /// Where an agreement goes that has another slot, in words for its party.

@@ -81,48 +81,6 @@ async fn nodes_that_a_cluster_has_never_held_are_not_paid_for_and_violate_the_gu
 }
 
 #[tokio::test]
-async fn nodes_that_a_cluster_has_not_held_are_asked_for_again_inside_their_window() {
-    let domain = cluster().await;
-    let id = domain.place(reservation(2, 100, 0..1_000)).await.unwrap().id;
-    let mut slots = Vec::new();
-    for now in 0..1_000 {
-        domain.turn(now);
-        domain.planner.begin_due().await.unwrap();
-        let shown = domain.shown(id).await;
-        if slots.last() != Some(&shown.placement) {
-            slots.push(shown.placement);
-        }
-        // The last of them is held.
-        if slots.len() == 3 && shown.service == ServiceState::Idle {
-            domain.keep(&[(id, &[0, 1], now)]).await;
-        }
-    }
-    let over = domain.shown(id).await;
-    assert_eq!(
-        (over.state, over.outcome),
-        (AgreementState::Complete, Some(Outcome::Completed))
-    );
-    assert_eq!(slots.len(), 3, "{slots:?}");
-    assert!(
-        slots.iter().all(|slot| over.window().contains(*slot)),
-        "{slots:?}"
-    );
-    assert!(
-        slots.windows(2).all(|pair| pair[0].end < pair[1].start),
-        "{slots:?}"
-    );
-    let lines = domain.lines(id).await;
-    let again = "local has not held its nodes for it in its slot: it waits for another";
-    let told = lines.iter().filter(|(_, detail)| detail.starts_with(again));
-    assert_eq!(told.count(), 2, "{lines:?}");
-    assert!(
-        lines.iter().any(|(kind, _)| *kind == EventKind::Charged),
-        "what it had in the end is paid for: {lines:?}"
-    );
-    assert_eq!(domain.store.verify().await.unwrap(), []);
-}
-
-#[tokio::test]
 async fn who_ends_an_agreement_without_having_got_its_nodes_pays_nothing() {
     let domain = cluster().await;
     let id = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;

@@ -21,7 +21,7 @@ struct Changed {
     last: Step,
     /// Whether termination was asked for in it.
     asked: bool,
-    /// Whether what was lost or never begun waits again by it.
+    /// Whether lost work waits again by it.
     again: bool,
 }
 
@@ -118,8 +118,7 @@ impl Life {
         found.must(allowed, I6, || {
             format!("it went from {} to {}", from.state, to.state)
         });
-        let had_begun = matches!(from.service, ServiceState::Processing | ServiceState::Idle);
-        let again = again && had_begun && to.service == ServiceState::NotReady;
+        let again = again && (from.service, to.service) == (ServiceState::Processing, ServiceState::NotReady);
         found.must(
             from.service == to.service || from.service.allows(to.service) || again,
             I6,
