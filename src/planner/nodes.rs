@@ -141,7 +141,7 @@ impl NodeReport {
         states.any(|(node, state)| *state > before.state(node))
     }
 
-    /// The nodes that are down, and were not in an earlier report.
+    /// The nodes that are down, and were not down in an earlier report.
     pub fn newly_down(&self, before: &Self) -> Vec<u32> {
         let is_new = |node: &u32| before.state(*node as usize) != NodeState::Down;
         let down = (0..)
@@ -507,6 +507,17 @@ mod tests {
             assert_eq!(agreed.states, [Up, Down, Drained]);
             assert_eq!(agreed.reasons, [(2, "to be repaired".to_owned())].into());
         }
+    }
+
+    #[test]
+    fn nodes_that_are_spared_keep_what_runs_and_count_as_newly_down_again() {
+        use NodeState::{Down, Drained, Up};
+        let before = report(&[Down, Drained, Up]);
+        let mut now = report(&[Down, Down, Down, Down]);
+        assert_eq!(now.newly_down(&before), [1, 2, 3]);
+        now.spare(&[1, 3, 9]);
+        assert_eq!(now.states, [Down, Drained, Down, Drained]);
+        assert_eq!(report(&[Down; 4]).newly_down(&now), [1, 3]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ async fn a_mixed_load_is_served_and_shown_ten_times(url: String) {
     ]);
     let shown = succeeds(&server.run(&command));
     let (rows, lines): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("| "));
-    assert!(rows.len() == 1 && rows[0].starts_with("| memory "), "{shown}");
+    assert!(rows.is_empty(), "so short a load says nothing of memory: {shown}");
     let lines: Vec<serde_json::Value> = lines
         .into_iter()
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))

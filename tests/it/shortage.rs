@@ -218,10 +218,8 @@ fn an_upload_to_a_service_without_descriptors_is_answered_503_and_succeeds_later
         );
         stream.write_all(upload.as_bytes()).await.expect("it listens");
         let mut answers = String::new();
-        stream
-            .read_to_string(&mut answers)
-            .await
-            .expect("it answers in text");
+        let read = tokio::time::timeout(SOON, stream.read_to_string(&mut answers));
+        read.await.expect("it closes").expect("it answers in text");
         let (_, answer) = answers.rsplit_once("HTTP/1.1 ").expect("an answer");
         assert!(answer.starts_with("503 "), "{answer}");
         assert!(answer.contains("\r\nretry-after: "), "{answer}");

@@ -26,8 +26,8 @@ pub enum Bar {
     AtMost(f64),
 }
 
-/// A row of a table in Markdown: what was measured, its bar, what was seen, and whether that meets it. `scripts/bars` collects
-/// these from all benchmarks.
+/// A row of a table in Markdown: what was measured, its bar, what was seen, and whether that meets it. What is no number, as where
+/// nothing was seen, does not. `scripts/bars` collects the rows of all benchmarks.
 ///
 /// ```
 /// use scheduler::measure::{Bar, verdict};

@@ -120,7 +120,7 @@ fn milliseconds(took: Duration) -> f64 {
 
 /// The waits of bystanders beside the bar.
 fn waits(of: Phase, own: &[Duration]) -> Value {
-    let worst = of.took.iter().max().copied().map_or(0.0, milliseconds);
+    let worst = of.took.iter().max().copied().map_or(f64::NAN, milliseconds);
     let own: Vec<f64> = own.iter().copied().map(milliseconds).collect();
     json!({
         "bystanders": of.summary(),
@@ -202,7 +202,7 @@ pub(super) async fn bystanders(options: BystandersOptions) -> Result<(), Failure
             "bystanders, {} waiting: worst wait while {what} (ms)",
             options.waiting
         );
-        let worst = seen[phase]["worst_ms"].as_f64().unwrap_or(f64::INFINITY);
+        let worst = seen[phase]["worst_ms"].as_f64().unwrap_or(f64::NAN);
         println!("{}", verdict(&what, Bar::AtMost(BAR_MS), worst));
     }
     Ok(())

@@ -60,7 +60,7 @@ struct Load {
     asked: AtomicU64,
     /// By kind of request and status.
     answers: Mutex<BTreeMap<String, u64>>,
-    /// The service's own memory in KiB after the first part.
+    /// The service's own memory in KiB after the first part at whose end jobs have waited for as long as they may.
     after_first: OnceLock<u64>,
 }
 
@@ -91,8 +91,11 @@ impl Load {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if asked.is_multiple_of(part) {
             let shown = self.shown(asked);
-            self.after_first
-                .get_or_init(|| shown["own_kib"].as_u64().unwrap_or_default());
+            // Until then what waits grows.
+            if self.begun.elapsed().as_secs() > self.options.wait.into() {
+                self.after_first
+                    .get_or_init(|| shown["own_kib"].as_u64().unwrap_or_default());
+            }
             println!("{shown}");
         }
         let value = serde_json::from_slice(&bytes).ok();
@@ -270,8 +273,11 @@ pub(super) async fn mixed(options: MixedOptions) -> Result<(), Failure> {
     let answers = load.answers.lock().unwrap_or_else(PoisonError::into_inner);
     println!("{}", json!({ "answers": *answers }));
     if let (Some(process), Some(first)) = (load.options.process, load.after_first.get()) {
-        let what = "memory that the service has written after all requests, × after a tenth of them";
-        let growth = memory_kib(process).own as f64 / (*first).max(1) as f64;
+        let what = "memory: the service's own after all requests, × after a tenth of them";
+        let growth = match memory_kib(process).own {
+            0 => f64::NAN,
+            own => own as f64 / (*first).max(1) as f64,
+        };
         println!("{}", verdict(what, Bar::AtMost(FLAT), growth));
     }
     Ok(())

@@ -326,7 +326,7 @@ fn verdicts(seen: &Value) {
     let Some(commit) = seen["bare_commit_ms"].as_f64() else {
         return;
     };
-    let of = |phase: &str, what: &str| seen[phase][what].as_f64().unwrap_or_default();
+    let of = |phase: &str, what: &str| seen[phase][what].as_f64().unwrap_or(f64::NAN);
     let offers = of("offers", "per_second");
     for (what, bar, ratio) in [
         (

@@ -1,5 +1,5 @@
-//! How the nodes of a cluster stand, told to the planner. A node that looks down may only be out of sight, so that work counts as lost
-//! with its node only where two looks agree, Slurm has been there for a while, and the work has not recorded its own end.
+//! How the nodes of a cluster stand, told to the planner. A node that looks down may only be out of sight. So work counts as lost
+//! with its node only where two looks agree, no look has failed for a while, and the work has not recorded its own end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use crate::planner::{NodeReport, Repaired, Reporter};
 const NODES_EVERY: Duration = Duration::from_secs(10);
 /// How long to wait before an executor is asked again that says of nodes that they are worse than before.
 const SECOND_LOOK: Duration = Duration::from_secs(2);
-/// For how long after an executor could not say how its nodes stand a node that is down is only out of use: what kept the
-/// executor from Slurm may have kept Slurm from its nodes.
+/// For how long after a look has failed a node that is down is only out of use: what kept the executor from its cluster may have
+/// kept the cluster from its nodes.
 const AFTER_OUTAGE: Duration = Duration::from_mins(1);
 
 /// What was seen before.
@@ -27,7 +27,7 @@ const AFTER_OUTAGE: Duration = Duration::from_mins(1);
 struct Seen {
     /// As it was told to the planner.
     report: NodeReport,
-    /// When it could not be seen last.
+    /// When the last look failed.
     failed: Option<Instant>,
 }
 
@@ -55,17 +55,17 @@ impl Lane {
             let spared = if is_settling {
                 newly_down
             } else {
-                self.ask_records(&newly_down).await?
+                self.ask_records(newly_down).await?
             };
             report.spare(&spared);
         }
-        seen.report.clone_from(&report);
         let resource = self.resource.clone();
-        let repaired = self
+        let told = self
             .hands
             .planner
-            .set_nodes(resource, Reporter::Executor, report)
-            .await?;
+            .set_nodes(resource, Reporter::Executor, report.clone());
+        let repaired = told.await?;
+        seen.report = report;
         if repaired != Repaired::default() {
             info!(
                 resource = self.resource,
@@ -92,9 +92,9 @@ impl Lane {
         Ok(look().await?.or_better(&report))
     }
 
-    /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Answers with the nodes of those
-    /// whose records cannot be read now.
-    async fn ask_records(&self, down: &[u32]) -> Result<Vec<u32>, Failure> {
+    /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Answers with those of the nodes
+    /// whose jobs' records cannot be read now.
+    async fn ask_records(&self, down: Vec<u32>) -> Result<Vec<u32>, Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
         let mut unread = Vec::new();
         for (agreement, given) in planned.agreements {
@@ -110,9 +110,15 @@ impl Lane {
                 }
                 executor.recorded_end(own)
             };
-            match self.call(Some(agreement.work()), read).await {
-                Ok(Some(end)) => self.report_ended(&agreement, end).await?,
-                Ok(None) => {}
+            let told = match self.call(Some(agreement.work()), read).await {
+                Ok(Some(end)) => self.report_ended(&agreement, end).await,
+                Ok(None) => Ok(()),
+                Err(failure) => Err(failure),
+            };
+            match told {
+                Ok(()) => {}
+                // A disk that hangs would keep everybody from hearing of the other nodes.
+                Err(Failure::NoAnswer(_)) => return Ok(down),
                 Err(_) => unread.extend(given),
             }
         }

@@ -189,7 +189,8 @@ impl SlurmExecutor {
             return Ok(None);
         };
         let work = self.work_of(&job)?;
-        let Some(ended) = work.is_claimed()?.then(|| work.ended()).flatten() else {
+        let unread = ExecutionError::system("read the record in", work.path());
+        let Some(ended) = work.ended_for_sure().map_err(unread)? else {
             return Ok(None);
         };
         let outcome = outcome_of(ended, &job, folder.stop_asked());

@@ -75,6 +75,18 @@ pub(super) struct Ended {
     pub(super) told: bool,
 }
 
+impl Ended {
+    /// What a record says; `None` where that is not what a job writes.
+    fn read(record: &str) -> Option<Self> {
+        let mut words = record.split(' ');
+        Some(Self {
+            status: words.next()?.parse().ok()?,
+            at: words.next()?.parse().ok()?,
+            told: words.next() == Some(TOLD),
+        })
+    }
+}
+
 impl Work {
     /// The folder of a job, there or not; of a later piece of work, beside that of the first one.
     pub(super) fn of(work_dir: &Path, id: SlotId, first: Option<PathBuf>, owner: Owner) -> Self {
@@ -199,13 +211,16 @@ impl Work {
     ///
     /// The job's user may write anything there: what cannot be read is no record, and then Slurm says how it ended.
     pub(super) fn ended(&self) -> Option<Ended> {
-        let text = self.record("ended").ok()??;
-        let mut words = text.split(' ');
-        Some(Ended {
-            status: words.next()?.parse().ok()?,
-            at: words.next()?.parse().ok()?,
-            told: words.next() == Some(TOLD),
-        })
+        self.record("ended").ok()?.as_deref().and_then(Ended::read)
+    }
+
+    /// The same where nobody else can be asked.
+    ///
+    /// # Errors
+    /// When the record cannot be read, or the folder is not there: its disk may be away.
+    pub(super) fn ended_for_sure(&self) -> io::Result<Option<Ended>> {
+        fs::symlink_metadata(&self.path)?;
+        Ok(self.record("ended")?.as_deref().and_then(Ended::read))
     }
 
     fn record(&self, name: &str) -> io::Result<Option<String>> {

@@ -153,6 +153,24 @@ async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_s
 }
 
 #[tokio::test]
+async fn work_whose_slot_is_over_is_not_lost_with_its_nodes() {
+    let domain = cluster().await;
+    let id = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    domain.turn(100);
+    let down = NodeReport {
+        states: vec![NodeState::Down; 4],
+        ..NodeReport::default()
+    };
+    let said = domain.planner.set_nodes("local".into(), Reporter::Executor, down);
+    assert_eq!(said.await.unwrap().lost, 0);
+    assert_eq!(domain.shown(id).await.state, AgreementState::Observed);
+    let end = ended(Outcome::Completed, 0, 99);
+    domain.planner.report_ended(JobRun::first(id), end).await.unwrap();
+    assert_eq!(domain.shown(id).await.outcome, Some(Outcome::Completed));
+}
+
+#[tokio::test]
 async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_with_those() {
     let domain = cluster().await;
     let one = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;

@@ -113,6 +113,31 @@ fn a_job_whose_user_forges_its_end_runs_on_until_slurm_says_that_it_has_ended() 
 }
 
 #[test]
+fn a_record_tells_the_end_where_slurm_cannot_be_asked_and_nothing_where_its_disk_is_away() {
+    let mut site = Site::start();
+    let stop = site.cluster.folder().join("stop");
+    let script = format!("while [ ! -e {} ]; do sleep 0.2; done; exit 3", stop.display());
+    let job = site.job(&script, 600);
+    let id = job.agreement;
+    site.executor.start(&job).unwrap();
+    site.until_started(id);
+    assert_eq!(site.executor.recorded_end(id.into()).unwrap(), None, "it runs");
+    site.cluster.kill_controller();
+    let (shared, away) = (site.shared_folder(id), site.cluster.folder().join("away"));
+    fs::rename(&shared, &away).unwrap();
+    let unread = site.executor.recorded_end(id.into());
+    assert!(unread.is_err(), "{unread:?}");
+    fs::rename(&away, &shared).unwrap();
+    fs::write(&stop, "").unwrap();
+    let mut end = None;
+    poll_until(PATIENCE, || {
+        end = site.executor.recorded_end(id.into()).unwrap();
+        end.is_some()
+    });
+    assert_eq!(end.expect("it has ended").outcome, Outcome::Failed { exit: 3 });
+}
+
+#[test]
 fn a_late_start_that_a_user_forges_is_cut_to_what_slurm_leaves_room_for() {
     let site = Site::start();
     let job = site.job("rm ../started; sleep 6; date +%s%6N >../started; sleep 1", 600);
