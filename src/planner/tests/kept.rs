@@ -171,6 +171,32 @@ async fn work_whose_slot_is_over_is_not_lost_with_its_nodes() {
 }
 
 #[tokio::test]
+async fn work_that_never_started_leaves_its_nodes_at_the_end_of_its_slot_to_who_begins_then() {
+    let domain = cluster().await;
+    let one = domain
+        .place(with_job(proposal(4, 100, 0..1_000)))
+        .await
+        .unwrap()
+        .id;
+    let next = domain.place(proposal(4, 100, 100..200)).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    domain.turn(100);
+    let never = JobEnd {
+        started: None,
+        ..ended(Outcome::Lost, 0, 100)
+    };
+    domain
+        .planner
+        .report_ended(JobRun::first(one), never)
+        .await
+        .unwrap();
+    domain.planner.begin_due().await.unwrap();
+    assert_eq!(domain.shown(next).await.service, ServiceState::Idle);
+    assert_eq!(domain.shown(one).await.placement.start, Time(NOW + 200));
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
+#[tokio::test]
 async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_with_those() {
     let domain = cluster().await;
     let one = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
