@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::super::Executor;
 use super::super::trouble::Doing;
 use super::{Failure, Lane, job_of};
-use crate::agreement::ServiceState;
+use crate::agreement::{Agreement, JobEnd, ServiceState};
 use crate::planner::{NodeReport, Repaired, Reporter};
 
 /// How often the executor of a cluster is asked how its nodes stand.
@@ -21,6 +21,10 @@ const SECOND_LOOK: Duration = Duration::from_secs(2);
 /// For how long after a look has failed a node that is down is only out of use: what kept the executor from its cluster may have
 /// kept the cluster from its nodes.
 const AFTER_OUTAGE: Duration = Duration::from_mins(1);
+
+/// How often, and after which pause, a record is asked for while another call about its agreement is under way.
+const TRIES: u32 = 10;
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
 /// What was seen before.
 #[derive(Default)]
@@ -102,15 +106,7 @@ impl Lane {
             if !runs || !given.iter().any(|node| down.contains(node)) {
                 continue;
             }
-            let (own, restarts) = (job_of(&agreement), agreement.restarts());
-            let read = move |executor: &dyn Executor| {
-                // Records of a job that was lost before say nothing of this one.
-                if restarts > 0 && !executor.make_way(own, restarts)? {
-                    return Ok(None);
-                }
-                executor.recorded_end(own)
-            };
-            let told = match self.call(Some(agreement.work()), read).await {
+            let told = match self.recorded_end(&agreement).await {
                 Ok(Some(end)) => self.report_ended(&agreement, end).await,
                 Ok(None) => Ok(()),
                 Err(failure) => Err(failure),
@@ -123,5 +119,26 @@ impl Lane {
             }
         }
         Ok(unread)
+    }
+
+    /// How the job of an agreement has ended by its own record. Where its executor is asked about it just now, this waits for a
+    /// moment.
+    async fn recorded_end(&self, agreement: &Agreement) -> Result<Option<JobEnd>, Failure> {
+        let (own, restarts) = (job_of(agreement), agreement.restarts());
+        let read = move |executor: &dyn Executor| {
+            // Records of a job that was lost before say nothing of this one.
+            if restarts > 0 && !executor.make_way(own, restarts)? {
+                return Ok(None);
+            }
+            executor.recorded_end(own)
+        };
+        let mut tries = 1;
+        loop {
+            match self.call(Some(agreement.work()), read).await {
+                Err(Failure::NoAnswer(_)) if tries < TRIES => tries += 1,
+                answer => return answer,
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
     }
 }
