@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use reqwest::Method;
@@ -48,6 +48,9 @@ pub(super) struct MixedOptions {
     /// Jobs may wait for so many seconds; what waits grows for as long before it stays the same.
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(10..=86_400))]
     wait: u32,
+    /// So many requests a second at most; as many as the service answers without.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    per_second: Option<u32>,
 }
 
 /// What has been asked, by all clients.
@@ -132,7 +135,15 @@ impl Load {
     async fn client(self: Arc<Self>, seed: u64) -> Result<(), Failure> {
         let mut random = Random(seed);
         let mut made: Vec<String> = Vec::new();
-        while self.asked.load(Ordering::Relaxed) < self.options.requests {
+        loop {
+            let asked = self.asked.load(Ordering::Relaxed);
+            if asked >= self.options.requests {
+                return Ok(());
+            }
+            if let Some(rate) = self.options.per_second {
+                let due = Duration::from_micros(asked * 1_000_000 / u64::from(rate));
+                tokio::time::sleep_until((self.begun + due).into()).await;
+            }
             if random.below(1_000) < self.options.jobs_of_thousand {
                 let job = json!({ "application": "sleep", "arguments": ["0"], "nodes": 1,
                     "durationSeconds": 5, "window": self.window(0, self.options.wait.into()) });
@@ -170,7 +181,6 @@ impl Load {
                 _ => drop(self.ask(Method::GET, "/metrics", None).await?),
             }
         }
-        Ok(())
     }
 
     /// An agreement far ahead that is ended at once.
