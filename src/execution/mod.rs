@@ -213,8 +213,8 @@ pub trait Executor: Send + Sync {
     /// When that cannot be known at the moment.
     fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError>;
 
-    /// How a job has ended by its own record, whatever else says of it; none where it has not recorded that. Asked before it
-    /// counts as lost with its nodes.
+    /// How a job has ended by its own record, against every other source; none where the record does not say that it has. Asked
+    /// before the job counts as lost with its nodes.
     ///
     /// # Errors
     /// When the record cannot be read at the moment.

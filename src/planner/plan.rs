@@ -398,7 +398,8 @@ impl Plan {
         }
     }
 
-    /// The begun agreements one of whose nodes is gone. What executes knows how work ended whose slot is over.
+    /// The begun agreements with a node that is gone. Those whose slots are over are not among them: the executor knows how their work
+    /// ended.
     pub(super) fn on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
         let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
             return Vec::new();

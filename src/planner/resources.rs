@@ -561,8 +561,8 @@ impl ResourcePlan {
         }
     }
 
-    /// Ends a binding that lasts until `until` at an instant, where that is earlier. What somebody else was given meanwhile stays theirs: an
-    /// end may be told long after it came.
+    /// Ends a binding that lasts until `until` at an instant, where that is earlier. A binding that was made meanwhile stays: an end
+    /// may be told long after it came.
     pub(super) fn unbind(&mut self, nodes: &[u32], until: Time, at: Time) {
         for node in nodes {
             if let Some(bound) = self.bound_until.get_mut(node).filter(|bound| **bound == until) {

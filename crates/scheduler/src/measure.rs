@@ -17,7 +17,7 @@ const BUDGET_STRIDE: usize = 64;
 /// One operation of so many is timed by itself; timing all would cost as much as the fastest operations.
 const SAMPLE_STRIDE: usize = 8;
 
-/// What a measurement is held to.
+/// The bound that a measurement has to meet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
     /// More is better.
@@ -26,8 +26,8 @@ pub enum Bar {
     AtMost(f64),
 }
 
-/// A row of a table in Markdown: what was measured, its bar, what was seen, and whether that meets it. What is no number, as where
-/// nothing was seen, does not. `scripts/bars` collects the rows of all benchmarks.
+/// A row of a table in Markdown: the measurement, its bar, the value seen, and whether the value meets the bar. A value that is no
+/// number does not: nothing was measured. `scripts/bars` collects the rows of all benchmarks.
 ///
 /// ```
 /// use scheduler::measure::{Bar, verdict};

@@ -21,7 +21,7 @@ const PARTS: u64 = 10;
 /// An agreement without a job lasts so many seconds: few are live at a time.
 const LASTS: i64 = 2;
 
-/// So many times what it was is still the same: what an allocator keeps varies.
+/// Memory that has grown by this factor at most counts as flat: an allocator keeps a varying amount.
 const FLAT: f64 = 1.1;
 
 /// Options of `bench mixed`.

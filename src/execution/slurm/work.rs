@@ -214,7 +214,7 @@ impl Work {
         self.record("ended").ok()?.as_deref().and_then(Ended::read)
     }
 
-    /// The same where nobody else can be asked.
+    /// How its program ended, where this record alone decides; `None` while it has not.
     ///
     /// # Errors
     /// When the record cannot be read, or the folder is not there: its disk may be away.

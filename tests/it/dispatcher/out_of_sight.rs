@@ -6,7 +6,7 @@ use bespeak::planner::{NodeReport, NodeState};
 use super::*;
 use crate::support::{eventually, run};
 
-/// Nodes of this machine of which Slurm, so to speak, can be kept from telling the truth.
+/// Nodes of this machine, reported as a cluster would report them in an outage.
 struct Cluster {
     local: LocalExecutor,
     sight: Arc<Sight>,
@@ -73,7 +73,7 @@ impl Executor for Cluster {
     }
 }
 
-/// A service with such a cluster, and an agreement whose job runs there until it may end.
+/// A service with such a cluster, and an agreement whose job runs there until [`over`] exists.
 async fn at_work(folder: &Arc<TempDir>) -> (Service, Arc<Sight>, Agreement) {
     let sight = Arc::new(Sight::default());
     let cluster = Cluster {
@@ -88,7 +88,7 @@ async fn at_work(folder: &Arc<TempDir>) -> (Service, Arc<Sight>, Agreement) {
     (service, sight, one)
 }
 
-/// The job ends when this is there.
+/// The file that ends the job.
 fn over(folder: &TempDir) -> PathBuf {
     folder.path().join("over")
 }

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the proxy does at one COMMIT.
+/// A fault of the connection at one COMMIT.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Fault {
     /// Cuts the connection before the server gets it.
@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     StandStillAfter,
 }
 
-/// What is to happen, and what has.
+/// The fault that is planned, and whether it has happened.
 #[derive(Debug, Default)]
 struct Plan {
     fault: Option<Fault>,
@@ -86,7 +86,7 @@ impl Proxy {
 
 /// A COMMIT in the simple query protocol: its letter, its length, its text.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
-/// What the server answers once it is carried out.
+/// The server's answer to it.
 const COMMITTED: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
 
 async fn forward(client: TcpStream, server: (String, u16), plan: Arc<Mutex<Plan>>) {
@@ -96,7 +96,7 @@ async fn forward(client: TcpStream, server: (String, u16), plan: Arc<Mutex<Plan>
     let (mut from_server, mut to_server) = server.into_split();
     let has = |bytes: &[u8], message: &[u8]| bytes.windows(message.len()).any(|part| part == message);
     let (mut asked, mut answered) = (vec![0; 65_536], vec![0; 65_536]);
-    // What happens to the answer to the COMMIT that is under way.
+    // The fault that waits for the answer to the COMMIT under way.
     let mut after = None;
     let fault = loop {
         tokio::select! {
