@@ -156,7 +156,7 @@ impl Negotiation {
             let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
                 Err(before)
             } else {
-                let found = self.understand(&instance, &offer, &place).await?;
+                let found = self.understand(&instance, &offer, &place, false).await?;
                 let incoming = self.put(&instance, &found.map_err(invalid)?, &offer);
                 let name = incoming.offer.name.clone();
                 if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {

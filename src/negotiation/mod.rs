@@ -3,6 +3,7 @@
 
 mod accept;
 mod accounts;
+mod answers;
 mod availability;
 mod begun;
 mod counter;

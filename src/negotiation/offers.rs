@@ -6,13 +6,13 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
-    NegotiationRole, negotiate_input, negotiate_output,
+    NegotiationOffer as Spoken, NegotiationOfferState, NegotiationRole, negotiate_input,
 };
 use wsag::{Document, Violation, ViolationKind, Violations};
 
 use super::accept::only;
-use super::counter::{Counter, counter, others, readings, sayable, weights};
+use super::answers::Answer;
+use super::counter::{counter, others, readings, sayable, weights};
 use super::idempotency::{kept, repeated};
 use super::json::TOKEN_MAX;
 use super::negotiations::over;
@@ -64,17 +64,18 @@ impl Negotiation {
         if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
             return self.said_before(&before).await;
         }
-        let mut understood = match self.understand(instance, &offer, &place).await? {
+        let is_first = arrival.opening.is_some();
+        let mut understood = match self.understand(instance, &offer, &place, is_first).await? {
             Ok(understood) => understood,
             // Nothing is opened by what cannot be answered in it.
-            Err(violations) if arrival.opening.is_some() => return Err(invalid(violations)),
+            Err(violations) if is_first => return Err(invalid(violations)),
             // What has no place in the tree is not kept in it, and nor is the answer.
             Err(violations) => {
-                let said = self.rejected(instance.id, None, &offer, &Rejection::Violations(violations));
-                return Ok(vec![Said::read(said.offer, &said.document)?]);
+                let rejection = Rejection::Violations(violations);
+                return Ok(vec![self.rejected(instance.id, None, &offer, &rejection).said()]);
             }
         };
-        if arrival.opening.is_some() {
+        if is_first {
             understood.about = About::Opening(Box::new(instance.clone()));
         }
         let incoming = self.put(instance, &understood, &offer);
@@ -150,7 +151,7 @@ impl Negotiation {
         understood: Understood,
         offer: Spoken,
         place: &str,
-    ) -> Result<Vec<Put>, Error> {
+    ) -> Result<Vec<Answer>, Error> {
         let mut rejected = None;
         for asked in readings(&offer) {
             let tried = self
@@ -178,7 +179,7 @@ impl Negotiation {
         offer: &Spoken,
         asked: AgreementOffer,
         place: &str,
-    ) -> Result<Result<Vec<Put>, Rejection>, Error> {
+    ) -> Result<Result<Vec<Answer>, Rejection>, Error> {
         let (party, to) = (instance.party.clone(), place.to_owned());
         let replaced = self.replaced(instance).await?;
         let (asked, replaced, drafted) = self
@@ -269,13 +270,16 @@ impl Negotiation {
         instance: &NegotiationInstance,
         offer: &Spoken,
         incoming: Option<Put>,
-        answers: Vec<Put>,
+        answers: Vec<Answer>,
         place: &str,
         Arrival { key, opening }: Arrival,
     ) -> Result<Vec<Said>, Error> {
         let is_opened = opening.is_none();
         let hash = key.as_ref().map(RequestKey::hash);
-        let documents: Vec<String> = answers.iter().map(|answer| answer.document.clone()).collect();
+        let (answers, words): (Vec<Put>, Vec<Spoken>) = answers
+            .into_iter()
+            .map(|answer| (answer.put, answer.words))
+            .unzip();
         let state = offer.offer_context.state;
         let bargain = Bargain {
             negotiation: instance.id,
@@ -290,8 +294,8 @@ impl Negotiation {
         };
         let rejection = match self.planner.bargain(bargain).await {
             Ok(answered) => {
-                let said = answered.into_iter().zip(documents);
-                return said.map(|(row, document)| Said::read(row, &document)).collect();
+                let said = answered.into_iter().zip(words);
+                return Ok(said.map(|(row, words)| Said { row, words }).collect());
             }
             Err(planner::Error::NotFound) if is_opened => {
                 return Err(self
@@ -322,16 +326,16 @@ impl Negotiation {
             }
             Err(why) => return Err(why.into()),
         };
-        let said = self.rejected(instance.id, None, offer, &rejection);
-        Ok(vec![Said::read(said.offer, &said.document)?])
+        Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()])
     }
 
-    /// Holds an offer against the rules of the tree.
+    /// Holds an offer against the rules of the tree, in which the first one finds no other.
     pub(super) async fn understand(
         &self,
         instance: &NegotiationInstance,
         offer: &Spoken,
         place: &str,
+        is_first: bool,
     ) -> Result<Result<Understood, Vec<Violation>>, Error> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
@@ -356,7 +360,12 @@ impl Negotiation {
             );
         }
         let to = context.counter_offer_to.as_str();
-        let parent = match self.store.offer_named(instance.id, to).await? {
+        let answered = if is_first {
+            None
+        } else {
+            self.store.offer_named(instance.id, to).await?
+        };
+        let parent = match answered {
             Some((parent, document)) => {
                 let id = parent.id;
                 let words = Said::read(parent, &document)?.words;
@@ -474,95 +483,6 @@ impl Negotiation {
                 agreement: None,
             },
             document: negotiate_input(std::slice::from_ref(offer)),
-        }
-    }
-
-    /// A counter offer, to be put on the table.
-    fn counter_offer(
-        &self,
-        negotiation: Uuid,
-        parent: Uuid,
-        asked: &Spoken,
-        counter: Counter,
-        candidate: Candidate,
-        state: OfferState,
-    ) -> Put {
-        let id = Uuid::now_v7();
-        let spoken = Spoken {
-            offer_id: id.to_string(),
-            name: counter.offer.name,
-            context: counter.offer.context,
-            terms: counter.offer.terms,
-            offer_context: NegotiationOfferContext {
-                counter_offer_to: asked.offer_id.clone(),
-                expiration_time: None,
-                creator: NegotiationRole::NegotiationResponder,
-                state: match state {
-                    OfferState::Advisory => NegotiationOfferState::Advisory,
-                    _ => NegotiationOfferState::Acceptable,
-                },
-                state_extensions: Vec::new(),
-                extensions: Vec::new(),
-            },
-            constraints: NegotiationConstraints::default(),
-        };
-        Put {
-            offer: NegotiationOffer {
-                id,
-                negotiation,
-                name: id.to_string(),
-                parent: Some(parent),
-                creator: OfferCreator::Responder,
-                state,
-                created: self.clock.micros(),
-                expires: Some(candidate.expires),
-                terms: Some(candidate.terms),
-                refusal: None,
-                held: None,
-                released: None,
-                agreement: None,
-            },
-            document: negotiate_output(std::slice::from_ref(&spoken)),
-        }
-    }
-
-    /// The answer that rejects an offer, in its own words.
-    fn rejected(
-        &self,
-        negotiation: Uuid,
-        parent: Option<Uuid>,
-        asked: &Spoken,
-        rejection: &Rejection,
-    ) -> Put {
-        let id = Uuid::now_v7();
-        let mut spoken = asked.clone();
-        spoken.offer_id = id.to_string();
-        spoken.constraints = NegotiationConstraints::default();
-        spoken.offer_context = NegotiationOfferContext {
-            counter_offer_to: asked.offer_id.clone(),
-            expiration_time: None,
-            creator: NegotiationRole::NegotiationResponder,
-            state: NegotiationOfferState::Rejected,
-            state_extensions: vec![rejection.fragment()],
-            extensions: Vec::new(),
-        };
-        Put {
-            offer: NegotiationOffer {
-                id,
-                negotiation,
-                name: id.to_string(),
-                parent,
-                creator: OfferCreator::Responder,
-                state: OfferState::Rejected,
-                created: self.clock.micros(),
-                expires: None,
-                terms: None,
-                refusal: Some(rejection.json()),
-                held: None,
-                released: None,
-                agreement: None,
-            },
-            document: negotiate_output(std::slice::from_ref(&spoken)),
         }
     }
 

@@ -153,6 +153,7 @@ impl Negotiation {
         let answers = self
             .counter_offers(&instance, root.offer.id, understood, words, "")
             .await?;
+        let answers: Vec<Put> = answers.into_iter().map(|answer| answer.put).collect();
         if answers.iter().all(|of| of.offer.state == OfferState::Rejected) {
             return Err(Error::Conflict("there is no other place".to_owned()));
         }
