@@ -11,6 +11,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod client;
+mod cluster;
 mod config;
 mod descriptors;
 mod execution;
@@ -117,6 +118,8 @@ enum Command {
     Resources(nodes::ResourcesOptions),
     /// Show how nodes stand, or say that they are down, drained or back (operators).
     Nodes(nodes::Options),
+    /// Check the clusters of the configuration, before or beside the service.
+    Cluster(cluster::Options),
     /// Print the audit trail: everything that has happened, for operators.
     Trail(trail::Options),
     /// Make, list and revoke API keys, in the store itself.
@@ -224,6 +227,7 @@ pub fn run() -> ExitCode {
         Command::Launch { job } => return crate::execution::launch::run(&job),
         Command::Advise(options) => return exit(advise::run(&options)),
         Command::Bench(options) => return exit(bench::run(options)),
+        Command::Cluster(options) => return exit(cluster::run(options)),
         Command::Replay(options) => return exit(replay::run(&options)),
         Command::Simulate(options) => return exit(simulate::run(&options)),
         command => command,
@@ -237,7 +241,7 @@ pub fn run() -> ExitCode {
     };
     let result = runtime.block_on(async {
         match command {
-            Command::Serve(options) => serve::run(options).await,
+            Command::Serve(options) => Box::pin(serve::run(options)).await,
             Command::Templates(options) => templates::run(options).await,
             Command::Negotiate(options) => negotiate::negotiate(options).await,
             Command::Accept(options) => negotiate::accept(options).await,
@@ -263,6 +267,7 @@ pub fn run() -> ExitCode {
             | Command::Launch { .. }
             | Command::Advise(_)
             | Command::Bench(_)
+            | Command::Cluster(_)
             | Command::Replay(_)
             | Command::Simulate(_) => Ok(()),
         }

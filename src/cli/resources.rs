@@ -214,6 +214,8 @@ impl Resource {
             rate: self.rate.and_then(rate).unwrap_or_default(),
             attributes,
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
+            // Until it has been checked.
+            closed: self.slurm.is_some(),
             ..planner::Resource::new(&self.name, &self.kind, capacity)
         }
     }

@@ -1,5 +1,7 @@
 //! `bespeak serve`: puts the parts together, in the order in which they need each other, and takes them apart again.
 
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,13 +11,14 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::config::Config;
 use super::{Failure, StoreOptions, descriptors};
-use crate::access::Access;
+use crate::access::{Access, OperatorKey};
 use crate::callbacks::CallBacks;
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
@@ -30,6 +33,9 @@ use crate::planner::{self, Planner, Settings};
 use crate::portal;
 use crate::prediction::{self, Predictions};
 use crate::store::{self, Lease, ResourceRow, Store};
+
+/// How long a start waits for the first look at the clusters, to be ready with them.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,7 +105,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
     let bounds = config.limits.bounds(connections.clone());
-    let mut served = tokio::spawn(http::serve(
+    let served = tokio::spawn(http::serve(
         listener,
         tls,
         Arc::clone(&router),
@@ -108,20 +114,20 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     ));
 
     let (store, lease) = open_store(&options.store.database_url(), &settings, &clock).await?;
-    let access = Access::new(store.clone(), clock.clone());
-    tokio::spawn(access.clone().hear_of_changes(stop.clone()));
-    let key = access
-        .ensure_operator_key(data_dir)
-        .await
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let executors = executors(&settings, &config, &folders, data_dir)?;
+    let clusters: Vec<_> = executors
+        .iter()
+        .filter(|(_, of)| of.is_cluster())
+        .cloned()
+        .collect();
     forget(&config, folders.clone(), &store, &clock, &stop);
     let predictions = predictions(&settings, &executors, &store, &clock, &stop);
     let planner_stop = CancellationToken::new();
-    let (planner, mut decided) = Planner::start(
+    let (planner, decided) = Planner::start(
         settings,
         store.clone(),
         lease,
@@ -147,14 +153,15 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         clock.clone(),
     );
     let troubles = dispatcher.troubles();
-    let mut dispatched = tokio::spawn(dispatcher.run(stop.clone()));
+    let unseen = dispatcher.unseen();
+    let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
     tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
     let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders)
         .predicting(predictions)
         .telling(config.call_backs())
-        .showing(troubles);
-    tokio::spawn(negotiation.clone().decide_pending(stop.clone()));
+        .showing(troubles, clusters);
+    let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
     let api = Api {
         negotiation: Arc::new(negotiation),
@@ -166,27 +173,78 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         scheme,
         public_address: config.public_address.as_deref().map(Arc::from),
     };
-    // Set once, here.
-    let _ = router.set(http::router(api, portal::pages()));
-    announce(scheme, address, &key, &options.store);
-    info!(%address, "ready");
-
-    let lost = tokio::select! {
-        () = told_to_stop() => None,
-        _ = &mut decided => Some("the planner has stopped: another process decides now"),
-        // Neither ends by itself. Without the one nobody is served, without the other no job starts: whoever restarts
-        // services has to know.
-        _ = &mut served => Some("the HTTP server has stopped by itself"),
-        _ = &mut dispatched => Some("the dispatcher has stopped by itself"),
+    let open = async {
+        first_look(unseen).await;
+        tokio::spawn(decide_pending);
+        // Set once, here.
+        let _ = router.set(http::router(api, portal::pages()));
+        announce(scheme, address, &key, &options.store);
+        info!(%address, "ready");
+        std::future::pending().await
     };
-    info!("stopping");
-    stop.cancel();
-    if !served.is_finished() {
-        let _ = served.await;
+    let tasks = Tasks {
+        served,
+        decided,
+        dispatched,
+        patience: config.limits.shutdown_timeout(),
+    };
+    tasks.until_stopped(open, &stop, &planner_stop).await
+}
+
+/// What a service consists of while it serves.
+struct Tasks {
+    served: JoinHandle<()>,
+    decided: JoinHandle<()>,
+    dispatched: JoinHandle<()>,
+    /// How long what is under way may take when it is told to stop.
+    patience: Duration,
+}
+
+impl Tasks {
+    /// Opens the service, and waits until it is told to stop or one of its tasks has ended by itself; stops the others then.
+    async fn until_stopped(
+        mut self,
+        open: impl Future<Output = Infallible>,
+        stop: &CancellationToken,
+        planner_stop: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let lost = tokio::select! {
+            () = told_to_stop() => None,
+            never = open => match never {},
+            _ = &mut self.decided => Some("the planner has stopped: another process decides now"),
+            // Neither ends by itself. Without the one nobody is served, without the other no job starts: whoever restarts
+            // services has to know.
+            _ = &mut self.served => Some("the HTTP server has stopped by itself"),
+            _ = &mut self.dispatched => Some("the dispatcher has stopped by itself"),
+        };
+        info!("stopping");
+        stop.cancel();
+        if !self.served.is_finished() {
+            let _ = self.served.await;
+        }
+        finish_deciding(self.dispatched, self.decided, planner_stop, self.patience).await;
+        lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
     }
-    let patience = config.limits.shutdown_timeout();
-    finish_deciding(dispatched, decided, &planner_stop, patience).await;
-    lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+}
+
+/// Who may do what, with the operator's key, which is made at the first start.
+async fn open_access(
+    store: &Store,
+    clock: &Clock,
+    data_dir: &Path,
+    stop: &CancellationToken,
+) -> Result<(Access, OperatorKey), Failure> {
+    let access = Access::new(store.clone(), clock.clone());
+    tokio::spawn(access.clone().hear_of_changes(stop.clone()));
+    let key = access.ensure_operator_key(data_dir).await;
+    let key = key.map_err(|why| Failure::Unavailable(why.to_string()))?;
+    Ok((access, key))
+}
+
+/// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do
+/// not wait for it.
+async fn first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
+    let _ = tokio::time::timeout(FIRST_LOOK, unseen.wait_for(BTreeSet::is_empty)).await;
 }
 
 /// Waits for the end of the dispatcher, and then of the planner. Each once: a task whose end was seen before is not there to be
@@ -377,7 +435,7 @@ async fn told_to_stop() {
 }
 
 /// Says where the service is and what to try, ready to paste.
-fn announce(scheme: &str, address: SocketAddr, key: &crate::access::OperatorKey, options: &StoreOptions) {
+fn announce(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &StoreOptions) {
     let file = options.data_dir.join("operator.key");
     let file = file.display();
     let pasted = quoted(&file.to_string());

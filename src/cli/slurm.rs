@@ -28,6 +28,8 @@ pub(super) struct Slurm {
     partition: String,
     /// The nodes, in Slurm's way to write them.
     node_list: String,
+    /// The folder of Slurm's programs, where they are not among the system's.
+    programs: Option<PathBuf>,
     /// Slurm's configuration file; where Slurm looks by itself without.
     configuration: Option<PathBuf>,
     /// A folder that the service shares with the nodes.
@@ -77,13 +79,17 @@ impl Slurm {
                 self.work_dir.display()
             ));
         }
-        if let Some(configuration) = &self.configuration
-            && !configuration.is_absolute()
-        {
-            return Err(format!(
-                "configuration: expected an absolute path, found {}",
-                configuration.display()
-            ));
+        let paths = [
+            ("programs", &self.programs),
+            ("configuration", &self.configuration),
+        ];
+        for (key, path) in paths {
+            if let Some(path) = path.as_ref().filter(|path| !path.is_absolute()) {
+                return Err(format!(
+                    "{key}: expected an absolute path, found {}",
+                    path.display()
+                ));
+            }
         }
         if let Some(seconds) = self.call_seconds
             && !(1..=CALL_SECONDS_MAX).contains(&seconds)
@@ -145,6 +151,7 @@ impl Slurm {
             resource: resource.to_owned(),
             partition: self.partition.clone(),
             nodes: self.nodes(),
+            programs: self.programs.clone(),
             configuration: self.configuration.clone(),
             work_dir: self.work_dir.clone(),
             account: Account {

@@ -6,11 +6,12 @@
 //! the next round. So a restart is no special case. No round waits for an executor: each resource's agreements are
 //! attended to in a lane of its own, and one that is still at it sits a round out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scheduler::Time;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -78,7 +79,11 @@ impl Dispatcher {
         files: InputFiles,
         clock: Clock,
     ) -> Self {
+        let executors: Vec<(String, Shared)> = executors.into_iter().collect();
+        let clusters = executors.iter().filter(|(_, of)| of.is_cluster());
+        let (unseen, _) = watch::channel(clusters.map(|(name, _)| name.clone()).collect());
         let hands = Arc::new(Hands {
+            unseen,
             planner,
             catalogue,
             files,
@@ -105,6 +110,11 @@ impl Dispatcher {
     /// What goes wrong with the resources, for whoever looks while this runs.
     pub fn troubles(&self) -> Troubles {
         self.hands.troubles.clone()
+    }
+
+    /// The clusters that have not been looked at since the start, for whoever waits until there is none.
+    pub fn unseen(&self) -> watch::Receiver<BTreeSet<String>> {
+        self.hands.unseen.subscribe()
     }
 
     /// Runs until `stop` is cancelled. Jobs that run then run on, and are followed again after the next start.

@@ -3,17 +3,18 @@
 
 mod nodes;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::Interval;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+use super::figures::{Calls, Delays};
 use super::files::InputFiles;
 use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
@@ -31,10 +32,10 @@ use crate::store::Condition;
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
 const CALLS_MAX: usize = 16;
-/// How long after the plan has changed its executor is told: changes come in swarms.
+/// How long after an executor has followed the plan it is told of the next changes: they come in swarms.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
-const PREPARE_EVERY: Duration = Duration::from_secs(5);
+const PREPARE_EVERY: Duration = Duration::from_secs(10);
 
 /// What all lanes act with.
 pub(super) struct Hands {
@@ -45,6 +46,8 @@ pub(super) struct Hands {
     pub(super) clock: Clock,
     /// What goes wrong, for whoever looks.
     pub(super) troubles: Troubles,
+    /// The clusters that have not been looked at since the start.
+    pub(super) unseen: watch::Sender<BTreeSet<String>>,
 }
 
 /// What a call is about: a resource, and the agreement where it is about one.
@@ -61,6 +64,8 @@ pub struct Shared {
     allowance: Allowance,
     /// The folders of all jobs, where parties have a quota of them.
     folders: Option<JobFolders>,
+    /// How late jobs began.
+    pub(super) delays: Arc<Delays>,
 }
 
 impl Shared {
@@ -74,6 +79,16 @@ impl Shared {
         self.executor.is_cluster()
     }
 
+    /// The calls that it has made, as [`Executor::calls`] tells.
+    pub(super) fn calls(&self) -> Vec<Calls> {
+        self.executor.calls()
+    }
+
+    /// For how many slots it keeps nodes.
+    pub(super) fn reservations(&self) -> usize {
+        self.executor.kept_nodes().len()
+    }
+
     /// An executor for one resource or, cloned, for several.
     pub fn new(executor: impl Executor + 'static) -> Self {
         Self {
@@ -82,6 +97,7 @@ impl Shared {
             asked: Arc::default(),
             allowance: Allowance::default(),
             folders: None,
+            delays: Arc::default(),
         }
     }
 
@@ -110,6 +126,9 @@ pub(super) enum Failure {
     Executor(#[from] ExecutionError),
     #[error("the task was cut off")]
     CutOff(#[from] tokio::task::JoinError),
+    /// What is wrong with it, by the words of its checks.
+    #[error("{0}")]
+    Unfit(String),
     #[error("the executor has not answered within {} seconds", .0.as_secs_f64())]
     NoAnswer(Duration),
 }
@@ -229,7 +248,10 @@ impl Lane {
                 }
                 match started {
                     Some(at) if agreement.slot_started().is_none() => {
-                        known(self.hands.planner.report_started((&agreement).into(), at).await).map(drop)
+                        if known(self.hands.planner.report_started((&agreement).into(), at).await)? {
+                            self.shared.delays.note(agreement.slot().start, at);
+                        }
+                        Ok(())
                     }
                     _ => Ok(()),
                 }
@@ -339,6 +361,10 @@ impl Lane {
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {
         if known(self.hands.planner.report_ended(agreement.into(), end).await)? {
+            let began = end.started.filter(|_| agreement.slot_started().is_none());
+            if let Some(at) = began {
+                self.shared.delays.note(agreement.slot().start, at);
+            }
             info!(agreement = %agreement.id, outcome = end.outcome.word(), "ended");
         }
         Ok(())
@@ -359,16 +385,23 @@ impl Lane {
     /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
     pub(super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
         let mut changes = self.hands.planner.subscribe_changes();
+        let mut retry = PREPARE_PAUSE;
         loop {
+            let has_changed = changes.has_changed().unwrap_or(false);
             changes.borrow_and_update();
-            let (failure, wait) = match self.prepare().await {
-                Ok(()) => (None, PREPARE_EVERY),
-                Err(failure) => (Some(failure), PREPARE_PAUSE),
+            let failure = self.prepare().await.err();
+            retry = if failure.is_none() || has_changed {
+                PREPARE_PAUSE
+            } else {
+                (retry * 2).min(PREPARE_EVERY)
             };
+            let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
             self.note(Doing::FollowPlan, failure.as_ref());
+            // The first of a swarm of changes does not wait, those that follow do together.
+            let pause = tokio::time::sleep(PREPARE_PAUSE);
             let changed = async {
                 let _ = tokio::time::timeout(wait, changes.changed()).await;
-                tokio::time::sleep(PREPARE_PAUSE).await;
+                pause.await;
             };
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -417,7 +450,17 @@ impl Lane {
         about: Option<Uuid>,
         call: impl FnOnce(&dyn Executor) -> Result<T, ExecutionError> + Send + 'static,
     ) -> Result<T, Failure> {
-        let patience = self.shared.executor.patience();
+        self.call_within(self.shared.executor.patience(), about, call)
+            .await
+    }
+
+    /// The same where it may take so long.
+    async fn call_within<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        about: Option<Uuid>,
+        call: impl FnOnce(&dyn Executor) -> Result<T, ExecutionError> + Send + 'static,
+    ) -> Result<T, Failure> {
         let no_answer = || Failure::NoAnswer(patience);
         let asked = self.ask_about(about).ok_or_else(no_answer)?;
         let answer = async {

@@ -8,6 +8,7 @@
 
 mod began;
 pub mod dispatcher;
+mod figures;
 pub mod files;
 pub mod folder;
 mod lane;
@@ -22,6 +23,8 @@ pub mod supervisor;
 mod tree;
 pub mod trouble;
 
+pub use figures::{Calls, expose};
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +37,28 @@ use crate::catalogue::{CheckpointSignal, JobLimits};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
+
+/// Something that a promise on a resource rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How it was found.
+    #[serde(flatten)]
+    pub found: Found,
+}
+
+/// How something was found, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "found", content = "words", rename_all = "camelCase")]
+pub enum Found {
+    /// As it has to be.
+    Good(String),
+    /// It could not be looked at.
+    Unknown(String),
+    /// So that nothing can be promised.
+    Wrong(String),
+}
 
 /// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
 /// has changed since.
@@ -162,6 +187,17 @@ const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 /// again later. No two calls about one agreement are made at a time, also when the first was given up on. All of them are
 /// idempotent, and worth another try when they fail.
 pub trait Executor: Send + Sync {
+    /// Looks at everything that a promise on the resource rests on. Where something is wrong, nothing new is promised there; it
+    /// is looked at again.
+    fn check(&self) -> Vec<Check> {
+        Vec::new()
+    }
+
+    /// The calls that it has made of a cluster's programs since it began.
+    fn calls(&self) -> Vec<Calls> {
+        Vec::new()
+    }
+
     /// Takes note of what the plan has for a resource: everything that was promised there and is not over, in order of
     /// start. Called again and again, soon after the plan has changed and every now and then without; what is held
     /// for agreements that are not listed any more is to be given back. Only where [`Executor::is_cluster`] says so.

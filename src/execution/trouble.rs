@@ -18,6 +18,8 @@ pub enum Doing {
     TellNodes,
     /// To start, follow and stop jobs.
     RunJobs,
+    /// To have all that a promise depends on.
+    PassChecks,
 }
 
 impl Doing {
@@ -27,6 +29,7 @@ impl Doing {
             Self::FollowPlan => "follow the plan",
             Self::TellNodes => "tell how its nodes stand",
             Self::RunJobs => "run jobs",
+            Self::PassChecks => "pass its checks",
         }
     }
 }
@@ -75,6 +78,13 @@ impl Troubles {
         let current = self.lock();
         let of = current.iter().filter(|((name, _), _)| name == resource);
         of.map(|(_, trouble)| trouble.clone()).collect()
+    }
+
+    /// The resources that fail in something.
+    pub fn failing_in(&self, doing: Doing) -> Vec<String> {
+        let current = self.lock();
+        let of = current.keys().filter(|(_, of)| *of == doing);
+        of.map(|(name, _)| name.clone()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Doing), Trouble>> {

@@ -12,18 +12,24 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 /// GET /readyz: the plan is rebuilt and the store answers; and whether the clock was stepped of late, which moves everything that
-/// is due. Where what is stored cannot be, it names what was found. Anybody may ask, so that it says nothing else: how resources
-/// do is at /resources.
+/// is due, and which clusters have not passed their checks. Where what is stored cannot be, it names what was found. Anybody may
+/// ask, so that it says nothing else: how resources do is at /resources.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
         let why = format!("nothing is decided, because what is stored cannot be: {finding}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
     if api.negotiation.is_ready().await {
-        match api.negotiation.clock().words_of_step() {
-            None => "ready\n".into_response(),
-            Some(words) => format!("ready\n{words}\n").into_response(),
-        }
+        let mut lines = vec!["ready".to_owned()];
+        lines.extend(api.negotiation.clock().words_of_step());
+        let closed = api.negotiation.closed();
+        lines.extend(
+            closed
+                .iter()
+                .map(|name| format!("nothing new is promised on {name}: it has not passed its checks")),
+        );
+        lines.push(String::new());
+        lines.join("\n").into_response()
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,

@@ -75,9 +75,11 @@ use crate::agreement::{Agreement, Currency, Job, OfferTerms};
 use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
+use crate::execution;
+use crate::execution::dispatcher::Shared;
 use crate::execution::files::InputFiles;
 use crate::execution::retention::JobFolders;
-use crate::execution::trouble::Troubles;
+use crate::execution::trouble::{Doing, Troubles};
 use crate::metrics::{Exposition, Kind};
 use crate::planner::{self, Planner};
 use crate::prediction::{Predictions, Work};
@@ -130,6 +132,8 @@ pub struct Negotiation {
     call_backs: Policy,
     /// What goes wrong with resources.
     troubles: Troubles,
+    /// The clusters by their resources, for what is counted of them.
+    clusters: Arc<[(String, Shared)]>,
     /// Rung when there is a pending agreement to decide.
     undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -259,6 +263,7 @@ impl Negotiation {
             predictions: None,
             call_backs: Policy::default(),
             troubles: Troubles::default(),
+            clusters: Arc::default(),
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
@@ -323,10 +328,11 @@ impl Negotiation {
         self
     }
 
-    /// The same, where operators see what goes wrong with resources.
+    /// The same, where operators see what goes wrong with resources, and what is counted of clusters.
     #[must_use]
-    pub fn showing(mut self, troubles: Troubles) -> Self {
+    pub fn showing(mut self, troubles: Troubles, clusters: Vec<(String, Shared)>) -> Self {
         self.troubles = troubles;
+        self.clusters = clusters.into();
         self
     }
 
@@ -342,9 +348,15 @@ impl Negotiation {
         self.planner.distrusted()
     }
 
+    /// The resources on which nothing new is promised, because they have not passed their checks.
+    pub fn closed(&self) -> Vec<String> {
+        self.troubles.failing_in(Doing::PassChecks)
+    }
+
     /// Writes down what is counted here and below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
+        execution::expose(&self.clusters, text);
         let mut family = text.family(
             "bespeak_resource_troubles",
             Kind::Gauge,

@@ -82,6 +82,7 @@ impl Wanted<'_> {
             window,
             filters: self.filters,
             except: None,
+            is_new: true,
         }
     }
 
@@ -364,6 +365,7 @@ impl Decider<'_> {
             window: Interval::new(agreement.ready.max(now + 1), agreement.deadline),
             filters: &agreement.leeway.filters,
             except: Some(from),
+            is_new: true,
         };
         let best = self.plan.resources.best(&wish, self.settings.objective).ok();
         let (to, found) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;

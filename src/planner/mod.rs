@@ -13,6 +13,7 @@ mod bargain;
 mod budget;
 mod charges;
 mod choice;
+mod closed;
 mod cut;
 mod decide;
 mod error;
@@ -310,6 +311,7 @@ enum Command {
     SayNodes(Saying, Reply<Repaired>),
     Nodes(String, Reply<Vec<Standing>>),
     NodeCounts(Reply<Vec<NodeCounts>>),
+    Open(String, Reply<()>),
     KeepNodes {
         resource: String,
         kept: Vec<KeptNodes>,

@@ -393,6 +393,7 @@ impl Plan {
 
     /// Takes over what executors reported to the plan `before`, and nobody stores: it holds until their next reports.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
+        self.resources.recall_closed(&before.resources);
         for (at, of) in before.resources.plans().enumerate() {
             self.resources.recall_reports(at, of, now);
         }

@@ -96,12 +96,14 @@ impl Decider<'_> {
     /// The refusal of an offer that no resource takes, without a search for anything else.
     pub(super) fn refused_briefly(&mut self, wanted: &Wanted<'_>, reason: Reason, _: Time) -> Refusal {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
-        let binding = match reason {
+        let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
+        let closed = self.words_of_closed().filter(|_| is_missing);
+        let binding = closed.unwrap_or_else(|| match reason {
             Reason::NoCapacityInWindow => no_room(wanted, cut_short),
             Reason::ResourceNotOffered => self.not_offered(wanted.filters),
             Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
             _ => "the window is too short on every resource that has the nodes".to_owned(),
-        };
+        });
         Refusal {
             cut_short,
             ..bare(reason, binding)

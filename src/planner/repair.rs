@@ -242,6 +242,7 @@ impl Decider<'_> {
                 window,
                 filters: &agreement.leeway.filters,
                 except: Some(at),
+                is_new: false,
             };
             let best = self.plan.resources.best(&wish, self.settings.objective);
             if let Some((to, best)) = best.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
@@ -276,6 +277,7 @@ impl Decider<'_> {
             window,
             filters: &agreement.leeway.filters,
             except: Some(at),
+            is_new: false,
         };
         let others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
         for resource in [at].into_iter().chain(others) {
@@ -312,6 +314,7 @@ impl Decider<'_> {
                 window,
                 filters: &agreement.leeway.filters,
                 except: None,
+                is_new: false,
             };
             let found = self.plan.resources.best(&wish, self.settings.objective);
             if let Some((resource, found)) = found.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {

@@ -24,6 +24,8 @@ pub struct Resource {
     pub node_names: Vec<String>,
     /// When it will be without so many nodes, the ones with the highest numbers.
     pub maintenance: Vec<(Interval, u32)>,
+    /// Whether nothing new is promised on it until [`Planner::open`](super::Planner::open): it has to be checked first.
+    pub closed: bool,
 }
 
 impl Resource {
@@ -37,6 +39,7 @@ impl Resource {
             attributes: BTreeMap::new(),
             node_names: Vec::new(),
             maintenance: Vec::new(),
+            closed: false,
         }
     }
 

@@ -4,6 +4,7 @@
 //! few of ten thousand resources are looked at for a decision.
 
 mod out_of_use;
+mod wish;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,11 +15,12 @@ use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Sche
 use uuid::Uuid;
 
 use self::out_of_use::Looks;
+pub(super) use self::wish::Wish;
 use super::impossible::Impossible;
 use super::nodes::{NodeState, Nodes, Reporter, Said};
 use super::slices::ToLookAt;
 use super::{KeptNodes, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter, Shape};
+use crate::agreement::{Agreement, Filter};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
@@ -43,32 +45,6 @@ impl Planned for ResourcePlan {
     }
 }
 
-/// Something to be placed on one of the resources.
-pub(super) struct Wish<'a> {
-    pub(super) shape: Shape,
-    pub(super) scaling: Scaling,
-    pub(super) window: Interval,
-    pub(super) filters: &'a [Filter],
-    /// The resource that is out of the question.
-    pub(super) except: Option<usize>,
-}
-
-impl Wish<'_> {
-    fn task(&self) -> Task {
-        Task {
-            nodes: self.shape.nodes,
-            work: self.shape.duration,
-            window: self.window,
-            requires: self
-                .filters
-                .iter()
-                .map(|filter| filter.requirement(self.shape.nodes))
-                .collect(),
-            except: self.except.into_iter().map(id).collect(),
-        }
-    }
-}
-
 /// The resources with their plans, each known by its place in the configuration.
 pub(super) struct Resources {
     domain: Domain<ResourcePlan>,
@@ -79,6 +55,8 @@ pub(super) struct Resources {
     idle: bool,
     /// When those whose nodes do not all stand as they should are to be looked at again.
     looks: Looks,
+    /// Those on which nothing new is promised yet.
+    closed: BTreeSet<usize>,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -132,6 +110,8 @@ impl Resources {
         }
         let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
+        let closed = plans.iter().enumerate().filter(|(_, of)| of.resource.closed);
+        let closed = closed.map(|(index, _)| index).collect();
         let mut impossible = Impossible::default();
         for of in &plans {
             impossible.look_at(of);
@@ -152,6 +132,7 @@ impl Resources {
             to_look_at: ToLookAt::default(),
             idle: settings.improving.idle,
             looks,
+            closed,
             capacity_max,
             rate_max,
             work: settings.decision_work,
@@ -180,9 +161,34 @@ impl Resources {
         self.domain.advance(now);
     }
 
+    /// Has a resource promise from now on.
+    pub(super) fn open(&mut self, at: usize) {
+        self.closed.remove(&at);
+    }
+
+    /// Takes over which resources were closed before the plan was rebuilt.
+    pub(super) fn recall_closed(&mut self, before: &Self) {
+        self.closed.clone_from(&before.closed);
+    }
+
+    /// The names of the resources on which nothing new is promised yet.
+    pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
+        let closed = self.closed.iter().filter_map(|at| self.get(*at));
+        closed.map(|of| of.resource.name.as_str())
+    }
+
+    /// What the domain is asked for a wish.
+    fn task(&self, wish: &Wish<'_>) -> Task {
+        let mut task = wish.task();
+        if wish.is_new {
+            task.except.extend(self.closed.iter().copied().map(id));
+        }
+        task
+    }
+
     /// The best placement as the plans stand; ties go to the first configured.
     pub(super) fn best(&self, wish: &Wish<'_>, objective: Objective) -> Result<(usize, Candidate), Reason> {
-        let task = wish.task();
+        let task = self.task(wish);
         let found = match wish.scaling {
             Scaling::Contract => self.domain.decide_contract(&task, objective),
             Scaling::ReferenceRate => self.domain.decide(&task, objective),
@@ -221,7 +227,7 @@ impl Resources {
                 u128::from(tree.capacity()) * u128::from(wish.window.duration().max(0).unsigned_abs());
             Some(whole.saturating_sub(tree.busy_area(wish.window).into()))
         };
-        let mut able: Vec<_> = self.domain.able(&wish.task());
+        let mut able: Vec<_> = self.domain.able(&self.task(wish));
         if able.len() > 1 {
             able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
         }

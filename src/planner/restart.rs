@@ -268,6 +268,7 @@ impl Decider<'_> {
             window: Interval::new(agreement.ready.max(next), agreement.deadline),
             filters: &agreement.leeway.filters,
             except: None,
+            is_new: false,
         };
         let best = self.plan.resources.best(&wish, self.settings.objective).ok();
         let found = if let Some((to, best)) = best.filter(|(to, _)| self.may_go_to(*to, agreement)) {

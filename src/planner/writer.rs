@@ -548,6 +548,7 @@ fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>
             report,
             reply,
         } => answer(reply, decider.set_nodes(&resource, by, &report)),
+        Command::Open(resource, reply) => answer(reply, decider.open(&resource).ok_or(Error::NotFound)),
         Command::SayNodes(saying, reply) => answer(reply, decider.say_nodes(&saying)),
         Command::NodeCounts(reply) => answer(reply, Ok(decider.node_counts())),
         Command::Nodes(resource, reply) => answer(reply, decider.nodes(&resource)),

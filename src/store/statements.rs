@@ -94,12 +94,15 @@ statements! {
     TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
     CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash FROM lease WHERE id = 1";
     TRAIL_CHECKED = "UPDATE lease SET checked_number = $1, checked_hash = $2 WHERE id = 1 AND checked_number < $1";
-    // Each part in the order of its index, so that an engine merges them and reads no more than a page of each.
-    TRAIL_LINES = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party, \
-        seq, version, state, service FROM events WHERE number > $1 UNION ALL SELECT number, hash, at_us, kind, detail, \
-        subject, negotiation, party, NULL, NULL, NULL, NULL FROM notes WHERE number > $1 UNION ALL SELECT number, hash, \
-        at_us, kind, detail, agreement, NULL, NULL, seq, version, state, service FROM archived_events WHERE number > $1 \
-        ORDER BY number LIMIT $2";
+    // Each part by itself is a page in the order of its index: PostgreSQL would sort all of them otherwise. What a part has not
+    // needs its type for that.
+    TRAIL_LINES = "SELECT * FROM (SELECT number, hash, at_us, kind, detail, agreement AS subject, \
+        CAST(NULL AS UUID) AS negotiation, CAST(NULL AS TEXT) AS party, seq, version, state, service FROM events \
+        WHERE number > $1 ORDER BY number LIMIT $2) a UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, detail, \
+        subject, negotiation, party, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS TEXT), CAST(NULL AS TEXT) \
+        FROM notes WHERE number > $1 ORDER BY number LIMIT $2) b UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, \
+        detail, agreement, CAST(NULL AS UUID), CAST(NULL AS TEXT), seq, version, state, service FROM archived_events \
+        WHERE number > $1 ORDER BY number LIMIT $2) c ORDER BY number LIMIT $2";
     LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash";
     // What was said in the negotiations that an agreement was made in, and in those about it, with what happened to it.
     TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \

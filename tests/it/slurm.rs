@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod checks;
 mod going_on;
 mod missing;
 mod never;
@@ -11,9 +12,11 @@ mod pieces;
 mod restarts;
 mod seen;
 mod service;
+mod trials;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -121,6 +124,12 @@ impl Site {
     }
 }
 
+/// A program in place of one of Slurm's.
+fn put_program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
     SlurmExecutor::new(settings(cluster), data).unwrap()
 }
@@ -132,6 +141,7 @@ fn settings(cluster: &Cluster) -> Settings {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: NODES.map(Into::into).into(),
+        programs: None,
         configuration: Some(cluster.configuration()),
         work_dir,
         account: Account {

@@ -66,7 +66,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "src/execution",
-        &["agreement", "catalogue", "clock", "planner", "scheduler", "store"],
+        &[
+            "agreement",
+            "catalogue",
+            "clock",
+            "metrics",
+            "planner",
+            "scheduler",
+            "store",
+        ],
     ),
     ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
     ("src/federation", &["agreement", "clock", "planner", "wsag"]),

@@ -1,5 +1,5 @@
-//! How the nodes of a cluster stand, told to the planner. A node that looks down may only be out of sight. So work counts as lost
-//! with its node only where two looks agree, no look has failed for a while, and the work has not recorded its own end.
+//! How the nodes of a cluster stand, told to the planner, and whether the cluster can promise anything. A node that looks down
+//! may only be out of sight. So work counts as lost with its node only where two looks agree, no look has failed for a while, and the work has not recorded its own end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use uuid::Uuid;
 
-use super::super::Executor;
 use super::super::trouble::Doing;
+use super::super::{Executor, Found};
 use super::{Failure, Lane, job_of};
 use crate::agreement::{Agreement, JobEnd, ServiceState};
 use crate::planner::{NodeReport, Repaired, Reporter};
@@ -22,6 +22,8 @@ const SECOND_LOOK: Duration = Duration::from_secs(2);
 /// kept the cluster from its nodes.
 const AFTER_OUTAGE: Duration = Duration::from_mins(1);
 
+/// How many times as long as other calls the checks of a cluster may take: they are a dozen.
+const CHECKS_LONGER: u32 = 4;
 /// How often, and after which pause, a record is asked for while another call about its agreement is under way.
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
@@ -36,17 +38,64 @@ struct Seen {
 }
 
 impl Lane {
-    /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`.
+    /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`. Nothing new is promised on the cluster
+    /// until its checks have found nothing wrong and its nodes have been seen.
     pub(in super::super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = Seen::default();
+        let mut is_open = false;
+        let unmade = Some("its checks have not been made yet".to_owned());
+        let note = |message| {
+            let now = self.hands.clock.micros();
+            self.hands
+                .troubles
+                .note(&self.resource, Doing::PassChecks, message, now)
+        };
+        note(unmade);
         loop {
             let informed = self.inform(&mut seen).await;
             self.note(Doing::TellNodes, informed.as_ref().err());
+            if !is_open {
+                match self.open(informed.is_ok()).await {
+                    Ok(()) => {
+                        note(None);
+                        is_open = true;
+                    }
+                    Err(failure) => self.note(Doing::PassChecks, Some(&failure)),
+                }
+                self.hands
+                    .unseen
+                    .send_if_modified(|unseen| unseen.remove(&self.resource));
+            }
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(NODES_EVERY) => {}
             }
         }
+    }
+
+    /// Has the planner promise on the cluster where nothing is wrong with it.
+    async fn open(&self, nodes_are_seen: bool) -> Result<(), Failure> {
+        let patience = self.shared.executor.patience() * CHECKS_LONGER;
+        let check = |executor: &dyn Executor| Ok(executor.check());
+        // Nothing else is about the agreement that there never is.
+        let checks = self.call_within(patience, Some(Uuid::max()), check);
+        let wrong: Vec<String> = checks
+            .await?
+            .into_iter()
+            .filter_map(|check| match check.found {
+                Found::Wrong(words) => Some(format!("{}: {words}", check.what)),
+                Found::Good(_) | Found::Unknown(_) => None,
+            })
+            .collect();
+        if !wrong.is_empty() {
+            return Err(Failure::Unfit(wrong.join("; ")));
+        }
+        if !nodes_are_seen {
+            return Err(Failure::Unfit("its nodes have not been seen yet".to_owned()));
+        }
+        self.hands.planner.open(self.resource.clone()).await?;
+        info!(resource = self.resource, "checked: it promises from now on");
+        Ok(())
     }
 
     /// Tells the planner how the nodes stand.

@@ -1,12 +1,13 @@
 //! Slurm's programs as this end sees them: an argument vector goes in, a text or one of five kinds of error comes out,
 //! within a stated time.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::super::limits::open_files_of_others;
 use super::super::process::{ended_within, signal_group};
+use super::lock;
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
 const OUTPUT_MAX: u64 = 256 << 20;
@@ -66,6 +68,18 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What it is counted as.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Down(_) => "down",
+            Self::Slow { .. } => "slow",
+            Self::Refused { .. } => "refused",
+            Self::Unknown { .. } | Self::Missing { .. } => "failed",
+        }
+    }
+}
+
 /// What of a program's words tells that it found no controller; the rest is a refusal.
 const UNREACHABLE: [&str; 8] = [
     "Unable to contact slurm controller",
@@ -81,13 +95,28 @@ const UNREACHABLE: [&str; 8] = [
 /// Runs Slurm's programs.
 #[derive(Debug, Clone)]
 pub(super) struct Slurm {
+    /// The folder of the programs, where they are not among the system's.
+    pub(super) programs: Option<PathBuf>,
     /// The configuration file; the programs' own default without.
     pub(super) configuration: Option<PathBuf>,
     /// How long each call may take.
     pub(super) patience: Duration,
+    /// The calls so far, by program and by what came of them.
+    pub(super) calls: Arc<Mutex<BTreeMap<(&'static str, &'static str), u64>>>,
 }
 
 impl Slurm {
+    /// Where programs are looked for.
+    fn path(&self) -> OsString {
+        let mut path = OsString::new();
+        if let Some(programs) = &self.programs {
+            path.push(programs);
+            path.push(":");
+        }
+        path.push("/usr/local/bin:/usr/bin:/bin");
+        path
+    }
+
     /// Runs a program and answers with what it wrote. Times are written as seconds since 1970 and understood in UTC.
     pub(super) fn call<A: AsRef<OsStr>>(
         &self,
@@ -109,6 +138,18 @@ impl Slurm {
         arguments: impl IntoIterator<Item = A>,
         environment: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<String, Error> {
+        let answer = self.run(program, arguments, environment);
+        let outcome = answer.as_ref().map_or_else(Error::word, |_| "done");
+        *lock(&self.calls).entry((program, outcome)).or_default() += 1;
+        answer
+    }
+
+    fn run<A: AsRef<OsStr>>(
+        &self,
+        program: &'static str,
+        arguments: impl IntoIterator<Item = A>,
+        environment: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<String, Error> {
         let mut command = match open_files_of_others() {
             Some(open_files) if program == SUBMITS => limited(program, open_files),
             _ => Command::new(program),
@@ -116,7 +157,7 @@ impl Slurm {
         command
             .args(arguments)
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("PATH", self.path())
             .envs(environment)
             // A group of its own, so that nothing that it starts outlives a time-out.
             .process_group(0)
@@ -239,8 +280,10 @@ mod tests {
 
     fn slurm(patience: Duration) -> Slurm {
         Slurm {
+            programs: None,
             configuration: None,
             patience,
+            calls: Arc::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::view::{JobKey, JobRow, JobState};
 use super::{SlurmExecutor, lock};
 use crate::planner::Unused;
 
-/// The most that counts between two looks, some times as long as there is between them where nothing holds them up: a
+/// The most that counts between two looks, twice as long as there is between them where nothing holds them up: a
 /// machine may have slept meanwhile, or the service waited for its database.
 const LOOK_MAX: Duration = Duration::from_secs(20);
 

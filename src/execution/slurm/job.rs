@@ -227,7 +227,8 @@ impl SlurmExecutor {
         if now >= job.slot_end - save.map_or(0, |save| save.grace + WORTH_STARTING) {
             return self.conclude(folder, job, Outcome::Lost, now, None);
         }
-        if self.may_try(job.into(), TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
+        // Without its nodes Slurm would only refuse it.
+        if self.may_be_kept(job) && self.may_try(job.into(), TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
             folder.note_shared(work.path())?;
             let began = Instant::now();
             if work.create(job, save, &folder.work())? {
@@ -299,6 +300,10 @@ impl SlurmExecutor {
         self.let_overlap(&name)?;
         let submitted = self.slurm.call_with("sbatch", arguments, environment);
         self.forget_list();
+        if submitted.is_err() {
+            // Its limit may have become shorter.
+            *lock(&self.partitions) = None;
+        }
         submitted?;
         Ok(())
     }
@@ -310,13 +315,6 @@ impl SlurmExecutor {
         self.slurm
             .call("scontrol", ["update", &named, "Flags+=OVERLAP"])
             .map(drop)
-    }
-
-    /// The longest that a job of our partition may last, in seconds; `None` for ever.
-    fn longest_job(&self) -> Result<Option<i64>, Error> {
-        let partitions = self.slurm.partitions()?;
-        let ours = partitions.iter().find(|row| row.name == self.settings.partition);
-        Ok(ours.and_then(|row| row.longest_job))
     }
 
     /// Has a job stop at another instant than it was told: its script is told, which stops it to the second, the service's

@@ -10,6 +10,7 @@
 //! not rest on what Slurm remembers: a job first claims its folder on the disk that all nodes share ([`work`]), and
 //! whoever comes second goes away.
 
+mod check;
 mod command;
 mod handed;
 mod hostlist;
@@ -38,21 +39,24 @@ use command::Slurm;
 use handed::Handed;
 pub use hostlist::expand as expand_nodes;
 use id::SlotId;
-use view::JobRow;
+use reserve::Refused;
+use view::{JobRow, PartitionRow};
 
 use super::folder::Folder;
 use super::local::is_folder;
 use super::retention::JobFolders;
-use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
+use super::{Calls, Check, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
 use crate::agreement::JobEnd;
 use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
-const LIST_GOOD_FOR: Duration = Duration::from_millis(800);
+const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
 /// The same in times that it takes to list them: a controller with a long queue has better things to do.
 const LIST_GOOD_TIMES: u32 = 5;
+/// How long the partitions are good for: no longer than reservations are made early for such things (`reserve::MARGIN`).
+const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
 /// Calls that one use of the executor makes, for the time that it may take in all.
 const CALLS_OF_ONE_USE: u32 = 6;
 /// What the names of our reservations and jobs begin with.
@@ -67,6 +71,8 @@ pub struct Settings {
     pub partition: String,
     /// Its nodes by name; the planner knows each by its place in this list.
     pub nodes: Vec<String>,
+    /// The folder of Slurm's programs, where they are not among the system's.
+    pub programs: Option<PathBuf>,
     /// Slurm's configuration file; where Slurm looks by itself without.
     pub configuration: Option<PathBuf>,
     /// A folder that this machine and all nodes share: each job has its own in there.
@@ -122,8 +128,12 @@ pub struct SlurmExecutor {
     /// The script that every job begins with.
     script: PathBuf,
     listed: Mutex<Option<Listed>>,
-    /// What was held for the plan when that was last looked at.
-    kept: Mutex<Vec<KeptNodes>>,
+    /// The partitions, and when they were asked for.
+    partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
+    /// What was held for the plan when that was last looked at; none before the first time.
+    kept: Mutex<Option<Vec<KeptNodes>>>,
+    /// What Slurm was last asked for and has refused.
+    refused: Mutex<Option<Refused>>,
     /// When nodes are not to be used, as the plan has it.
     left_out: Mutex<Vec<BusyTime>>,
     handed: Mutex<HashMap<Uuid, Handed>>,
@@ -161,8 +171,10 @@ impl SlurmExecutor {
         let numbers = settings.nodes.iter().enumerate();
         Ok(Self {
             slurm: Slurm {
+                programs: settings.programs.clone(),
                 configuration: settings.configuration.clone(),
                 patience: settings.patience,
+                calls: Arc::default(),
             },
             numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
             folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
@@ -170,7 +182,9 @@ impl SlurmExecutor {
             script,
             settings,
             listed: Mutex::default(),
+            partitions: Mutex::default(),
             kept: Mutex::default(),
+            refused: Mutex::default(),
             left_out: Mutex::default(),
             handed: Mutex::default(),
             blind: AtomicBool::new(false),
@@ -195,22 +209,59 @@ impl SlurmExecutor {
             Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR.max(listed.took * LIST_GOOD_TIMES) => {
                 listed.jobs.clone()
             }
-            _ => {
-                let asked = Instant::now();
-                let jobs = self.slurm.jobs().map(Arc::new);
-                *listed = Some(Listed {
-                    at: Instant::now(),
-                    took: asked.elapsed(),
-                    jobs: jobs.clone(),
-                });
-                jobs
-            }
+            _ => self.list_jobs(&mut listed),
         }
+    }
+
+    /// The jobs that Slurm knows of now.
+    fn jobs_now(&self) -> Result<Arc<Vec<JobRow>>, Error> {
+        self.list_jobs(&mut lock(&self.listed))
+    }
+
+    fn list_jobs(&self, listed: &mut Option<Listed>) -> Result<Arc<Vec<JobRow>>, Error> {
+        let asked = Instant::now();
+        let jobs = self.slurm.jobs().map(Arc::new);
+        *listed = Some(Listed {
+            at: Instant::now(),
+            took: asked.elapsed(),
+            jobs: jobs.clone(),
+        });
+        jobs
+    }
+
+    /// The partitions of the cluster, as of a while ago: they change when somebody configures them.
+    fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
+        let known = lock(&self.partitions).clone();
+        if let Some((at, partitions)) = known
+            && at.elapsed() < PARTITIONS_GOOD_FOR
+        {
+            return Ok(partitions);
+        }
+        let partitions = self.slurm.partitions()?;
+        *lock(&self.partitions) = Some((Instant::now(), partitions.clone()));
+        Ok(partitions)
+    }
+
+    /// Whether nodes are reserved for a job, or may be: it was not looked at since the start.
+    fn may_be_kept(&self, job: &JobSpec) -> bool {
+        let id = SlotId::from(job);
+        let is_its =
+            |of: &KeptNodes| (of.agreement, of.piece, of.restarts) == (id.agreement, id.piece, id.restarts);
+        lock(&self.kept)
+            .as_ref()
+            .is_none_or(|kept| kept.iter().any(is_its))
     }
 
     /// Forgets the list of jobs, because it has changed by our own doing.
     fn forget_list(&self) {
         *lock(&self.listed) = None;
+    }
+
+    /// The longest that a job of our partition may last, in seconds; `None` for ever.
+    fn longest_job(&self) -> Result<Option<i64>, Error> {
+        let partitions = self.partitions()?;
+        let ours = partitions.iter().find(|row| row.name == self.settings.partition);
+        Ok(ours.and_then(|row| row.longest_job))
     }
 
     /// Whether it is time for another try at something for a job; that it is now tried is noted.
@@ -273,7 +324,7 @@ impl Executor for SlurmExecutor {
     }
 
     fn kept_nodes(&self) -> Vec<KeptNodes> {
-        lock(&self.kept).clone()
+        lock(&self.kept).clone().unwrap_or_default()
     }
 
     fn unused(&self) -> Vec<(Uuid, Unused)> {
@@ -324,6 +375,20 @@ impl Executor for SlurmExecutor {
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {
         self.report_nodes()
+    }
+
+    fn calls(&self) -> Vec<Calls> {
+        let counted = lock(&self.slurm.calls);
+        let calls = counted.iter().map(|((program, outcome), count)| Calls {
+            program,
+            outcome,
+            count: *count,
+        });
+        calls.collect()
+    }
+
+    fn check(&self) -> Vec<Check> {
+        self.check_all()
     }
 
     fn condition(&self) -> Option<Condition> {

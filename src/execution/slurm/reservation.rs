@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::io::ErrorKind;
 
 use scheduler::{Interval, Time};
 use tracing::info;
@@ -99,7 +100,10 @@ impl SlurmExecutor {
 
     fn remove_mark(&self, id: SlotId) -> Result<(), ExecutionError> {
         let mark = self.mark(id);
-        fs::remove_file(&mark).map_err(ExecutionError::system("remove", mark))
+        match fs::remove_file(&mark) {
+            Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(ExecutionError::system("remove", mark)),
+        }
     }
 
     /// The slots that this service has made reservations for.
@@ -170,7 +174,7 @@ impl SlurmExecutor {
     }
 
     /// Deletes a reservation; one that is gone is as good.
-    fn delete(&self, name: &str) -> Result<(), Error> {
+    pub(super) fn delete(&self, name: &str) -> Result<(), Error> {
         match self
             .slurm
             .call("scontrol", ["delete", &format!("ReservationName={name}")])
@@ -236,7 +240,7 @@ impl Target {
 }
 
 /// An instant as Slurm reads it, in UTC.
-fn instant(at: Time) -> String {
+pub(super) fn instant(at: Time) -> String {
     jiff::Timestamp::from_second(at.seconds())
         .unwrap_or(jiff::Timestamp::MAX)
         .strftime("%Y-%m-%dT%H:%M:%S")

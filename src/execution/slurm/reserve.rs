@@ -1,8 +1,9 @@
 //! Reservations that follow the plan, and what Slurm says of its nodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use scheduler::{Interval, Time};
 use tracing::info;
@@ -29,11 +30,23 @@ const HEARD_WITHIN: i64 = 60;
 /// The reason for the state of a node of which Slurm gives none.
 const SILENT: &str = "it does not respond";
 
+/// How long after refusals the same reservations are asked for again, at first and at most; it doubles in between.
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(16));
+
+/// The reservations that Slurm was last asked for, where it has refused some.
+#[derive(Debug)]
+pub(super) struct Refused {
+    targets: Vec<Target>,
+    said: Vec<String>,
+    at: Instant,
+    pause: Duration,
+}
+
 /// What Slurm says at one moment.
 pub(super) struct Present {
     now: Time,
     reservations: Vec<ReservationRow>,
-    pub(super) jobs: Vec<JobRow>,
+    pub(super) jobs: Arc<Vec<JobRow>>,
     /// By the node's number.
     pub(super) states: Vec<NodeState>,
     /// Processors that jobs have, and all, by the node's number.
@@ -94,8 +107,18 @@ impl SlurmExecutor {
             failures.extend(said);
             passed_on.extend(stays.then_some((id, row)));
         }
-        failures.extend(self.apply(&targets, &held, now)?);
-        let differ = self.differences(slots, &targets)?;
+        let unmet: Vec<&Target> = targets.iter().filter(|target| !is_met(target)).collect();
+        let differ = if let Some(said) = self.refused_just_now(&unmet) {
+            failures.extend(said);
+            Vec::new()
+        } else if unmet.is_empty() {
+            Vec::new()
+        } else {
+            let said = self.apply(&unmet, &held, now)?;
+            self.note_refused(&unmet, &said);
+            failures.extend(said);
+            self.differences(slots, &targets)?
+        };
         for (id, row) in passed_on {
             // Its nodes are nobody's until all that want them have them.
             if !differ.iter().any(|target| target.wants(row)) {
@@ -205,16 +228,13 @@ impl SlurmExecutor {
     /// Brings reservations into line, in as many rounds as make progress; answers with what Slurm refused to the last.
     fn apply(
         &self,
-        targets: &[Target],
+        unmet: &[&Target],
         held: &BTreeMap<SlotId, &ReservationRow>,
         now: Time,
     ) -> Result<Vec<String>, ExecutionError> {
         let mut held: HashMap<SlotId, ReservationRow> =
             held.iter().map(|(id, row)| (*id, (*row).clone())).collect();
-        let mut left: Vec<&Target> = targets
-            .iter()
-            .filter(|target| !held.get(&target.id).is_some_and(|row| target.is_met_by(row, now)))
-            .collect();
+        let mut left = unmet.to_vec();
         let mut broken_up = false;
         loop {
             let before = left.len();
@@ -225,10 +245,13 @@ impl SlurmExecutor {
                     None => self.create(target, now),
                 };
                 match done {
-                    Ok(()) => info!(
-                        agreement = %target.id, nodes = target.nodes.join(","), slot = %target.interval,
-                        "reserved"
-                    ),
+                    Ok(()) => {
+                        self.note_held(target);
+                        info!(
+                            agreement = %target.id, nodes = target.nodes.join(","), slot = %target.interval,
+                            "reserved"
+                        );
+                    }
                     Err(ExecutionError::Slurm(Error::Refused { said, .. })) => {
                         failures.push(format!("{}: {said}", self.name_of(target.id)));
                         refused.push(target);
@@ -259,6 +282,61 @@ impl SlurmExecutor {
         }
     }
 
+    /// What Slurm has said where it has just refused some of these reservations: they are not asked for again yet. Where any of
+    /// them is another one, or is due soon, all are.
+    fn refused_just_now(&self, unmet: &[&Target]) -> Option<Vec<String>> {
+        let refused = lock(&self.refused);
+        let refused = refused.as_ref()?;
+        let is_same = unmet.len() == refused.targets.len()
+            && unmet
+                .iter()
+                .zip(&refused.targets)
+                .all(|(target, of)| **target == *of);
+        (is_same && refused.at.elapsed() < refused.pause).then(|| refused.said.clone())
+    }
+
+    /// Takes note of what Slurm has said to some reservations, if it has refused any. One that begins before the pause is over
+    /// does not wait for its end.
+    fn note_refused(&self, unmet: &[&Target], said: &[String]) {
+        let mut refused = lock(&self.refused);
+        if said.is_empty() {
+            *refused = None;
+            return;
+        }
+        let before = refused.take();
+        let same = before.filter(|before| before.targets.len() == unmet.len());
+        let pause = same.map_or(ASK_AGAIN.0, |same| (same.pause * 2).min(ASK_AGAIN.1));
+        let soon = Clock::system().now() + i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
+        let is_due = unmet.iter().any(|target| target.interval.start <= soon);
+        *refused = Some(Refused {
+            targets: unmet.iter().map(|target| (*target).clone()).collect(),
+            said: said.to_vec(),
+            at: Instant::now(),
+            pause: if is_due { ASK_AGAIN.0 } else { pause },
+        });
+    }
+
+    /// Takes note that the nodes of a slot are reserved from now on: its job does not wait until all others are.
+    fn note_held(&self, target: &Target) {
+        let SlotId {
+            agreement,
+            piece,
+            restarts,
+        } = target.id;
+        let numbers = target.nodes.iter().filter_map(|name| self.numbers.get(name));
+        let held = KeptNodes {
+            agreement,
+            piece,
+            restarts,
+            nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
+            since: target.interval.start,
+        };
+        let mut kept = lock(&self.kept);
+        let kept = kept.get_or_insert_default();
+        kept.retain(|of| (of.agreement, of.piece, of.restarts) != (agreement, piece, restarts));
+        kept.push(held);
+    }
+
     /// Reads back what Slurm made of it, and answers what is not held as planned: Slurm answers "created" also where it
     /// holds less than was asked for.
     ///
@@ -268,9 +346,6 @@ impl SlurmExecutor {
         slots: &[PlannedSlot],
         targets: &'a [Target],
     ) -> Result<Vec<&'a Target>, ExecutionError> {
-        if targets.is_empty() {
-            return Ok(Vec::new());
-        }
         let rows = self.slurm.reservations()?;
         let (held, now) = (self.by_slot(&rows), Clock::system().now());
         self.note_kept(slots, &held);
@@ -303,7 +378,7 @@ impl SlurmExecutor {
                 since: row.interval.start,
             })
         };
-        *lock(&self.kept) = slots.iter().filter_map(kept).collect();
+        *lock(&self.kept) = Some(slots.iter().filter_map(kept).collect());
     }
 
     /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
@@ -312,7 +387,7 @@ impl SlurmExecutor {
             row.name == self.settings.partition
                 || row.nodes.iter().any(|node| self.numbers.contains_key(node))
         };
-        let partitions = self.slurm.partitions()?;
+        let partitions = self.partitions()?;
         let limits: Option<Vec<i64>> = partitions
             .iter()
             .filter(ours)
@@ -329,9 +404,10 @@ impl SlurmExecutor {
         let mut marked = self.marked()?;
         let present = self.present()?;
         marked.extend(self.marked()?);
-        self.note_condition(&present, |id| marked.contains(&id));
+        let is_ours = |id| marked.contains(&id);
+        self.note_condition(&present, is_ours);
         Ok(NodeReport {
-            busy: self.foreign(&present, |id| marked.contains(&id)),
+            busy: self.foreign(&present, is_ours),
             states: present.states,
             reasons: present.reasons,
         })
@@ -385,7 +461,7 @@ impl SlurmExecutor {
             cpus,
             reasons,
             reservations: self.slurm.reservations()?,
-            jobs: self.slurm.jobs()?,
+            jobs: self.jobs_now()?,
             now: Clock::system().now(),
         })
     }

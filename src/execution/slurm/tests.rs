@@ -10,6 +10,7 @@ pub(super) fn executor() -> (TempDir, SlurmExecutor) {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: vec!["n1".into()],
+        programs: None,
         configuration: Some(data.path().join("no-slurm.conf")),
         work_dir: data.path().into(),
         account: Account {

@@ -315,6 +315,12 @@ fn boot_time(shown: &str) -> Option<Time> {
     instant(value.trim())?
 }
 
+/// The time of the controller at which it told its configuration.
+pub(super) fn controller_time(shown: &str) -> Option<Time> {
+    let (_, rest) = shown.lines().next()?.split_once("as of ")?;
+    instant(rest.trim())?
+}
+
 /// An exit status from what `wait` tells of a process: a signal in the low seven bits, or a status above eight.
 fn exit_status(listed: &str) -> Option<i32> {
     let told: u32 = listed.trim().parse().ok()?;
@@ -460,8 +466,10 @@ mod tests {
         let shown = "Configuration data as of 1795343742\nBatchStartTimeout       = 10 sec\n\
                      BOOT_TIME               = 1795343734\nBurstBufferType         = (null)\n";
         assert_eq!(boot_time(shown), Some(Time(1_795_343_734)));
+        assert_eq!(controller_time(shown), Some(Time(1_795_343_742)));
         assert_eq!(boot_time("BOOT_TIME = N/A\n"), None);
-        assert_eq!(boot_time("Slurmctld(primary) at vm is DOWN\n"), None);
+        let down = "Slurmctld(primary) at vm is DOWN\n";
+        assert_eq!((boot_time(down), controller_time(down)), (None, None));
     }
 
     #[test]

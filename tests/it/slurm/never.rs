@@ -1,16 +1,18 @@
 //! What was promised and Slurm never gave.
 
+use std::fs;
+
 use bespeak::agreement::Outcome;
 use bespeak::clock::Clock;
 use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 
-use super::service::{serve_with, until};
-use super::{Site, settings, slot};
+use super::service::{serve_keys, until};
+use super::{Site, put_program, settings, slot};
 use crate::support::offers::Offer;
 use crate::support::poll_until;
 use crate::support::run;
-use crate::support::slurm::Cluster;
+use crate::support::slurm::{Cluster, NODES};
 
 /// A user of no reservation, so that Slurm refuses to make any for it.
 const STRANGER: &str = "nobody-of-this-cluster";
@@ -108,9 +110,22 @@ fn a_reservation_that_slurm_refuses_to_make_is_not_one_that_nobody_uses() {
 fn a_reservation_that_slurm_has_never_made_is_lost_and_costs_nothing() {
     run(async {
         let cluster = Cluster::start();
-        let more = format!("[[resource.slurm.party]]\nname = \"physics\"\nuser = \"{STRANGER}\"\n");
-        let server = serve_with(&cluster, &more);
-        let client = server.client_with(&server.key_for("physics", "consumer"));
+        // Slurm takes no reservation any more once this file is there.
+        let (programs, refuses) = (
+            cluster.folder().join("programs"),
+            cluster.folder().join("refuses"),
+        );
+        let scontrol = format!(
+            "#!/bin/sh\n[ -e '{}' ] && [ \"$1\" = create ] && echo 'Error creating the reservation: no' >&2 && exit 1\n\
+             PATH=/usr/local/bin:/usr/bin:/bin exec scontrol \"$@\"\n",
+            refuses.display()
+        );
+        fs::create_dir(&programs).expect("a folder can be made");
+        put_program(&programs.join("scontrol"), &scontrol);
+        let keys = format!("programs = \"{}\"\n", programs.display());
+        let server = serve_keys(&cluster, NODES.len(), &keys, "");
+        fs::write(&refuses, "").expect("a file can be written");
+        let client = server.client();
         let id = client
             .post("/agreements", Offer::reserve(2, 8).guaranteed_xml())
             .await

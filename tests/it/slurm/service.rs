@@ -11,7 +11,7 @@ use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, now};
 use crate::support::server::Server;
 use crate::support::slurm::{Cluster, NODES};
-use crate::support::{eventually, run};
+use crate::support::{eventually, poll_until, run};
 
 /// How long a test waits for what should be there within seconds, on a machine that may be busy.
 pub(super) const SOON: Duration = Duration::from_mins(1);
@@ -29,17 +29,35 @@ pub(super) fn serve_with(cluster: &Cluster, more: &str) -> Server {
 
 /// The same on a cluster of so many nodes.
 pub(super) fn serve_nodes(cluster: &Cluster, nodes: usize, more: &str) -> Server {
+    serve_keys(cluster, nodes, "", more)
+}
+
+/// The same with more keys of the cluster itself.
+pub(super) fn serve_keys(cluster: &Cluster, nodes: usize, keys: &str, more: &str) -> Server {
+    let server = serve_unchecked(cluster, nodes, keys, more);
+    let is_closed =
+        || String::from_utf8_lossy(&server.run(&["resources"]).stdout).contains("pass its checks");
+    assert!(
+        poll_until(SOON, || !is_closed()),
+        "the cluster does not pass its checks: {}",
+        server.log()
+    );
+    server
+}
+
+/// The same, whether the cluster has passed its checks or not.
+pub(super) fn serve_unchecked(cluster: &Cluster, nodes: usize, keys: &str, more: &str) -> Server {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).expect("a folder can be made");
+    let user = Cluster::user();
     Server::configured(
         None,
         &format!(
             "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
-             node_list = \"n[1-{nodes}]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"nobody\"\ncall_seconds = 40\n\
-             turnaround_seconds = 1\n[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nsettle_seconds = 1\n{more}",
+             node_list = \"n[1-{nodes}]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"{user}\"\ncall_seconds = 40\n\
+             turnaround_seconds = 1\n{keys}[[resource.slurm.party]]\nname = \"operator\"\nuser = \"{user}\"\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nsettle_seconds = 1\n{more}",
             cluster.configuration().display(),
             work_dir.display(),
-            Cluster::user(),
         ),
     )
 }

@@ -16,7 +16,7 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         nodes: vec![0],
         since: Time(100),
     }];
-    lock(&executor.kept).clone_from(&kept);
+    *lock(&executor.kept) = Some(kept.clone());
     let target = Target {
         id: agreement.into(),
         interval: Interval::new(Time(100), Time(200)),
@@ -25,9 +25,9 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         handed: false,
     };
     assert!(executor.differences(&[], &[target]).is_err());
-    assert_eq!(*lock(&executor.kept), kept);
+    assert_eq!(*lock(&executor.kept), Some(kept));
     executor.note_kept(&[], &BTreeMap::new());
-    assert_eq!(*lock(&executor.kept), []);
+    assert_eq!(*lock(&executor.kept), Some(Vec::new()));
 }
 
 #[test]

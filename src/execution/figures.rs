@@ -1,0 +1,95 @@
+//! What is counted of clusters, for whoever runs them: the calls that they get, the reservations that they hold, and how late work
+//! begins.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::dispatcher::Shared;
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::metrics::{Exposition, Histogram, Kind};
+
+/// Upper bounds for the delay of a start, in seconds: from what a scheduler needs to what eats up a short slot.
+const DELAYS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+
+/// So many calls of a program that came to the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calls {
+    /// The program.
+    pub program: &'static str,
+    /// What came of them: `done`, `refused`, `down`, `slow` or `failed`.
+    pub outcome: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// How long after the begin of their slots jobs began.
+#[derive(Debug)]
+pub(super) struct Delays(Mutex<Histogram>);
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self(Mutex::new(Histogram::new(DELAYS)))
+    }
+}
+
+impl Delays {
+    /// Counts a job that began at an instant, in a slot that begins at this second.
+    pub(super) fn note(&self, slot: scheduler::Time, began: Micros) {
+        let late = began - slot.seconds().saturating_mul(MICROS_PER_SECOND);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "delays have far fewer digits than a double"
+        )]
+        let seconds = late.max(0) as f64 / MICROS_PER_SECOND as f64;
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .observe(seconds);
+    }
+
+    fn so_far(&self) -> Histogram {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Writes down what is counted of clusters, by the names of their resources.
+pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
+    if clusters.is_empty() {
+        return;
+    }
+    let mut family = text.family(
+        "bespeak_cluster_calls_total",
+        Kind::Counter,
+        "Calls of the programs of a cluster, by what came of them.",
+    );
+    for (resource, cluster) in clusters {
+        for Calls {
+            program,
+            outcome,
+            count,
+        } in cluster.calls()
+        {
+            let labels = [
+                ("resource", resource.as_str()),
+                ("program", program),
+                ("outcome", outcome),
+            ];
+            family.sample(&labels, count);
+        }
+    }
+    let mut family = text.family(
+        "bespeak_cluster_reservations",
+        Kind::Gauge,
+        "Slots whose nodes are reserved in a cluster, as of when it was last told of the plan.",
+    );
+    for (resource, cluster) in clusters {
+        family.sample(&[("resource", resource)], cluster.reservations());
+    }
+    let mut family = text.family(
+        "bespeak_cluster_start_delay_seconds",
+        Kind::Histogram,
+        "How long after the begin of their slots jobs began on a cluster.",
+    );
+    for (resource, cluster) in clusters {
+        family.histogram(&[("resource", resource)], &cluster.delays.so_far());
+    }
+}

@@ -1,0 +1,354 @@
+//! What has to be right before anything is promised on a cluster: each thing that a promise rests on, looked at by itself, so that
+//! what is wrong is named.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
+use scheduler::Time;
+use uuid::Uuid;
+
+use super::super::{Check, ExecutionError, Found};
+use super::SlurmExecutor;
+use super::command::{Error, option};
+use super::id::SlotId;
+use super::view::controller_time;
+use crate::clock::Clock;
+
+/// The programs of Slurm that are run.
+const PROGRAMS: [&str; 5] = ["scontrol", "sbatch", "squeue", "scancel", "sinfo"];
+/// The versions that the tests have been run with.
+const TESTED: [&str; 3] = ["22.05", "24.11", "26.05"];
+/// Seconds by which clocks may differ: slots begin and end by that of the service, reservations by the controller's, jobs by
+/// their node's.
+const CLOCKS_DIFFER_MAX: i64 = 2;
+/// The probe of the right to make reservations is so many seconds in the future, where nobody has plans.
+const PROBE_AHEAD: i64 = 300 * 86_400;
+/// Names that are listed at most.
+const NAMES_MAX: usize = 10;
+/// How often it is looked whether the probe has run on its node.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+type Seen = Result<Found, Error>;
+
+impl SlurmExecutor {
+    /// Looks at everything that needs no job: programs and their versions, controller, clocks, partition, nodes, users, accounts,
+    /// the right to make reservations, the shared folder as this machine sees it. Ends with the first thing that leaves nothing
+    /// to be said of the rest.
+    pub(super) fn check_all(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let mut look = |what, seen: Seen| {
+            let found = seen.unwrap_or_else(|why| Found::Wrong(why.to_string()));
+            let goes_on = !matches!(found, Found::Wrong(_));
+            checks.push(Check { what, found });
+            goes_on
+        };
+        if look("programs", self.programs()) && look("controller", self.controller()) {
+            if look("partition", self.partition()) {
+                look("nodes", self.known_nodes());
+                if look("users", self.users()) {
+                    look("rights", self.right_to_reserve());
+                    look("submission", self.submission());
+                }
+            }
+            look("folder", Ok(self.shared_folder()));
+        }
+        checks
+    }
+
+    /// The same, and whether a job on a node finds the shared folder and what its clock shows, where one is over within `wait`.
+    /// A disk of a network may take half a minute to show here what was written there.
+    pub fn check_with_job(&self, wait: Duration) -> Vec<Check> {
+        let mut checks = self.check_all();
+        if checks.iter().all(|check| !matches!(check.found, Found::Wrong(_))) {
+            let seen = self.seen_by_a_job(wait);
+            checks.push(Check {
+                what: "job",
+                found: seen.unwrap_or_else(|why| Found::Wrong(why.to_string())),
+            });
+        }
+        checks
+    }
+
+    fn programs(&self) -> Seen {
+        // Without it each program waits for a minute.
+        if let Some(configuration) = &self.settings.configuration
+            && let Err(why) = fs::metadata(configuration)
+        {
+            return Ok(Found::Wrong(format!("{}: {why}", configuration.display())));
+        }
+        let mut versions = Vec::new();
+        for program in PROGRAMS {
+            let said = self.slurm.call(program, ["--version"])?;
+            let version = said.split_whitespace().last().unwrap_or_default();
+            if !versions.iter().any(|of| of == version) {
+                versions.push(version.to_owned());
+            }
+        }
+        let [version] = versions.as_slice() else {
+            return Ok(Found::Wrong(format!(
+                "they are of versions {}",
+                versions.join(" and ")
+            )));
+        };
+        let is_tested = TESTED.iter().any(|of| version.starts_with(of));
+        let tested = TESTED.join(", ");
+        Ok(Found::Good(if is_tested {
+            format!("Slurm {version}")
+        } else {
+            format!("Slurm {version}, which is not tested; {tested} are")
+        }))
+    }
+
+    fn controller(&self) -> Seen {
+        let before = Clock::system().now();
+        let shown = self.slurm.call("scontrol", ["show", "config"])?;
+        let Some(at) = controller_time(&shown) else {
+            return Ok(Found::Unknown(
+                "it answers, and does not tell its time".to_owned(),
+            ));
+        };
+        Ok(of_clock("the controller", at, (before, Clock::system().now())))
+    }
+
+    fn partition(&self) -> Seen {
+        let name = &self.settings.partition;
+        let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
+        Ok(match shown.split_whitespace().next() {
+            None => Found::Wrong(format!("Slurm has no partition {name}")),
+            Some("up") => Found::Good(format!("{name} is up")),
+            Some(state) => Found::Wrong(format!("{name} is {state}: it starts no jobs")),
+        })
+    }
+
+    fn known_nodes(&self) -> Seen {
+        let rows = self.slurm.nodes(&self.settings.partition)?;
+        let is_there = |name: &&String| rows.iter().any(|row| row.name == **name);
+        let nodes = &self.settings.nodes;
+        let missing: Vec<&str> = nodes
+            .iter()
+            .filter(|name| !is_there(name))
+            .map(String::as_str)
+            .collect();
+        Ok(if missing.is_empty() {
+            Found::Good(format!("all {} are in the partition", nodes.len()))
+        } else {
+            let shown = missing[..missing.len().min(NAMES_MAX)].join(", ");
+            let partition = &self.settings.partition;
+            Found::Wrong(format!(
+                "{} of {} are not in {partition}: {shown}; node_list names them",
+                missing.len(),
+                nodes.len()
+            ))
+        })
+    }
+
+    /// The parties of which each has another user or account, by their names; none is the one for all others.
+    fn parties(&self) -> impl Iterator<Item = &str> {
+        let named = self.settings.parties.keys().map(String::as_str);
+        std::iter::once("").chain(named)
+    }
+
+    fn users(&self) -> Seen {
+        let mut wrong = Vec::new();
+        for party in self.parties() {
+            match self.owner_of(party) {
+                Ok(_) => {}
+                Err(Error::Refused { said, .. }) if wrong.contains(&said) => {}
+                Err(Error::Refused { said, .. }) => wrong.push(said),
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(if wrong.is_empty() {
+            Found::Good("all are known, and may have jobs".to_owned())
+        } else {
+            Found::Wrong(wrong.join("; "))
+        })
+    }
+
+    /// Makes a reservation far in the future, and deletes it. Its mark has it deleted by the service, too.
+    fn right_to_reserve(&self) -> Seen {
+        let id = SlotId::from(Uuid::now_v7());
+        let name = self.name_of(id);
+        let start = super::reservation::instant(Clock::system().now() + PROBE_AHEAD);
+        if let Err(why) = self.make_mark(id) {
+            return Ok(Found::Wrong(why.to_string()));
+        }
+        let made = self.slurm.call(
+            "scontrol",
+            [
+                "create".to_owned(),
+                "reservation".to_owned(),
+                format!("ReservationName={name}"),
+                format!("StartTime={start}"),
+                "Duration=1".to_owned(),
+                format!("Nodes={}", self.settings.nodes[0]),
+                format!("Users={}", self.settings.account.user),
+                "Flags=OVERLAP,IGNORE_JOBS".to_owned(),
+            ],
+        );
+        let deleted = made.and_then(|_| self.delete(&name));
+        // Where it is still there the service deletes it by its mark.
+        let is_gone =
+            deleted.is_ok() || matches!(&deleted, Err(Error::Refused { said, .. }) if is_about_rights(said));
+        if is_gone {
+            let _ = fs::remove_file(self.mark(id));
+        }
+        Ok(match deleted {
+            Ok(()) => Found::Good("a reservation was made and deleted".to_owned()),
+            Err(Error::Refused { said, .. }) if is_about_rights(&said) => Found::Wrong(format!(
+                "{said}: reservations take root, SlurmUser or an operator of Slurm"
+            )),
+            Err(Error::Refused { said, .. }) => Found::Wrong(format!("no reservation could be made: {said}")),
+            Err(why) => return Err(why),
+        })
+    }
+
+    /// Has Slurm judge the job of each user and account without submitting it.
+    fn submission(&self) -> Seen {
+        let (mut judged, mut unknown) = (Vec::new(), None);
+        for party in self.parties() {
+            let account = self.settings.account_of(party);
+            if judged.contains(&account) {
+                continue;
+            }
+            judged.push(account);
+            let mut arguments = self.probe_job(party)?;
+            arguments.extend(["--test-only".into(), self.script.clone().into()]);
+            match self.slurm.call("sbatch", arguments) {
+                Ok(_) => {}
+                // No node is free, or up: that is nothing of the set-up.
+                Err(Error::Refused { said, .. }) if said.to_lowercase().contains("node") => {
+                    unknown = Some(said);
+                }
+                Err(Error::Refused { said, .. }) => {
+                    let account = account.account.as_deref().unwrap_or("the default");
+                    let user = &self.settings.account_of(party).user;
+                    return Ok(Found::Wrong(format!("as {user} with account {account}: {said}")));
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(unknown.map_or_else(
+            || Found::Good("Slurm would take the jobs of all users".to_owned()),
+            Found::Unknown,
+        ))
+    }
+
+    /// What a job of one node and a minute is submitted with for a party.
+    fn probe_job(&self, party: &str) -> Result<Vec<std::ffi::OsString>, Error> {
+        let mut arguments: Vec<std::ffi::OsString> = vec![
+            format!("--partition={}", self.settings.partition).into(),
+            "--nodes=1".into(),
+            "--time=1".into(),
+            "--no-requeue".into(),
+        ];
+        if let Some(account) = &self.settings.account_of(party).account {
+            arguments.push(format!("--account={account}").into());
+        }
+        if geteuid().is_root() {
+            let owner = self.owner_of(party)?;
+            arguments.push(format!("--uid={}", owner.user).into());
+            arguments.push(format!("--gid={}", owner.group).into());
+        }
+        Ok(arguments)
+    }
+
+    fn shared_folder(&self) -> Found {
+        let folder = &self.settings.work_dir;
+        let probe = folder.join(format!(".check-{}", Uuid::now_v7().simple()));
+        match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
+            Ok(()) => Found::Good(format!("{} is written here", folder.display())),
+            Err(why) => Found::Wrong(format!("{} cannot be written: {why}", folder.display())),
+        }
+    }
+
+    /// Has a job read a file of the shared folder on a node, and write what it read and its clock's time.
+    fn seen_by_a_job(&self, wait: Duration) -> Seen {
+        let token = Uuid::now_v7().simple().to_string();
+        let folder = self.settings.work_dir.join(format!(".check-{token}"));
+        let owner = self.owner_of("")?;
+        let prepared = fs::create_dir(&folder)
+            .and_then(|()| fs::write(folder.join("token"), &token))
+            .and_then(|()| chown(&folder, Some(owner.user), Some(owner.group)));
+        if let Err(why) = prepared {
+            let _ = fs::remove_dir_all(&folder);
+            return Ok(Found::Wrong(
+                ExecutionError::system("prepare", &folder)(why).to_string(),
+            ));
+        }
+        let seen = self.run_probe(&folder, &token, wait);
+        // What the job writes after that is in nobody's way.
+        let _ = fs::remove_dir_all(&folder);
+        seen
+    }
+
+    fn run_probe(&self, folder: &Path, token: &str, wait: Duration) -> Seen {
+        let mut arguments = self.probe_job("")?;
+        arguments.extend([
+            "--parsable".into(),
+            format!("--job-name={}", self.name_of(SlotId::from(Uuid::now_v7()))).into(),
+            option("--chdir", folder),
+            "--output=/dev/null".into(),
+            "--error=/dev/null".into(),
+            "--wrap=echo $(cat token) $(date +%s) >draft && mv draft seen".into(),
+        ]);
+        let before = Clock::system().now();
+        let submitted = self.slurm.call("sbatch", arguments)?;
+        let job = submitted.trim().split(';').next().unwrap_or_default().to_owned();
+        let began = Instant::now();
+        while began.elapsed() < wait {
+            if let Ok(seen) = fs::read_to_string(folder.join("seen")) {
+                let mut words = seen.split_whitespace();
+                let (read, time) = (words.next(), words.next().and_then(|time| time.parse().ok()));
+                return Ok(match time {
+                    Some(time) if read == Some(token) => {
+                        of_clock("the node", Time(time), (before, Clock::system().now()))
+                    }
+                    _ => Found::Wrong("it could not read on its node what was written here".to_owned()),
+                });
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        let state = self
+            .slurm
+            .call("squeue", ["-h", "-t", "all", "-j", &job, "-o", "%T %r"])?;
+        let (state, seconds) = (state.trim().to_owned(), wait.as_secs());
+        // It may have ended in between.
+        let _ = self.slurm.call("scancel", [&job]);
+        let is_over = ["COMPLETED", "FAILED"].iter().any(|word| state.starts_with(word));
+        Ok(if is_over {
+            let folder = self.settings.work_dir.display();
+            Found::Wrong(format!(
+                "it has run, and nothing of it is in {folder} here after {seconds} seconds: is that the same folder on the nodes?"
+            ))
+        } else {
+            Found::Unknown(format!("it was not over within {seconds} seconds ({state})"))
+        })
+    }
+}
+
+/// What another clock's time means that was read between two instants of this machine's.
+fn of_clock(whose: &str, at: Time, (before, after): (Time, Time)) -> Found {
+    let (ahead, behind) = (before - at, at - after);
+    if ahead > CLOCKS_DIFFER_MAX {
+        Found::Wrong(format!(
+            "this machine's clock is {ahead} seconds ahead of that of {whose}"
+        ))
+    } else if behind > CLOCKS_DIFFER_MAX {
+        Found::Wrong(format!(
+            "this machine's clock is {behind} seconds behind that of {whose}"
+        ))
+    } else {
+        Found::Good(format!("{whose} answers, and its clock agrees"))
+    }
+}
+
+fn is_about_rights(said: &str) -> bool {
+    ["denied", "permission", "rivilege"]
+        .iter()
+        .any(|word| said.contains(word))
+}

@@ -1,0 +1,36 @@
+//! Something that is to be placed.
+
+use scheduler::Interval;
+use scheduler::domain::Task;
+
+use super::super::Scaling;
+use super::id;
+use crate::agreement::{Filter, Shape};
+
+/// Something to be placed on one of the resources.
+pub(in super::super) struct Wish<'a> {
+    pub(in super::super) shape: Shape,
+    pub(in super::super) scaling: Scaling,
+    pub(in super::super) window: Interval,
+    pub(in super::super) filters: &'a [Filter],
+    /// The resource that is out of the question.
+    pub(in super::super) except: Option<usize>,
+    /// Whether it would be a new promise, which closed resources do not make.
+    pub(in super::super) is_new: bool,
+}
+
+impl Wish<'_> {
+    pub(super) fn task(&self) -> Task {
+        Task {
+            nodes: self.shape.nodes,
+            work: self.shape.duration,
+            window: self.window,
+            requires: self
+                .filters
+                .iter()
+                .map(|filter| filter.requirement(self.shape.nodes))
+                .collect(),
+            except: self.except.into_iter().map(id).collect(),
+        }
+    }
+}
