@@ -96,6 +96,8 @@ impl SlurmExecutor {
             let row = held.get(&target.id);
             row.is_some_and(|row| target.is_met_by(row, now))
         };
+        // What leaves may have been in the way of what was refused.
+        let has_room_come = !leaving.is_empty();
         let mut passed_on = BTreeMap::new();
         for (id, row) in leaving {
             let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
@@ -108,11 +110,12 @@ impl SlurmExecutor {
             passed_on.extend(stays.then_some((id, row)));
         }
         let unmet: Vec<&Target> = targets.iter().filter(|target| !is_met(target)).collect();
-        let differ = if let Some(said) = self.refused_just_now(&unmet) {
+        let refused = self.refused_just_now(&unmet).filter(|_| !has_room_come);
+        let differ = if let Some(said) = refused {
             failures.extend(said);
-            Vec::new()
+            unmet
         } else if unmet.is_empty() {
-            Vec::new()
+            unmet
         } else {
             let said = self.apply(&unmet, &held, now)?;
             self.note_refused(&unmet, &said);
