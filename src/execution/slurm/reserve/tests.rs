@@ -59,3 +59,35 @@ fn a_node_that_does_not_answer_takes_nothing_new_and_one_that_is_never_heard_of_
         );
     }
 }
+
+#[test]
+fn what_was_refused_just_now_waits_until_anything_else_is_wanted() {
+    let (_data, executor) = executor();
+    let target = |nodes: &[&str]| Target {
+        id: Uuid::nil().into(),
+        interval: Interval::of(Clock::system().now() + 3_600, 60),
+        nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
+        user: "nobody".into(),
+        handed: false,
+    };
+    let (first, other) = (target(&["n1"]), target(&["n2"]));
+    let pause = || lock(&executor.refused).as_ref().map(|of| of.pause);
+    assert_eq!(executor.refused_just_now(&[&first]), None);
+    let said = vec!["no".to_owned()];
+    for expected in [2, 4, 8, 16, 16] {
+        executor.note_refused(&[&first], &said);
+        assert_eq!(pause(), Some(Duration::from_secs(expected)));
+    }
+    assert_eq!(executor.refused_just_now(&[&first]), Some(said.clone()));
+    assert_eq!(executor.refused_just_now(&[&other]), None);
+    assert_eq!(executor.refused_just_now(&[&first, &other]), None);
+    // One that begins soon is asked for more often.
+    let due = Target {
+        interval: Interval::of(Clock::system().now(), 60),
+        ..target(&["n1"])
+    };
+    executor.note_refused(&[&due], &said);
+    assert_eq!(pause(), Some(ASK_AGAIN.0));
+    executor.note_refused(&[&due], &[]);
+    assert_eq!(pause(), None);
+}
