@@ -33,9 +33,12 @@ use crate::store::Condition;
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
 const CALLS_MAX: usize = 16;
 /// How long after an executor has followed the plan it is told of the next changes: they come in swarms.
-const PREPARE_PAUSE: Duration = Duration::from_secs(1);
+const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
 /// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
 const PREPARE_EVERY: Duration = Duration::from_secs(10);
+
+/// How long after a failure to follow the plan the next try comes at the latest.
+const RETRY_MAX: Duration = Duration::from_secs(5);
 
 /// What all lanes act with.
 pub(super) struct Hands {
@@ -385,27 +388,28 @@ impl Lane {
     /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
     pub(super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
         let mut changes = self.hands.planner.subscribe_changes();
-        let mut retry = PREPARE_PAUSE;
+        let (mut retry, mut has_changed) = (PREPARE_PAUSE, false);
         loop {
-            let has_changed = changes.has_changed().unwrap_or(false);
+            has_changed |= changes.has_changed().unwrap_or(false);
             changes.borrow_and_update();
             let failure = self.prepare().await.err();
             retry = if failure.is_none() || has_changed {
                 PREPARE_PAUSE
             } else {
-                (retry * 2).min(PREPARE_EVERY)
+                (retry * 2).min(RETRY_MAX)
             };
             let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
             self.note(Doing::FollowPlan, failure.as_ref());
             // The first of a swarm of changes does not wait, those that follow do together.
             let pause = tokio::time::sleep(PREPARE_PAUSE);
             let changed = async {
-                let _ = tokio::time::timeout(wait, changes.changed()).await;
+                let woken = tokio::time::timeout(wait, changes.changed()).await;
                 pause.await;
+                woken.is_ok()
             };
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = changed => {}
+                is_woken = changed => has_changed = is_woken,
             }
         }
     }

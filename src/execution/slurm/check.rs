@@ -220,8 +220,8 @@ impl SlurmExecutor {
             arguments.extend(["--test-only".into(), self.script.clone().into()]);
             match self.slurm.call("sbatch", arguments) {
                 Ok(_) => {}
-                // No node is free, or up: that is nothing of the set-up.
-                Err(Error::Refused { said, .. }) if said.to_lowercase().contains("node") => {
+                // No node is free, a limit is reached, or the partition wants reservations, which these jobs do not have.
+                Err(Error::Refused { said, .. }) if !is_about_accounts(&said) => {
                     unknown = Some(said);
                 }
                 Err(Error::Refused { said, .. }) => {
@@ -273,6 +273,7 @@ impl SlurmExecutor {
         let owner = self.owner_of("")?;
         let prepared = fs::create_dir(&folder)
             .and_then(|()| fs::write(folder.join("token"), &token))
+            .and_then(|()| chown(folder.join("token"), Some(owner.user), Some(owner.group)))
             .and_then(|()| chown(&folder, Some(owner.user), Some(owner.group)));
         if let Err(why) = prepared {
             let _ = fs::remove_dir_all(&folder);
@@ -345,6 +346,11 @@ fn of_clock(whose: &str, at: Time, (before, after): (Time, Time)) -> Found {
     } else {
         Found::Good(format!("{whose} answers, and its clock agrees"))
     }
+}
+
+/// Whether a submission was refused for whom it was: an account, a user, a partition that is not theirs.
+fn is_about_accounts(said: &str) -> bool {
+    said.contains("nvalid") || said.contains("not permitted")
 }
 
 fn is_about_rights(said: &str) -> bool {

@@ -24,7 +24,7 @@ mod view;
 mod way;
 mod work;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -132,6 +132,8 @@ pub struct SlurmExecutor {
     partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
     /// What was held for the plan when that was last looked at; none before the first time.
     kept: Mutex<Option<Vec<KeptNodes>>>,
+    /// The slots whose reservations were made or changed since: what became of that is not read back yet.
+    made: Mutex<HashSet<SlotId>>,
     /// What Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
     /// When nodes are not to be used, as the plan has it.
@@ -184,6 +186,7 @@ impl SlurmExecutor {
             listed: Mutex::default(),
             partitions: Mutex::default(),
             kept: Mutex::default(),
+            made: Mutex::default(),
             refused: Mutex::default(),
             left_out: Mutex::default(),
             handed: Mutex::default(),
@@ -247,9 +250,10 @@ impl SlurmExecutor {
         let id = SlotId::from(job);
         let is_its =
             |of: &KeptNodes| (of.agreement, of.piece, of.restarts) == (id.agreement, id.piece, id.restarts);
-        lock(&self.kept)
+        let is_kept = lock(&self.kept)
             .as_ref()
-            .is_none_or(|kept| kept.iter().any(is_its))
+            .is_none_or(|kept| kept.iter().any(is_its));
+        is_kept || lock(&self.made).contains(&id)
     }
 
     /// Forgets the list of jobs, because it has changed by our own doing.

@@ -115,6 +115,7 @@ impl SlurmExecutor {
             failures.extend(said);
             unmet
         } else if unmet.is_empty() {
+            *lock(&self.refused) = None;
             unmet
         } else {
             let said = self.apply(&unmet, &held, now)?;
@@ -249,7 +250,8 @@ impl SlurmExecutor {
                 };
                 match done {
                     Ok(()) => {
-                        self.note_held(target);
+                        // Its job does not wait until all others are made.
+                        lock(&self.made).insert(target.id);
                         info!(
                             agreement = %target.id, nodes = target.nodes.join(","), slot = %target.interval,
                             "reserved"
@@ -319,27 +321,6 @@ impl SlurmExecutor {
         });
     }
 
-    /// Takes note that the nodes of a slot are reserved from now on: its job does not wait until all others are.
-    fn note_held(&self, target: &Target) {
-        let SlotId {
-            agreement,
-            piece,
-            restarts,
-        } = target.id;
-        let numbers = target.nodes.iter().filter_map(|name| self.numbers.get(name));
-        let held = KeptNodes {
-            agreement,
-            piece,
-            restarts,
-            nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
-            since: target.interval.start,
-        };
-        let mut kept = lock(&self.kept);
-        let kept = kept.get_or_insert_default();
-        kept.retain(|of| (of.agreement, of.piece, of.restarts) != (agreement, piece, restarts));
-        kept.push(held);
-    }
-
     /// Reads back what Slurm made of it, and answers what is not held as planned: Slurm answers "created" also where it
     /// holds less than was asked for.
     ///
@@ -382,6 +363,7 @@ impl SlurmExecutor {
             })
         };
         *lock(&self.kept) = Some(slots.iter().filter_map(kept).collect());
+        lock(&self.made).clear();
     }
 
     /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
