@@ -2,15 +2,15 @@
 //! a time, and never two about one agreement, so that an executor that hangs holds a few threads and nobody else.
 
 mod nodes;
+mod prepare;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::Interval;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
@@ -32,14 +32,6 @@ use crate::store::Condition;
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
 const CALLS_MAX: usize = 16;
-/// How long after an executor has followed the plan it is told of the next changes: they come in swarms.
-const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
-/// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
-const PREPARE_EVERY: Duration = Duration::from_secs(10);
-
-/// How long after a failure to follow the plan the next try comes at the latest.
-const RETRY_MAX: Duration = Duration::from_secs(5);
-
 /// What all lanes act with.
 pub(super) struct Hands {
     pub(super) planner: Planner,
@@ -385,35 +377,6 @@ impl Lane {
         self.shared.executor.is_cluster()
     }
 
-    /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
-    pub(super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
-        let mut changes = self.hands.planner.subscribe_changes();
-        let (mut retry, mut has_changed) = (PREPARE_PAUSE, false);
-        loop {
-            has_changed |= changes.has_changed().unwrap_or(false);
-            changes.borrow_and_update();
-            let failure = self.prepare().await.err();
-            retry = if failure.is_none() || has_changed {
-                PREPARE_PAUSE
-            } else {
-                (retry * 2).min(RETRY_MAX)
-            };
-            let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
-            self.note(Doing::FollowPlan, failure.as_ref());
-            // The first of a swarm of changes does not wait, those that follow do together.
-            let pause = tokio::time::sleep(PREPARE_PAUSE);
-            let changed = async {
-                let woken = tokio::time::timeout(wait, changes.changed()).await;
-                pause.await;
-                woken.is_ok()
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                is_woken = changed => has_changed = is_woken,
-            }
-        }
-    }
-
     /// Keeps account of what fails: says it when it is new, and when it is over.
     pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
         let (resource, what) = (&self.resource, doing.words());
@@ -425,27 +388,6 @@ impl Lane {
                 Some(message) => warn!(resource, what, message, "failed; trying again"),
             }
         }
-    }
-
-    async fn prepare(&self) -> Result<(), Failure> {
-        let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
-        let agreements = planned.agreements.iter();
-        let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
-        let slots = planned.agreements.into_iter();
-        let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
-        slots.sort_by_key(|slot| (slot.interval.start, slot.agreement, slot.piece));
-        let prepare = move |executor: &dyn Executor| {
-            executor.leave_out(planned.left_out);
-            executor.prepare(&slots)
-        };
-        let prepared = self.call(None, prepare).await;
-        let kept = self.shared.executor.kept_nodes();
-        self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
-        for (work, unused) in self.shared.executor.unused() {
-            let id = ids.get(&work).copied().unwrap_or(work);
-            known(self.hands.planner.report_unused(id, unused).await)?;
-        }
-        prepared
     }
 
     /// Calls the executor off the async threads, unless it is still at an earlier call about the same.

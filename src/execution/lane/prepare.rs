@@ -1,0 +1,72 @@
+//! What the plan has for a cluster, told to its executor whenever that changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::super::Executor;
+use super::super::trouble::Doing;
+use super::{Failure, Lane, known, planned_slots};
+
+/// How long after an executor has followed the plan it is told of the next changes: they come in swarms.
+const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
+/// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
+const PREPARE_EVERY: Duration = Duration::from_secs(10);
+
+/// How long after a failure to follow the plan the next try comes at the latest.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+impl Lane {
+    /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
+    pub(in super::super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
+        let mut changes = self.hands.planner.subscribe_changes();
+        let (mut retry, mut has_changed) = (PREPARE_PAUSE, false);
+        loop {
+            has_changed |= changes.has_changed().unwrap_or(false);
+            changes.borrow_and_update();
+            let failure = self.prepare().await.err();
+            retry = if failure.is_none() || has_changed {
+                PREPARE_PAUSE
+            } else {
+                (retry * 2).min(RETRY_MAX)
+            };
+            let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
+            self.note(Doing::FollowPlan, failure.as_ref());
+            // The first of a swarm of changes does not wait, those that follow do together.
+            let pause = tokio::time::sleep(PREPARE_PAUSE);
+            let changed = async {
+                let woken = tokio::time::timeout(wait, changes.changed()).await;
+                pause.await;
+                woken.is_ok()
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                is_woken = changed => has_changed = is_woken,
+            }
+        }
+    }
+
+    async fn prepare(&self) -> Result<(), Failure> {
+        let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let agreements = planned.agreements.iter();
+        let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
+        let slots = planned.agreements.into_iter();
+        let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
+        slots.sort_by_key(|slot| (slot.interval.start, slot.agreement, slot.piece));
+        let prepare = move |executor: &dyn Executor| {
+            executor.leave_out(planned.left_out);
+            executor.prepare(&slots)
+        };
+        let prepared = self.call(None, prepare).await;
+        let kept = self.shared.executor.kept_nodes();
+        self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
+        for (work, unused) in self.shared.executor.unused() {
+            let id = ids.get(&work).copied().unwrap_or(work);
+            known(self.hands.planner.report_unused(id, unused).await)?;
+        }
+        prepared
+    }
+}
