@@ -41,7 +41,7 @@ enum Command {
 struct CheckOptions {
     /// Name of a resource. [default: every cluster of the configuration]
     resource: Option<String>,
-    /// Wait so many seconds for the end of a job on a node; 0 for no job.
+    /// Seconds to wait for the end of a job on a node; 0 runs no job
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3_600))]
     wait: u64,
     /// Print the answer as JSON.
@@ -97,14 +97,14 @@ pub(super) fn run(options: Options) -> Result<(), Failure> {
     }
 }
 
-/// Does something with a folder of its own, which is removed afterwards: that of the service may not be there yet, or be in use.
+/// Calls `with` on a temporary folder, which is removed afterwards. The service's own folder may be missing, or in use.
 fn in_a_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError>) -> Result<T, Failure> {
     let folder = std::env::temp_dir().join(format!("bespeak-check-{}", Uuid::now_v7().simple()));
     let unavailable =
         |why: &dyn std::fmt::Display| Failure::Unavailable(format!("{}: {why}", folder.display()));
     std::fs::create_dir(&folder).map_err(|why| unavailable(&why))?;
     let done = with(&folder).map_err(|why| unavailable(&why));
-    // What stays there is in nobody's way.
+    // A folder that cannot be removed does no harm.
     let _ = std::fs::remove_dir_all(&folder);
     done
 }

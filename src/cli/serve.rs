@@ -196,7 +196,7 @@ struct Tasks {
     served: JoinHandle<()>,
     decided: JoinHandle<()>,
     dispatched: JoinHandle<()>,
-    /// How long what is under way may take when it is told to stop.
+    /// How long running work may take to end after the stop.
     patience: Duration,
 }
 
@@ -212,8 +212,8 @@ impl Tasks {
             () = told_to_stop() => None,
             never = open => match never {},
             _ = &mut self.decided => Some("the planner has stopped: another process decides now"),
-            // Neither ends by itself. Without the one nobody is served, without the other no job starts: whoever restarts
-            // services has to know.
+            // Neither should end by itself. The process ends then, so that its supervisor restarts it: without the first no
+            // request is answered, without the second no job starts.
             _ = &mut self.served => Some("the HTTP server has stopped by itself"),
             _ = &mut self.dispatched => Some("the dispatcher has stopped by itself"),
         };
@@ -227,7 +227,7 @@ impl Tasks {
     }
 }
 
-/// Who may do what, with the operator's key, which is made at the first start.
+/// The access rules and the operator's key, which is made at the first start.
 async fn open_access(
     store: &Store,
     clock: &Clock,

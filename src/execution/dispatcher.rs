@@ -107,12 +107,12 @@ impl Dispatcher {
         }
     }
 
-    /// What goes wrong with the resources, for whoever looks while this runs.
+    /// The faults of the resources at present; others read them while this runs.
     pub fn troubles(&self) -> Troubles {
         self.hands.troubles.clone()
     }
 
-    /// The clusters that have not been looked at since the start, for whoever waits until there is none.
+    /// The clusters that have not been looked at since the start. The start waits until there is none.
     pub fn unseen(&self) -> watch::Receiver<BTreeSet<String>> {
         self.hands.unseen.subscribe()
     }

@@ -1,5 +1,4 @@
-//! What is counted of clusters, for whoever runs them: the calls that they get, the reservations that they hold, and how late work
-//! begins.
+//! The metrics of clusters, for their operators: calls of Slurm's programs, reservations held, delays of starts.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,12 +9,12 @@ use crate::metrics::{Exposition, Histogram, Kind};
 /// Upper bounds for the delay of a start, in seconds: from what a scheduler needs to what eats up a short slot.
 const DELAYS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 
-/// So many calls of a program that came to the same.
+/// The number of calls of one program with one outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calls {
     /// The program.
     pub program: &'static str,
-    /// What came of them: `done`, `refused`, `down`, `slow` or `failed`.
+    /// The outcome: `done`, `refused`, `down`, `slow` or `failed`.
     pub outcome: &'static str,
     /// How many.
     pub count: u64,
@@ -51,7 +50,7 @@ impl Delays {
     }
 }
 
-/// Writes down what is counted of clusters, by the names of their resources.
+/// Writes the metrics of clusters, labelled with the names of their resources.
 pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
     if clusters.is_empty() {
         return;
@@ -59,7 +58,7 @@ pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
     let mut family = text.family(
         "bespeak_cluster_calls_total",
         Kind::Counter,
-        "Calls of the programs of a cluster, by what came of them.",
+        "Calls of the programs of a cluster, by program and outcome.",
     );
     for (resource, cluster) in clusters {
         for Calls {

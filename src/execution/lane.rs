@@ -39,7 +39,7 @@ pub(super) struct Hands {
     /// The files that jobs may read.
     pub(super) files: InputFiles,
     pub(super) clock: Clock,
-    /// What goes wrong, for whoever looks.
+    /// The present faults, for operators.
     pub(super) troubles: Troubles,
     /// The clusters that have not been looked at since the start.
     pub(super) unseen: watch::Sender<BTreeSet<String>>,
@@ -121,7 +121,7 @@ pub(super) enum Failure {
     Executor(#[from] ExecutionError),
     #[error("the task was cut off")]
     CutOff(#[from] tokio::task::JoinError),
-    /// What is wrong with it, by the words of its checks.
+    /// The faults that its checks have found, in their words.
     #[error("{0}")]
     Unfit(String),
     #[error("the executor has not answered within {} seconds", .0.as_secs_f64())]

@@ -11,9 +11,9 @@ pub(super) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-/// GET /readyz: the plan is rebuilt and the store answers; and whether the clock was stepped of late, which moves everything that
-/// is due, and which clusters have not passed their checks. Where what is stored cannot be, it names what was found. Anybody may
-/// ask, so that it says nothing else: how resources do is at /resources.
+/// GET /readyz: the plan is rebuilt and the store answers. The text names a recent step of the clock, which moves all due
+/// times, and the clusters that have not passed their checks; or the damage found in the store. It needs no key, so it says
+/// nothing else: the state of resources is at /resources.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
         let why = format!("nothing is decided, because what is stored cannot be: {finding}\n");

@@ -1,4 +1,4 @@
-//! Answers to offers: a counter offer, or what rejects an offer, with the document that says it.
+//! Answers to offers: a counter offer or a rejection, with its document.
 
 use uuid::Uuid;
 use wsag::negotiations::{
@@ -13,14 +13,14 @@ use super::rejection::Rejection;
 use crate::agreement::{NegotiationOffer, OfferCreator, OfferState};
 use crate::planner::{Candidate, Spoken as Put};
 
-/// An answer to an offer, to be put on the table, with what its document says.
+/// An answer to an offer, to be stored as a counter offer, with its document.
 pub(super) struct Answer {
     pub(super) put: Put,
     pub(super) words: Spoken,
 }
 
 impl Answer {
-    /// It as it is said without being put on the table.
+    /// The answer as it is sent without being stored.
     pub(super) fn said(self) -> Said {
         Said {
             row: self.put.offer,
@@ -30,7 +30,7 @@ impl Answer {
 }
 
 impl Negotiation {
-    /// A counter offer, to be put on the table.
+    /// A counter offer, to be stored.
     pub(super) fn counter_offer(
         &self,
         negotiation: Uuid,
@@ -80,7 +80,7 @@ impl Negotiation {
         Answer { put, words }
     }
 
-    /// The answer that rejects an offer, in its own words.
+    /// The rejection of an offer, which repeats the offer's terms.
     pub(super) fn rejected(
         &self,
         negotiation: Uuid,

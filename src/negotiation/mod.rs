@@ -132,7 +132,7 @@ pub struct Negotiation {
     call_backs: Policy,
     /// What goes wrong with resources.
     troubles: Troubles,
-    /// The clusters by their resources, for what is counted of them.
+    /// The clusters by their resources, for their metrics.
     clusters: Arc<[(String, Shared)]>,
     /// Rung when there is a pending agreement to decide.
     undecided: Arc<Notify>,
@@ -328,7 +328,7 @@ impl Negotiation {
         self
     }
 
-    /// The same, where operators see what goes wrong with resources, and what is counted of clusters.
+    /// The same service with the faults of resources, and the metrics of clusters, for operators.
     #[must_use]
     pub fn showing(mut self, troubles: Troubles, clusters: Vec<(String, Shared)>) -> Self {
         self.troubles = troubles;

@@ -4,7 +4,7 @@ use super::decide::Decider;
 use super::{Command, Error, Planner};
 
 impl Planner {
-    /// Has a resource promise from now on, where it was configured as closed.
+    /// Opens a resource for new promises, where it was configured as closed.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
@@ -14,14 +14,14 @@ impl Planner {
 }
 
 impl Decider<'_> {
-    /// Has a resource promise from now on; `None` where there is none of this name.
+    /// Opens a resource for new promises; `None` where there is none of this name.
     pub(super) fn open(&mut self, resource: &str) -> Option<()> {
         let at = self.plan.resources.place(resource)?;
         self.plan.resources.open(at);
         Some(())
     }
 
-    /// That resources promise nothing yet, in words; `None` where all do.
+    /// Names the resources that are closed, in words; `None` where all are open.
     pub(super) fn words_of_closed(&self) -> Option<String> {
         let closed: Vec<&str> = self.plan.resources.closed().collect();
         (!closed.is_empty()).then(|| {

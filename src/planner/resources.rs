@@ -55,7 +55,7 @@ pub(super) struct Resources {
     idle: bool,
     /// When those whose nodes do not all stand as they should are to be looked at again.
     looks: Looks,
-    /// Those on which nothing new is promised yet.
+    /// The closed resources.
     closed: BTreeSet<usize>,
     /// The largest and the fastest there are.
     capacity_max: u32,
@@ -161,7 +161,7 @@ impl Resources {
         self.domain.advance(now);
     }
 
-    /// Has a resource promise from now on.
+    /// Opens a resource for new promises.
     pub(super) fn open(&mut self, at: usize) {
         self.closed.remove(&at);
     }
@@ -171,13 +171,13 @@ impl Resources {
         self.closed.clone_from(&before.closed);
     }
 
-    /// The names of the resources on which nothing new is promised yet.
+    /// The names of the closed resources.
     pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
         let closed = self.closed.iter().filter_map(|at| self.get(*at));
         closed.map(|of| of.resource.name.as_str())
     }
 
-    /// What the domain is asked for a wish.
+    /// The wish as a request to the domain.
     fn task(&self, wish: &Wish<'_>) -> Task {
         let mut task = wish.task();
         if wish.is_new {

@@ -48,7 +48,7 @@ pub(super) struct MixedOptions {
     /// Jobs may wait for so many seconds; what waits grows for as long before it stays the same.
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(10..=86_400))]
     wait: u32,
-    /// So many requests a second at most; as many as the service answers without.
+    /// Requests a second at most; without it as many as the service answers
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     per_second: Option<u32>,
 }

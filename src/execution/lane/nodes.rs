@@ -1,5 +1,6 @@
-//! How the nodes of a cluster stand, told to the planner, and whether the cluster can promise anything. A node that looks down
-//! may only be out of sight. So work counts as lost with its node only where two looks agree, no look has failed for a while, and the work has not recorded its own end.
+//! Reports the states of a cluster's nodes to the planner, and opens the cluster for promises. A node that looks down may only be
+//! out of sight. So work counts as lost with its node only where two looks agree, no look has failed for a while, and the work has
+//! not recorded its own end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ struct Seen {
 }
 
 impl Lane {
-    /// Tells the planner how the nodes of a cluster stand, again and again, until `stop`. Nothing new is promised on the cluster
+    /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
     /// until its checks have found nothing wrong and its nodes have been seen.
     pub(in super::super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = Seen::default();
@@ -73,11 +74,11 @@ impl Lane {
         }
     }
 
-    /// Has the planner promise on the cluster where nothing is wrong with it.
+    /// Opens the cluster for promises when its checks find no fault.
     async fn open(&self, nodes_are_seen: bool) -> Result<(), Failure> {
         let patience = self.shared.executor.patience() * CHECKS_LONGER;
         let check = |executor: &dyn Executor| Ok(executor.check());
-        // Nothing else is about the agreement that there never is.
+        // No other call can concern an agreement with this number: there is none.
         let checks = self.call_within(patience, Some(Uuid::max()), check);
         let wrong: Vec<String> = checks
             .await?

@@ -1,4 +1,4 @@
-//! What the plan has for a cluster, told to its executor whenever that changes.
+//! Hands the plan of a cluster to its executor whenever it changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::super::Executor;
 use super::super::trouble::Doing;
 use super::{Failure, Lane, known, planned_slots};
 
-/// How long after an executor has followed the plan it is told of the next changes: they come in swarms.
+/// The pause between two hand-overs of a changing plan: changes come in groups.
 const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
-/// How often an executor is told of the plan when that has not changed: what it keeps may have been lost.
+/// How often the plan is handed over when it has not changed: the executor's reservations may have been lost.
 const PREPARE_EVERY: Duration = Duration::from_secs(10);
 
 /// How long after a failure to follow the plan the next try comes at the latest.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
 impl Lane {
-    /// Tells the executor of a cluster what the plan has for it, whenever that changes, until `stop`.
+    /// Hands the plan of a cluster to its executor whenever it changes, until `stop`.
     pub(in super::super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
         let mut changes = self.hands.planner.subscribe_changes();
         let (mut retry, mut has_changed) = (PREPARE_PAUSE, false);
@@ -35,7 +35,7 @@ impl Lane {
             };
             let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
             self.note(Doing::FollowPlan, failure.as_ref());
-            // The first of a swarm of changes does not wait, those that follow do together.
+            // The first of a group of changes does not wait; the rest wait together.
             let pause = tokio::time::sleep(PREPARE_PAUSE);
             let changed = async {
                 let woken = tokio::time::timeout(wait, changes.changed()).await;

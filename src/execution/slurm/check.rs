@@ -1,5 +1,4 @@
-//! What has to be right before anything is promised on a cluster: each thing that a promise rests on, looked at by itself, so that
-//! what is wrong is named.
+//! The checks of a cluster's set-up: each looks at one thing that a promise needs, and names the fault that it finds.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -25,7 +24,7 @@ const TESTED: [&str; 3] = ["22.05", "24.11", "26.05"];
 /// Seconds by which clocks may differ: slots begin and end by that of the service, reservations by the controller's, jobs by
 /// their node's.
 const CLOCKS_DIFFER_MAX: i64 = 2;
-/// The probe of the right to make reservations is so many seconds in the future, where nobody has plans.
+/// Seconds from now to the begin of the reservation that probes the right to make one: far from all plans.
 const PROBE_AHEAD: i64 = 300 * 86_400;
 /// Names that are listed at most.
 const NAMES_MAX: usize = 10;
@@ -282,7 +281,7 @@ impl SlurmExecutor {
             ));
         }
         let seen = self.run_probe(&folder, &token, wait);
-        // What the job writes after that is in nobody's way.
+        // The folder is renamed first: files that the job writes later do no harm.
         let _ = fs::remove_dir_all(&folder);
         seen
     }

@@ -69,7 +69,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What it is counted as.
+    /// The outcome under which the call is counted.
     fn word(&self) -> &'static str {
         match self {
             Self::Down(_) => "down",

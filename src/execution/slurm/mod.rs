@@ -55,7 +55,8 @@ use crate::store::Condition;
 const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
 /// The same in times that it takes to list them: a controller with a long queue has better things to do.
 const LIST_GOOD_TIMES: u32 = 5;
-/// How long the partitions are good for: no longer than reservations are made early for such things (`reserve::MARGIN`).
+/// How long the list of partitions is cached: no longer than the margin by which reservations are made early
+/// (`reserve::MARGIN`).
 const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
 /// Calls that one use of the executor makes, for the time that it may take in all.
 const CALLS_OF_ONE_USE: u32 = 6;
@@ -130,11 +131,11 @@ pub struct SlurmExecutor {
     listed: Mutex<Option<Listed>>,
     /// The partitions, and when they were asked for.
     partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
-    /// What was held for the plan when that was last looked at; none before the first time.
+    /// The reservations that Slurm held at the last look; none before the first.
     kept: Mutex<Option<Vec<KeptNodes>>>,
-    /// The slots whose reservations were made or changed since: what became of that is not read back yet.
+    /// The slots whose reservations were made or changed since, and not read back yet.
     made: Mutex<HashSet<SlotId>>,
-    /// What Slurm was last asked for and has refused.
+    /// The reservations that Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
     /// When nodes are not to be used, as the plan has it.
     left_out: Mutex<Vec<BusyTime>>,

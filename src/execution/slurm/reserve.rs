@@ -96,7 +96,7 @@ impl SlurmExecutor {
             let row = held.get(&target.id);
             row.is_some_and(|row| target.is_met_by(row, now))
         };
-        // What leaves may have been in the way of what was refused.
+        // A reservation that leaves may have caused the refusal.
         let has_room_come = !leaving.is_empty();
         let mut passed_on = BTreeMap::new();
         for (id, row) in leaving {
@@ -287,8 +287,8 @@ impl SlurmExecutor {
         }
     }
 
-    /// What Slurm has said where it has just refused some of these reservations: they are not asked for again yet. Where any of
-    /// them is another one, or is due soon, all are.
+    /// Slurm's words where it has just refused some of these reservations: they are not asked for again yet. They are where one
+    /// of them is new or begins soon.
     fn refused_just_now(&self, unmet: &[&Target]) -> Option<Vec<String>> {
         let refused = lock(&self.refused);
         let refused = refused.as_ref()?;
@@ -300,8 +300,7 @@ impl SlurmExecutor {
         (is_same && refused.at.elapsed() < refused.pause).then(|| refused.said.clone())
     }
 
-    /// Takes note of what Slurm has said to some reservations, if it has refused any. One that begins before the pause is over
-    /// does not wait for its end.
+    /// Remembers which reservations Slurm has refused. One that begins before the pause is over does not wait for its end.
     fn note_refused(&self, unmet: &[&Target], said: &[String]) {
         let mut refused = lock(&self.refused);
         if said.is_empty() {

@@ -1,4 +1,4 @@
-//! Something that is to be placed.
+//! A wish: work or nodes to be placed on one of the resources.
 
 use scheduler::Interval;
 use scheduler::domain::Task;
@@ -7,13 +7,13 @@ use super::super::Scaling;
 use super::id;
 use crate::agreement::{Filter, Shape};
 
-/// Something to be placed on one of the resources.
+/// Work or nodes to be placed on one of the resources.
 pub(in super::super) struct Wish<'a> {
     pub(in super::super) shape: Shape,
     pub(in super::super) scaling: Scaling,
     pub(in super::super) window: Interval,
     pub(in super::super) filters: &'a [Filter],
-    /// The resource that is out of the question.
+    /// The resource that may not be taken.
     pub(in super::super) except: Option<usize>,
     /// Whether it would be a new promise, which closed resources do not make.
     pub(in super::super) is_new: bool,

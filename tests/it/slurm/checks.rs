@@ -1,4 +1,4 @@
-//! What is checked before anything is promised on a cluster: each wrong set-up is named, and promises nothing.
+//! The checks of a cluster: each wrong set-up is named, and promises nothing.
 
 use std::fs;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::support::server::Server;
 use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, run};
 
-/// What is wrong, each with the thing that it is wrong with.
+/// The faults, each with the checked thing that has it.
 fn wrong(checks: Vec<Check>) -> Vec<(&'static str, String)> {
     let wrong = checks.into_iter().filter_map(|check| match check.found {
         Found::Wrong(words) => Some((check.what, words)),
