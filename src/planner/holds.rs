@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Interval, Reason, Request, Time};
+use scheduler::{Interval, Move, Reason, Request, Time};
 use uuid::Uuid;
 
 use super::bargain::short;
@@ -105,8 +105,7 @@ impl Decider<'_> {
                 stretch,
             };
             let at = self.plan.resources.place(&held.resource);
-            let submitted = at.and_then(|at| self.plan.resources.submit(at, now, &held.request(now)));
-            let Some((_, moved)) = submitted else {
+            let Some(moved) = at.and_then(|at| self.make_place(at, &held.request(now), now)) else {
                 fits = false;
                 break;
             };
@@ -126,6 +125,15 @@ impl Decider<'_> {
             self.unpin(offer.negotiation);
         }
         fits
+    }
+
+    /// Puts what is to be kept in its place; who moved for it. Where the place is free nobody does, and nothing is searched for.
+    fn make_place(&mut self, at: usize, request: &Request, now: Time) -> Option<Vec<Move>> {
+        if self.plan.resources.put(at, now, request, request.ready) {
+            return Some(Vec::new());
+        }
+        let (_, moved) = self.plan.resources.submit(at, now, request)?;
+        Some(moved)
     }
 
     /// Lets go of what is kept for offers, as of an instant, and says so in the store. Others move up into what nobody

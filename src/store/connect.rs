@@ -22,6 +22,8 @@ const SQLITE_READERS: u32 = 4;
 const ACQUIRE_WAIT: Duration = Duration::from_secs(5);
 /// How long a writer waits for another process's transaction on the same SQLite file.
 const SQLITE_BUSY_WAIT: Duration = Duration::from_secs(5);
+/// Pages that a reading connection keeps, in kibibytes below zero: the system keeps the file's pages already, once for all.
+const SQLITE_READER_CACHE: &str = "-256";
 /// The longest a SQLite write-ahead log stays after a checkpoint, in bytes.
 const SQLITE_LOG_BYTES: &str = "67108864";
 
@@ -95,9 +97,11 @@ async fn sqlite(path: &Path, missing: Missing) -> Result<Inner, Error> {
             opened => break opened?,
         }
     };
-    let readers = pool()
-        .max_connections(SQLITE_READERS)
-        .connect_lazy_with(options.pragma("query_only", "ON"));
+    let readers = pool().max_connections(SQLITE_READERS).connect_lazy_with(
+        options
+            .pragma("query_only", "ON")
+            .pragma("cache_size", SQLITE_READER_CACHE),
+    );
     let mut lock = path.into_os_string();
     lock.push(".lock");
     Ok(Inner::Sqlite {

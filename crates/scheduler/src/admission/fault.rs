@@ -198,7 +198,8 @@ mod tests {
     #[test]
     fn an_earlier_outcome_outside_its_window_is_a_fault_when_it_is_used() {
         let mut schedule = Schedule::new(4, Order::Edf);
-        schedule.restore(&request(0, (500, 1_000), 4), Time(500)).unwrap();
+        schedule.restore(&request(0, (450, 1_000), 4), Time(500)).unwrap();
+        schedule.restore(&request(2, (400, 500), 4), Time(400)).unwrap();
         // Each attempt finds that it has to move to 600, and remembers that.
         let newcomer = request(1, (500, 600), 4);
         schedule.would_start(Time(0), &newcomer);

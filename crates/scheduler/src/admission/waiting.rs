@@ -322,9 +322,10 @@ impl WaitingList {
         self.loosen_all();
     }
 
-    /// Marks a request as not known to lie at its first fit.
+    /// Marks a request as not known to lie at its first fit, unless it lies at the beginning of its window: it cannot start earlier,
+    /// and what lies in the plan leaves its place free.
     pub(super) fn loosen(&mut self, handle: u32) {
-        if let Some(waiting) = self.get(handle) {
+        if let Some(waiting) = self.get(handle).filter(|of| of.start > of.request.ready) {
             let key = waiting.key;
             self.loose.add(key, handle);
             self.unseen.add(key, handle);
