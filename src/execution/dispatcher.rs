@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scheduler::Time;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -95,6 +95,7 @@ impl Dispatcher {
                 resource: resource.clone(),
                 shared,
                 hands: Arc::clone(&hands),
+                look_now: Notify::new(),
             };
             (resource, Arc::new(lane))
         };

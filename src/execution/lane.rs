@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::Interval;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use uuid::Uuid;
@@ -133,6 +133,8 @@ pub(super) struct Lane {
     pub(super) resource: String,
     pub(super) shared: Shared,
     pub(super) hands: Arc<Hands>,
+    /// Has the nodes looked at now.
+    pub(super) look_now: Notify,
 }
 
 /// Why a job is not started.

@@ -220,6 +220,17 @@ pub trait Executor: Send + Sync {
         Vec::new()
     }
 
+    /// The agreements whose nodes were due and are not held, as of when it was last told of the plan.
+    fn refused(&self) -> Vec<Uuid> {
+        Vec::new()
+    }
+
+    /// Up to how many seconds before their begin slots have to be held, where others use the nodes, too; `None` where that is not
+    /// so, or not known yet.
+    fn reserves_within(&self) -> Option<scheduler::Seconds> {
+        None
+    }
+
     /// The agreements without a job whose nodes nobody uses, and what is to become of those, as of when it was last told of
     /// the plan.
     fn unused(&self) -> Vec<(Uuid, Unused)> {

@@ -8,6 +8,7 @@ use super::admit::Admitted;
 use super::decide::Decider;
 use super::pieces::requests_of;
 use super::replace::Lifted;
+use super::reserving::Step;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
@@ -33,6 +34,8 @@ pub enum Lost {
     Replaced,
     /// Its application has left the catalogue: what it promises cannot be carried out.
     NoApplication,
+    /// Its cluster does not hold the nodes.
+    NotReserved,
 }
 
 impl Lost {
@@ -48,6 +51,7 @@ impl Lost {
             Self::NoApplication => {
                 "the offer cannot be carried out, since its application is no longer offered"
             }
+            Self::NotReserved => "the offer has been withdrawn, since its cluster did not reserve the nodes",
         }
     }
 }
@@ -66,62 +70,65 @@ pub struct Acceptance {
 
 impl Decider<'_> {
     /// Makes an agreement of an offer that is held for its party.
-    pub(super) fn accept(&mut self, acceptance: Acceptance) -> Result<Accepted, Error> {
+    pub(super) fn accept(&mut self, acceptance: Acceptance) -> Result<Step<Accepted, Acceptance>, Error> {
         let idempotency = acceptance.proposal.idempotency.clone();
         self.is_new(idempotency.as_ref())?;
+        let agreement = match self.accept_as(acceptance, None)? {
+            Step::Done(agreement) => agreement,
+            Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),
+        };
         let accepted = Accepted {
-            agreement: self.accept_as(acceptance, None)?,
+            agreement,
             moved: Vec::new(),
             choices: Vec::new(),
         };
         self.remember(idempotency, &accepted);
-        Ok(accepted)
+        Ok(Step::Done(accepted))
     }
 
-    /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it.
+    /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
+    /// have to hold its nodes first.
     pub(super) fn accept_as(
         &mut self,
-        acceptance: Acceptance,
+        mut acceptance: Acceptance,
         pending: Option<&Agreement>,
-    ) -> Result<Agreement, Error> {
-        let Acceptance {
-            negotiation,
-            offer: id,
-            mut proposal,
-        } = acceptance;
+    ) -> Result<Step<Agreement, Acceptance>, Error> {
         if let Some(pending) = pending {
-            proposal.id = pending.id;
+            acceptance.proposal.id = pending.id;
         }
         let now = second_of(self.now);
-        let (offer, instance) = self.offer_of(&proposal.party, negotiation, id)?;
+        let proposal = &acceptance.proposal;
+        let (offer, instance) = self.offer_of(&proposal.party, acceptance.negotiation, acceptance.offer)?;
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
         if let Some(why) = lost(&offer, now) {
             return Err(Error::Lost(why));
         }
+        let resource = self.plan.resources.must_place(&terms.resource);
+        let resource = resource.ok_or(Error::Unavailable)?;
+        let mut admitted = self.as_held(resource, &terms, now);
+        // What replaces an agreement has that one's nodes.
+        if instance.agreement.is_none() {
+            let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
+            keep_promise(&mut agreement, &terms);
+            if self.waits_to_accept(&offer, &agreement, &admitted)? {
+                return Ok(Step::Wait(acceptance));
+            }
+            if let Some(slot) = self.reserved_for(agreement.id) {
+                admitted.slot = slot;
+            }
+        }
         let Ok(lifted) = self.lift_replaced(&instance) else {
             return Err(Error::Lost(Lost::Replaced));
         };
         self.give_way(answer);
         let begun = lifted.as_ref().is_some_and(Lifted::has_begun);
+        if begun && terms.pieces.is_empty() {
+            admitted.slot = Interval::of(terms.start, terms.duration);
+        }
         let number = self.plan.next_number();
-        let resource = self.plan.resources.must_place(&terms.resource);
-        let resource = resource.ok_or(Error::Unavailable)?;
-        let admitted = Admitted {
-            resource,
-            nodes: terms.nodes,
-            // As offered, or from now on where that time has come and nothing runs yet.
-            slot: whole(&terms.pieces).unwrap_or(Interval::of(
-                if begun { terms.start } else { terms.start.max(now) },
-                terms.duration,
-            )),
-            pieces: terms.pieces.clone(),
-            moved: Vec::new(),
-            transferred: Vec::new(),
-            price: terms.price,
-        };
-        let mut agreement = self.agreement_of(&proposal, terms.window(), &admitted);
+        let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
@@ -160,7 +167,7 @@ impl Decider<'_> {
             },
             None => Change::CreateAgreement {
                 agreement: stored,
-                document: proposal.document,
+                document: acceptance.proposal.document,
                 events,
             },
         });
@@ -178,7 +185,25 @@ impl Decider<'_> {
         }
         let siblings = self.siblings(&offer);
         self.release(siblings);
-        Ok(agreement)
+        Ok(Step::Done(agreement))
+    }
+
+    /// The place that is held for an offer: as offered, or from now on where that time has come.
+    fn as_held(&self, resource: usize, terms: &OfferTerms, now: Time) -> Admitted {
+        let slot = whole(&terms.pieces).unwrap_or_else(|| {
+            let latest = terms.kept_until - terms.duration;
+            let start = self.begins_at(&terms.resource, terms.start, latest, now);
+            Interval::of(start, terms.duration)
+        });
+        Admitted {
+            resource,
+            nodes: terms.nodes,
+            slot,
+            pieces: terms.pieces.clone(),
+            moved: Vec::new(),
+            transferred: Vec::new(),
+            price: terms.price,
+        }
     }
 
     /// An offer of a party's negotiation, and the negotiation.

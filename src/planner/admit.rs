@@ -51,6 +51,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// Something that was let in.
+#[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) resource: usize,
     pub(super) nodes: u32,
@@ -63,6 +64,7 @@ pub(super) struct Admitted {
 }
 
 /// A waiting agreement that went from one resource to another.
+#[derive(Clone)]
 pub(super) struct Transfer {
     number: u64,
     /// Where it was, as what, and from when.

@@ -11,6 +11,7 @@ use super::plan::request_of;
 use super::quotas::Quotas;
 use super::repair::by;
 use super::reports::{describe, in_its_time};
+use super::reserving::Step;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
@@ -36,11 +37,15 @@ pub(super) struct Decider<'a> {
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
-    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Accepted, Error> {
+    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>, Error> {
         self.is_new(proposal.idempotency.as_ref())?;
-        let (agreement, admitted, number) = self
+        let mut moved = self.moved_before(proposal.id);
+        let found = self
             .admitted(&proposal)
             .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
+        let Some((agreement, admitted, number)) = found else {
+            return Ok(Step::Wait(proposal));
+        };
         self.plan.insert(agreement.clone(), number);
         let event = self.accepted(&agreement, &admitted, &proposal.choices);
         self.batch.push(Change::CreateAgreement {
@@ -48,23 +53,20 @@ impl Decider<'_> {
             document: proposal.document,
             events: vec![event],
         });
-        let own = self
-            .make_room(&admitted)
-            .into_iter()
-            .filter(|other| other.party == agreement.party)
-            .collect();
+        moved.extend(self.make_room(&admitted));
+        moved.retain(|other| other.party == agreement.party);
         let accepted = Accepted {
             agreement,
-            moved: own,
+            moved,
             choices: proposal.choices,
         };
         self.remember(proposal.idempotency, &accepted);
-        Ok(accepted)
+        Ok(Step::Done(accepted))
     }
 
-    /// Finds the place of an offer, and the number that its agreement is known by.
-    pub(super) fn admitted(&mut self, proposal: &Proposal) -> Result<(Agreement, Admitted, u64), Refusal> {
-        self.admitted_or(proposal, |this, wanted, reason, now| {
+    /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
+    fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Admitted, u64)>, Refusal> {
+        self.reserved_or(proposal, |this, wanted, reason, now| {
             // Who is refused learns of what others have, as who asks for advice does.
             match this.probe(wanted.payer.party) {
                 Ok(()) => this.refused(wanted, reason, now),
@@ -88,7 +90,8 @@ impl Decider<'_> {
         let window = self.window(proposal, now)?;
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
-        let wanted = Wanted::of(proposal, number, window, now);
+        let mut wanted = Wanted::of(proposal, number, window, now);
+        wanted.window = self.after_reserving(&wanted, now);
         let cut = proposal.preemption.as_ref();
         self.plan.resources.cut_short = false;
         let admitted = self.admit_cut_or_whole(&wanted, cut, now).map_err(|reason| {

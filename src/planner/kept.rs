@@ -19,6 +19,7 @@ impl Decider<'_> {
     /// Takes note of the nodes that a resource holds for agreements: those that are to have begun have begun with them.
     pub(super) fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         self.plan.keep(resource, kept);
+        self.note_reserved(resource);
         self.bind_as_held(resource);
         for mut agreement in self.plan.not_handed_over(resource) {
             agreement.started = self.handed_over(&agreement);
@@ -91,6 +92,8 @@ impl Plan {
             (agreement.clone(), nodes.unwrap_or_default())
         };
         let mut agreements: Vec<_> = here.map(with_nodes).collect();
+        let waiting: Vec<Uuid> = self.reserving.on(resource).map(|of| of.id).collect();
+        agreements.extend(self.reserving.on(resource).map(|of| (of.clone(), Vec::new())));
         agreements.sort_by_key(|(of, _)| (of.placement.start, of.id));
         let of = self
             .resources
@@ -98,6 +101,7 @@ impl Plan {
             .and_then(|at| self.resources.get(at));
         Planned {
             agreements,
+            waiting,
             left_out: of.map_or_else(Vec::new, |of| of.nodes.left_out(of.resource.capacity)),
         }
     }

@@ -14,6 +14,7 @@ mod budget;
 mod charges;
 mod choice;
 mod closed;
+mod commands;
 mod cut;
 mod decide;
 mod error;
@@ -40,6 +41,7 @@ mod refused;
 mod repair;
 mod replace;
 mod reports;
+mod reserving;
 mod resource;
 mod resources;
 mod restart;
@@ -345,6 +347,7 @@ enum Command {
     Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
     Propose(Box<Proposed>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),
+    Reserving(String, Vec<Uuid>, Seconds, Reply<()>),
     /// For tests of what must never happen: it is made to happen.
     #[cfg(test)]
     Meddle(Box<dyn FnOnce(&mut Plan) + Send + Sync>, Reply<()>),

@@ -100,6 +100,8 @@ pub struct Planned {
     /// The agreements with a place there, in order of start, each with the numbers of the nodes that it was given when its slot
     /// began; none before.
     pub agreements: Vec<(Agreement, Vec<u32>)>,
+    /// Those of them that are made only when their nodes are held.
+    pub waiting: Vec<Uuid>,
     /// When nodes are not to be used, by the word of operators and of the configuration: what executes there does not know.
     pub left_out: Vec<BusyTime>,
 }

@@ -5,6 +5,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::decide::Decider;
+use super::reserving::Step;
 use super::{Acceptance, Accepted, Command, Error, Planner, Proposal};
 use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState};
 use crate::clock::second_of;
@@ -150,16 +151,32 @@ impl Decider<'_> {
     }
 
     /// Decides a pending agreement.
-    pub(super) fn settle(&mut self, settlement: Settlement) -> Result<Agreement, Error> {
+    pub(super) fn settle(
+        &mut self,
+        mut settlement: Settlement,
+    ) -> Result<Step<Agreement, Settlement>, Error> {
         let pending = self.live(settlement.id)?;
         if pending.state != AgreementState::Pending {
             return Err(Error::Conflict(pending.state.word()));
         }
         let placed = match settlement.ways {
-            Ok(Ways::New(ways)) => self.placed(&pending, ways),
-            Ok(Ways::Offered(acceptance)) => self
-                .accept_as(*acceptance, Some(&pending))
-                .map_err(|why| why.to_string()),
+            Ok(Ways::New(ways)) => self.placed(&pending, ways).map(|step| match step {
+                Step::Done(agreement) => Step::Done(agreement),
+                Step::Wait(ways) => Step::Wait(Ways::New(ways)),
+            }),
+            Ok(Ways::Offered(acceptance)) => match self.accept_as(*acceptance, Some(&pending)) {
+                Ok(Step::Done(agreement)) => Ok(Step::Done(agreement)),
+                Ok(Step::Wait(acceptance)) => Ok(Step::Wait(Ways::Offered(Box::new(acceptance)))),
+                Err(why) => Err(why.to_string()),
+            },
+            Err(why) => Err(why),
+        };
+        let placed = match placed {
+            Ok(Step::Wait(ways)) => {
+                settlement.ways = Ok(ways);
+                return Ok(Step::Wait(settlement));
+            }
+            Ok(Step::Done(agreement)) => Ok(agreement),
             Err(why) => Err(why),
         };
         let (decided, words) = match placed {
@@ -182,17 +199,23 @@ impl Decider<'_> {
                 created: self.now,
             }));
         }
-        Ok(decided)
+        Ok(Step::Done(decided))
     }
 
     /// The agreement in the first of its ways that has a place; or why the first of them has none.
-    fn placed(&mut self, pending: &Agreement, ways: Vec<Proposal>) -> Result<Agreement, String> {
+    fn placed(
+        &mut self,
+        pending: &Agreement,
+        ways: Vec<Proposal>,
+    ) -> Result<Step<Agreement, Vec<Proposal>>, String> {
         let mut refusal = None;
-        for mut way in ways {
+        let mut ways = ways.into_iter();
+        while let Some(mut way) = ways.next() {
             way.id = pending.id;
             // In words only: what else it could have is told to nobody.
-            match self.admitted_or(&way, Self::refused_briefly) {
-                Ok((agreement, admitted, number)) => {
+            match self.reserved_or(&way, Self::refused_briefly) {
+                Ok(None) => return Ok(Step::Wait([way].into_iter().chain(ways).collect())),
+                Ok(Some((agreement, admitted, number))) => {
                     let agreement = Agreement {
                         created: pending.created,
                         version: pending.version,
@@ -202,7 +225,7 @@ impl Decider<'_> {
                     let event = self.accepted(&agreement, &admitted, &way.choices);
                     let agreement = self.update(agreement, vec![event]);
                     self.make_room(&admitted);
-                    return Ok(agreement);
+                    return Ok(Step::Done(agreement));
                 }
                 Err(why) => refusal = refusal.or(Some(why.to_string())),
             }

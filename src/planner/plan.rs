@@ -12,6 +12,7 @@ use super::nodes::{NodeState, Reporter, Said};
 use super::overrun::Last;
 use super::pieces::{numbers_of, request_of_piece, requests_of};
 use super::refused::Refused;
+use super::reserving::Reserving;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::slices::MovedUp;
 use super::table::Table;
@@ -56,6 +57,8 @@ pub struct Plan {
     pub(super) moved_up: MovedUp,
     /// Who has been refused of late.
     pub(super) refused: Refused,
+    /// The commands that wait for their clusters.
+    pub(super) reserving: Reserving,
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
 }
@@ -134,6 +137,7 @@ impl Plan {
             table: Table::default(),
             moved_up: MovedUp::default(),
             refused: Refused::default(),
+            reserving: Reserving::default(),
             node_seconds: HashMap::new(),
         };
         for (agreement, number) in restored {
@@ -394,6 +398,7 @@ impl Plan {
     /// Takes over what executors reported to the plan `before`, and nobody stores: it holds until their next reports.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
         self.resources.recall_closed(&before.resources);
+        self.reserving.recall(&before.reserving);
         for (at, of) in before.resources.plans().enumerate() {
             self.resources.recall_reports(at, of, now);
         }

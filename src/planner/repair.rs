@@ -70,7 +70,11 @@ impl Decider<'_> {
                 },
             });
         }
-        Ok(self.repair(at, now))
+        let repaired = self.repair(at, now);
+        if by == Reporter::Executor {
+            self.note_reported(resource);
+        }
+        Ok(repaired)
     }
 
     /// Puts right what the passing of time has made wrong: what was thought repaired by now, what is no longer others'.
@@ -109,6 +113,13 @@ impl Decider<'_> {
             BTreeMap::new()
         };
         known.extend(held.keys().map(|number| (*number, 0)));
+        // What is kept for commands that wait leaves, too: they are decided anew then.
+        known.extend(
+            self.plan
+                .reserving
+                .numbers_on(&resource)
+                .map(|number| (number, 0)),
+        );
         let homeless = self
             .plan
             .resources

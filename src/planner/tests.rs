@@ -7,6 +7,7 @@ mod kept;
 mod lost;
 mod missed;
 mod pending;
+mod reserving;
 mod slices;
 pub(super) mod trial;
 

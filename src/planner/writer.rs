@@ -11,10 +11,11 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use super::commands::decide;
 use super::decide::{Decider, Remembered};
-use super::measured::{Decision, Measured};
+use super::measured::Measured;
 use super::storing::{Answer, Decided, Doubt, Storing};
-use super::{Command, Error, Plan, Reply, Settings, Suggestion};
+use super::{Command, Plan, Settings, Suggestion};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
@@ -49,7 +50,7 @@ pub(super) struct Signals {
     pub(super) suggested: broadcast::Sender<Suggestion>,
     /// The next instant with something due.
     pub(super) due: watch::Sender<Option<Time>>,
-    /// The batches stored so far.
+    /// The changes of the plan that executors follow: the batches stored, and the commands that wait for clusters.
     pub(super) stored: watch::Sender<u64>,
     /// Whether the plan is in step with the store.
     pub(super) ready: watch::Sender<bool>,
@@ -70,6 +71,8 @@ pub(super) struct Writer {
     decided: Decided,
     /// There from when the store fails to take a batch until the plan has been read anew.
     doubt: Option<Doubt>,
+    /// Commands that have waited for their clusters and are to be decided again.
+    again: Vec<Command>,
     /// When a slice of improvements was last made.
     improved: Time,
     /// When old idempotency keys were last forgotten.
@@ -97,6 +100,7 @@ impl Writer {
             storing: None,
             decided: Decided::default(),
             doubt: None,
+            again: Vec::new(),
             improved: Time::MIN,
             forgotten: Time::MIN,
         }
@@ -111,6 +115,10 @@ impl Writer {
                 biased;
                 _ = watch.tick() => self.keep_lease(&stop).await,
                 stored = Storing::end(&mut self.storing) => self.stored(stored, &stop).await,
+                () = std::future::ready(()), if !self.again.is_empty() && self.decided.commands < BATCH_MAX => {
+                    let commands = std::mem::take(&mut self.again);
+                    self.decide(commands, &stop).await
+                }
                 () = std::future::ready(()), if self.must_improve() => self.decide(Vec::new(), &stop).await,
                 command = self.queue.recv(), if self.decided.commands < BATCH_MAX => match command {
                     Some(first) => {
@@ -213,10 +221,14 @@ impl Writer {
                     right.then(|| decide(&mut decider, command, decisions))
                 }),
         );
+        self.again.extend(decider.decidable());
         let remembered = std::mem::take(&mut decider.remembered);
         self.decided.remembered.extend(remembered);
         self.decided.commands += many;
         self.decided.suggested.append(&mut self.plan.suggested);
+        if self.plan.reserving.is_new() {
+            self.signals.stored.send_modify(|count| *count += 1);
+        }
         if let Some(what) = self.plan.impossible().map(str::to_owned) {
             // The answers are dropped with the batch, which says that nothing was decided.
             drop(std::mem::take(&mut self.decided));
@@ -507,92 +519,4 @@ pub(super) async fn read_plan(
         None => Ok(plan),
         Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),
     }
-}
-
-/// Decides one command; its answer waits for the batch, and so does the count of what was decided.
-fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>) -> Answer {
-    match command {
-        Command::Place(proposal, reply) => {
-            let (party, id) = (proposal.party.clone(), proposal.id);
-            let decided = decider.place(*proposal);
-            decider.note_refused(&party, id, &decided);
-            decisions.push(Decision::of("offer", &decided));
-            answer(reply, decided)
-        }
-        Command::Pend(pending, reply) => answer(reply, decider.pend(*pending)),
-        Command::Settle(settlement, reply) => {
-            let decided = decider.settle(*settlement);
-            decisions.push(Decision::settled(&decided));
-            answer(reply, decided)
-        }
-        Command::Terminate(order, reply) => {
-            let decided = decider.terminate(*order);
-            decisions.push(Decision::of("termination", &decided));
-            answer(reply, decided)
-        }
-        Command::Census(reply) => answer(reply, Ok(decider.census())),
-        Command::Availability(asked, reply) => answer(reply, decider.availability(&asked)),
-        Command::BeginDue(reply) => answer(reply, decider.begin_due()),
-        Command::Running(reply) => answer(reply, Ok(decider.plan.running())),
-        Command::KeepNodes {
-            resource,
-            kept,
-            reply,
-        } => {
-            decider.keep_nodes(&resource, kept);
-            answer(reply, Ok(()))
-        }
-        Command::SetNodes {
-            resource,
-            by,
-            report,
-            reply,
-        } => answer(reply, decider.set_nodes(&resource, by, &report)),
-        Command::Open(resource, reply) => answer(reply, decider.open(&resource).ok_or(Error::NotFound)),
-        Command::SayNodes(saying, reply) => answer(reply, decider.say_nodes(&saying)),
-        Command::NodeCounts(reply) => answer(reply, Ok(decider.node_counts())),
-        Command::Nodes(resource, reply) => answer(reply, decider.nodes(&resource)),
-        Command::PlannedOn(resource, reply) => answer(reply, Ok(decider.plan.planned_on(&resource))),
-        Command::Unused { id, unused, reply } => answer(reply, decider.unused(id, unused)),
-        Command::Stopped(id, reply) => {
-            decider.plan.has_stopped(id);
-            answer(reply, Ok(()))
-        }
-        Command::Started { run, at, reply } => answer(reply, decider.report_started(run, at)),
-        Command::Unable { run, why, reply } => answer(reply, decider.report_unable(run, why)),
-        Command::Propose(proposed, reply) => answer(reply, decider.propose(*proposed)),
-        Command::Initiate(initiation, reply) => {
-            let about = &initiation.negotiation;
-            let (party, id) = (about.party.clone(), about.id);
-            let decided = decider.initiate(*initiation);
-            decider.note_refused(&party, id, &decided);
-            answer(reply, decided)
-        }
-        Command::Keep(request, kept, reply) => answer(reply, decider.keep_answer(*request, &kept)),
-        Command::Quote(ask, reply) => {
-            let decided = decider.quote(&ask);
-            decisions.push(Decision::quoted(&decided));
-            answer(reply, decided)
-        }
-        Command::Accept(acceptance, reply) => {
-            let decided = decider.accept(*acceptance);
-            decisions.push(Decision::of("acceptance", &decided));
-            answer(reply, decided)
-        }
-        Command::Bargain(bargain, reply) => answer(reply, decider.bargain(*bargain)),
-        Command::EndNegotiation(end, reply) => answer(reply, decider.end_negotiation(*end)),
-        Command::Ended { run, end, reply } => answer(reply, decider.report_ended(run, &end)),
-        #[cfg(test)]
-        Command::Meddle(with, reply) => {
-            with(decider.plan);
-            answer(reply, Ok(()))
-        }
-    }
-}
-
-/// An answer that holds only if it is stored. A client that went away is nobody to answer.
-fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T, Error>) -> Answer {
-    Box::new(move |stored| {
-        let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });
-    })
 }

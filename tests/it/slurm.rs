@@ -4,6 +4,7 @@
 
 mod checks;
 mod going_on;
+mod held;
 mod missing;
 mod never;
 mod others;

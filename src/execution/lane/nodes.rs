@@ -70,6 +70,7 @@ impl Lane {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(NODES_EVERY) => {}
+                () = self.look_now.notified() => {}
             }
         }
     }

@@ -51,6 +51,7 @@ impl Lane {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let waiting = planned.waiting;
         let agreements = planned.agreements.iter();
         let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
         let slots = planned.agreements.into_iter();
@@ -62,7 +63,17 @@ impl Lane {
         };
         let prepared = self.call(None, prepare).await;
         let kept = self.shared.executor.kept_nodes();
-        self.hands.planner.keep_nodes(self.resource.clone(), kept).await?;
+        let (planner, resource) = (&self.hands.planner, || self.resource.clone());
+        planner.keep_nodes(resource(), kept).await?;
+        if let Some(within) = self.shared.executor.reserves_within() {
+            let refused = self.shared.executor.refused();
+            let is_refused = refused.iter().any(|of| waiting.contains(of));
+            planner.report_reserving(resource(), refused, within).await?;
+            if is_refused {
+                // Another slot is looked for when it is known which nodes are others' now.
+                self.look_now.notify_one();
+            }
+        }
         for (work, unused) in self.shared.executor.unused() {
             let id = ids.get(&work).copied().unwrap_or(work);
             known(self.hands.planner.report_unused(id, unused).await)?;

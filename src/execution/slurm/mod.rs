@@ -137,6 +137,10 @@ pub struct SlurmExecutor {
     made: Mutex<HashSet<SlotId>>,
     /// The reservations that Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
+    /// The agreements whose slots were due at the last look and not held as planned.
+    lacking: Mutex<Vec<Uuid>>,
+    /// Up to how many seconds before their begin slots are reserved; none before the first look.
+    reserves_within: Mutex<Option<Seconds>>,
     /// When nodes are not to be used, as the plan has it.
     left_out: Mutex<Vec<BusyTime>>,
     handed: Mutex<HashMap<Uuid, Handed>>,
@@ -189,6 +193,8 @@ impl SlurmExecutor {
             kept: Mutex::default(),
             made: Mutex::default(),
             refused: Mutex::default(),
+            lacking: Mutex::default(),
+            reserves_within: Mutex::default(),
             left_out: Mutex::default(),
             handed: Mutex::default(),
             blind: AtomicBool::new(false),
@@ -330,6 +336,14 @@ impl Executor for SlurmExecutor {
 
     fn kept_nodes(&self) -> Vec<KeptNodes> {
         lock(&self.kept).clone().unwrap_or_default()
+    }
+
+    fn refused(&self) -> Vec<Uuid> {
+        lock(&self.lacking).clone()
+    }
+
+    fn reserves_within(&self) -> Option<Seconds> {
+        *lock(&self.reserves_within)
     }
 
     fn unused(&self) -> Vec<(Uuid, Unused)> {

@@ -28,6 +28,8 @@ pub(super) struct Target {
     pub(super) user: String,
     /// Whether its user may submit jobs by now.
     pub(super) handed: bool,
+    /// Whether jobs of ours in front of it have limits, in whole minutes, that reach into it. They end with their slots before.
+    pub(super) behind_own_jobs: bool,
 }
 
 impl SlurmExecutor {
@@ -124,18 +126,19 @@ impl SlurmExecutor {
         } else {
             instant(target.interval.start)
         };
-        self.slurm.call(
-            "scontrol",
-            [
-                "create".to_owned(),
-                "reservation".to_owned(),
-                format!("ReservationName={}", self.name_of(target.id)),
-                format!("StartTime={start}"),
-                format!("EndTime={}", instant(target.interval.end)),
-                format!("Nodes={}", target.nodes.join(",")),
-                format!("Users={}", target.user),
-            ],
-        )?;
+        let mut arguments = vec![
+            "create".to_owned(),
+            "reservation".to_owned(),
+            format!("ReservationName={}", self.name_of(target.id)),
+            format!("StartTime={start}"),
+            format!("EndTime={}", instant(target.interval.end)),
+            format!("Nodes={}", target.nodes.join(",")),
+            format!("Users={}", target.user),
+        ];
+        if target.behind_own_jobs {
+            arguments.push("Flags=IGNORE_JOBS".to_owned());
+        }
+        self.slurm.call("scontrol", arguments)?;
         if target.handed {
             self.let_overlap(&self.name_of(target.id))?;
         }
@@ -168,6 +171,8 @@ impl SlurmExecutor {
         }
         if target.handed && !row.overlaps {
             arguments.push("Flags+=OVERLAP".to_owned());
+        } else if target.behind_own_jobs {
+            arguments.push("Flags+=IGNORE_JOBS".to_owned());
         }
         self.slurm.call("scontrol", arguments)?;
         Ok(())

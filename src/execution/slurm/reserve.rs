@@ -13,7 +13,7 @@ use super::command::Error;
 use super::id::SlotId;
 use super::names::{Calendar, Hold, Wanted, assign};
 use super::reservation::Target;
-use super::view::{JobKey, JobRow, JobState, NodeRow, PartitionRow, ReservationRow};
+use super::view::{JobKey, JobRow, NodeRow, PartitionRow, ReservationRow};
 use super::{SlurmExecutor, lock};
 use crate::clock::Clock;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, NodeState};
@@ -58,6 +58,7 @@ impl SlurmExecutor {
     /// Makes, moves, resizes and deletes reservations until they are those of the plan. What Slurm refuses is tried again
     /// after the rest: it may be in the way of something that is still to move.
     pub(super) fn follow_plan(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+        lock(&self.lacking).clear();
         let present = self
             .present()
             .inspect_err(|_| self.blind.store(true, Ordering::Relaxed))?;
@@ -78,7 +79,9 @@ impl SlurmExecutor {
             // One that the records were lost of, with the data folder or by going on from another machine.
             self.make_mark(id)?;
         }
-        let from = self.reserved_from()?.map(|lead| now + lead);
+        let lead = self.reserved_from()?;
+        *lock(&self.reserves_within) = Some(lead.unwrap_or(i64::MAX));
+        let from = lead.map(|lead| now + lead);
         let due: Vec<&PlannedSlot> = slots
             .iter()
             .filter(|slot| slot.interval.end > now)
@@ -129,6 +132,8 @@ impl SlurmExecutor {
                 failures.extend(self.give_back(id, row, &present.jobs)?);
             }
         }
+        let lacking = unnamed.iter().chain(differ.iter().map(|target| &target.id));
+        *lock(&self.lacking) = lacking.map(|id| id.agreement).collect();
         let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
         failures.extend(differ.iter().map(say));
         match failures.into_iter().next() {
@@ -210,18 +215,30 @@ impl SlurmExecutor {
             })
             .collect();
         let (mut targets, mut unnamed) = (Vec::new(), Vec::new());
+        let handed = self.handed_jobs();
+        let own: Vec<&JobRow> = present
+            .jobs
+            .iter()
+            .filter(|job| job.is_on_nodes() && self.is_in_ours(job, &handed, is_ours))
+            .collect();
         for (slot, named) in due.iter().zip(assign(calendars, &wanted)) {
             let Some(named) = named else {
                 unnamed.push(SlotId::from(*slot));
                 continue;
             };
+            let nodes: Vec<String> = named
+                .iter()
+                .map(|node| self.settings.nodes[*node].clone())
+                .collect();
+            let reaches_in = |job: &&&JobRow| {
+                job.end.is_some_and(|end| end > slot.interval.start)
+                    && job.nodes.iter().any(|node| nodes.contains(node))
+            };
             targets.push(Target {
                 id: SlotId::from(*slot),
                 interval: slot.interval,
-                nodes: named
-                    .iter()
-                    .map(|node| self.settings.nodes[*node].clone())
-                    .collect(),
+                behind_own_jobs: own.iter().any(|job| reaches_in(&job)),
+                nodes,
                 user: self.settings.account_of(&slot.party).user.clone(),
                 handed: slot.begun && !slot.has_job,
             });
@@ -454,11 +471,8 @@ impl SlurmExecutor {
     fn foreign(&self, present: &Present, is_ours: impl Fn(SlotId) -> bool) -> Vec<BusyTime> {
         let ours = |name: &str| self.id_of(name).is_some_and(&is_ours);
         let handed = self.handed_jobs();
-        // Our own jobs end with their slots by themselves, and what is completing is as good as gone.
-        let is_foreign = |job: &&JobRow| {
-            matches!(job.state, JobState::Starting | JobState::Running)
-                && !self.is_in_ours(job, &handed, &is_ours)
-        };
+        // Our own jobs end with their slots by themselves.
+        let is_foreign = |job: &&JobRow| job.is_on_nodes() && !self.is_in_ours(job, &handed, &is_ours);
         let reservations = present
             .reservations
             .iter()

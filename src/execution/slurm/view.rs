@@ -63,6 +63,11 @@ impl JobRow {
         })
     }
 
+    /// Whether it has nodes: what is completing is as good as gone.
+    pub(super) fn is_on_nodes(&self) -> bool {
+        matches!(self.state, JobState::Starting | JobState::Running)
+    }
+
     /// Whether it is in a reservation and not over.
     pub(super) fn is_inside(&self, row: &ReservationRow) -> bool {
         !self.state.is_final() && self.reservation.as_ref() == Some(&row.name)

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::super::decide::{Decider, Remembered};
 use super::super::nodes::{NodeReport, NodeState, Reporter};
+use super::super::reserving::Step;
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, JobEnd, Outcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
@@ -90,6 +91,7 @@ impl Domain {
 
     pub(in crate::planner) fn place(&mut self, proposal: Proposal) -> Result<Accepted, Refusal> {
         self.decide(|decider| decider.place(proposal))
+            .map(Step::done)
             .map_err(|error| match error {
                 Error::Refused(refusal) => *refusal,
                 other => panic!("{other}"),

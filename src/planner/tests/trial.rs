@@ -6,6 +6,7 @@ use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
 use super::super::decide::{Decider, Remembered};
+use super::super::reserving::Step;
 use super::super::{
     Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Scaling, Settings, Termination,
 };
@@ -33,7 +34,7 @@ impl Domain {
 
     pub(in crate::planner) fn place(&mut self, at: i64, proposal: Proposal) -> Result<Accepted, Refusal> {
         let (placed, _) = self.decide(at, |decider| decider.place(proposal));
-        placed.map_err(|error| match error {
+        placed.map(Step::done).map_err(|error| match error {
             Error::Refused(refusal) => *refusal,
             other => panic!("{other}"),
         })

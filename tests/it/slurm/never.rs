@@ -9,7 +9,7 @@ use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 
 use super::service::{serve_keys, until};
 use super::{Site, put_program, settings, slot};
-use crate::support::offers::Offer;
+use crate::support::offers::{Offer, now};
 use crate::support::poll_until;
 use crate::support::run;
 use crate::support::slurm::{Cluster, NODES};
@@ -107,10 +107,10 @@ fn a_reservation_that_slurm_refuses_to_make_is_not_one_that_nobody_uses() {
 }
 
 #[test]
-fn a_reservation_that_slurm_has_never_made_is_lost_and_costs_nothing() {
+fn a_reservation_that_slurm_has_lost_and_does_not_make_again_is_lost_and_costs_nothing() {
     run(async {
         let cluster = Cluster::start();
-        // Slurm takes no reservation any more once this file is there.
+        // Slurm makes no reservation any more once this file is there.
         let (programs, refuses) = (
             cluster.folder().join("programs"),
             cluster.folder().join("refuses"),
@@ -124,12 +124,23 @@ fn a_reservation_that_slurm_has_never_made_is_lost_and_costs_nothing() {
         put_program(&programs.join("scontrol"), &scontrol);
         let keys = format!("programs = \"{}\"\n", programs.display());
         let server = serve_keys(&cluster, NODES.len(), &keys, "");
-        fs::write(&refuses, "").expect("a file can be written");
         let client = server.client();
-        let id = client
-            .post("/agreements", Offer::reserve(2, 8).guaranteed_xml())
-            .await
-            .created();
+        let start = now() + 10;
+        let offer = Offer::reserve(2, 8).within(start, start + 8);
+        let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
+        let name = name_of("cluster", id);
+        assert!(cluster.reservation(&name).is_some(), "held before it is promised");
+        fs::write(&refuses, "").expect("a file can be written");
+        cluster.run("scontrol", &["delete", &format!("ReservationName={name}")]);
+        let refused = client
+            .post("/agreements", Offer::reserve(1, 8).guaranteed_xml())
+            .await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        assert!(
+            refused.body.contains("refused to reserve the nodes"),
+            "{}",
+            refused.body
+        );
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(over.text("Outcome"), "lost", "{over:?}");
         let accounts = client.get_json("/accounts").await;

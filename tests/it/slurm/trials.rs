@@ -18,6 +18,8 @@ const TRIAL_NODES: usize = 12;
 const SLOT: i64 = 10;
 /// Seconds in which each slot may lie: a machine that is busy may be late with everything.
 const WINDOW: i64 = 300;
+/// From one offer to the next.
+const OFFER_EVERY: Duration = Duration::from_millis(2_500);
 /// Calls that an agreement may cost, and that the cluster may get besides in a minute.
 const CALLS_EACH: f64 = 12.0;
 const CALLS_A_MINUTE: f64 = 60.0;
@@ -67,13 +69,14 @@ async fn trial(cluster: &Cluster, offers: usize) {
     let client = server.client();
     let (began, before) = (Instant::now(), calls(&client).await);
     let mut ids = Vec::new();
+    // Two thirds of the nodes, two of them for each on the average.
+    let mut rate = tokio::time::interval(OFFER_EVERY);
     for number in 0..offers {
+        rate.tick().await;
         let nodes = u32::try_from(number % 3 + 1).expect("a small number");
         let ready = now();
         let offer = Offer::sleep(1, SLOT).on(nodes).within(ready, ready + WINDOW);
         ids.push(client.post("/agreements", offer.guaranteed_xml()).await.created());
-        // Two thirds of the nodes, two of them for each on the average.
-        tokio::time::sleep(Duration::from_millis(2_500)).await;
     }
     for id in &ids {
         let over = ended(&client, *id).await;

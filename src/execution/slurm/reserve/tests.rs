@@ -23,6 +23,7 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         nodes: vec!["n1".into()],
         user: "nobody".into(),
         handed: false,
+        behind_own_jobs: false,
     };
     assert!(executor.differences(&[], &[target]).is_err());
     assert_eq!(*lock(&executor.kept), Some(kept));
@@ -69,6 +70,7 @@ fn what_was_refused_just_now_waits_until_anything_else_is_wanted() {
         nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         user: "nobody".into(),
         handed: false,
+        behind_own_jobs: false,
     };
     let (first, other) = (target(&["n1"]), target(&["n2"]));
     let pause = || lock(&executor.refused).as_ref().map(|of| of.pause);

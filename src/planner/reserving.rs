@@ -1,0 +1,426 @@
+//! Nodes are held before they are promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
+//! holds its nodes. So the command that asks for such a slot waits here: the plan keeps the slot, nothing is stored, and the
+//! resource's executor reserves the nodes as it does for agreements ([`super::Planned`]). When it holds them the command is
+//! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
+
+use std::collections::BTreeMap;
+
+use scheduler::{Interval, Reason, Seconds, Time};
+use uuid::Uuid;
+
+use super::admit::{Admitted, Wanted};
+use super::commands::answer;
+use super::decide::Decider;
+use super::pieces::requests_of;
+use super::refuse::bare;
+use super::storing::Answer;
+use super::{Command, Error, Lost, Planner, Proposal, Refusal, Reply};
+use crate::agreement::{Agreement, NegotiationOffer};
+use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
+
+/// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
+const BEGINS_AFTER: Seconds = 3;
+/// For how long a command waits for its cluster.
+const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
+/// Slots that a cluster may refuse before its requester is told.
+const TRIES_MAX: u32 = 3;
+
+/// How far the decision of a command has come.
+#[derive(Debug)]
+pub(super) enum Step<T, C> {
+    /// It is decided.
+    Done(T),
+    /// It is decided again when the cluster holds the nodes; this is what it asks for.
+    Wait(C),
+}
+
+#[cfg(test)]
+impl<T, C> Step<T, C> {
+    /// What was decided.
+    pub(super) fn done(self) -> T {
+        match self {
+            Self::Done(done) => done,
+            Self::Wait(_) => panic!("it waits for its cluster"),
+        }
+    }
+}
+
+/// What has become of the nodes of a command that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Unknown,
+    Reserved,
+    /// The cluster does not hold them, and its nodes were not reported since.
+    Refused,
+    /// They were reported: another slot may be found.
+    RefusedAndReported,
+}
+
+/// A command that waits until its cluster holds the nodes.
+struct Waiting {
+    /// There from when the writer hands it over.
+    command: Option<Command>,
+    /// What it would make.
+    agreement: Agreement,
+    admitted: Admitted,
+    /// Agreements that have moved for it.
+    moved: Vec<Agreement>,
+    /// The numbers under which its slots are kept; none where an offer keeps them.
+    numbers: Vec<u64>,
+    since: Micros,
+    tries: u32,
+    outcome: Outcome,
+}
+
+/// A slot whose nodes are reserved.
+pub(super) struct Reserved {
+    pub(super) admitted: Admitted,
+    pub(super) window: Interval,
+    pub(super) moved: Vec<Agreement>,
+}
+
+/// What a command that has waited is decided with.
+enum Verdict {
+    Reserved(Box<Reserved>),
+    /// The cluster has refused so many slots.
+    Refused(u32),
+    NoAnswer,
+}
+
+/// The commands that wait for their clusters, by the ids of the agreements that they would make.
+#[derive(Default)]
+pub(super) struct Reserving {
+    waiting: BTreeMap<Uuid, Waiting>,
+    /// With what the present command is decided, where it has waited.
+    verdict: Option<(Uuid, Verdict)>,
+    /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
+    within: BTreeMap<String, Seconds>,
+    /// Whether one has come that executors have not been told of.
+    is_new: bool,
+}
+
+impl Reserving {
+    /// Takes over what executors have said before the plan was rebuilt. Commands that waited are not decided.
+    pub(super) fn recall(&mut self, before: &Self) {
+        self.within.clone_from(&before.within);
+    }
+
+    /// The agreements on a resource that commands wait for.
+    pub(super) fn on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
+        let all = self.waiting.values().map(|of| &of.agreement);
+        all.filter(move |of| of.resource == resource)
+    }
+
+    /// The numbers under which slots are kept on a resource.
+    pub(super) fn numbers_on(&self, resource: &str) -> impl Iterator<Item = u64> {
+        let here = self
+            .waiting
+            .values()
+            .filter(move |of| of.agreement.resource == resource);
+        here.flat_map(|of| of.numbers.iter().copied())
+    }
+
+    /// Whether a command has begun to wait since this was last asked.
+    pub(super) fn is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    fn is_needed(&self, agreement: &Agreement, now: Time) -> bool {
+        let within = self.within.get(&agreement.resource);
+        within.is_some_and(|within| agreement.slot().start.seconds().saturating_sub(*within) <= now.seconds())
+    }
+
+    /// The slot that was reserved for an agreement, once.
+    fn take(&mut self, id: Uuid) -> Option<Reserved> {
+        match self.verdict.take() {
+            Some((of, Verdict::Reserved(reserved))) if of == id => Some(*reserved),
+            other => {
+                self.verdict = other;
+                None
+            }
+        }
+    }
+
+    /// How many slots its cluster has refused for an agreement; in words where there were too many, or it did not answer.
+    fn refused(&mut self, id: Uuid) -> Result<u32, String> {
+        let verdict = self.verdict.take().filter(|(of, _)| *of == id);
+        match verdict.map(|(_, verdict)| verdict) {
+            Some(Verdict::Refused(tries)) if tries < TRIES_MAX => Ok(tries),
+            Some(Verdict::Refused(tries)) => Err(format!(
+                "the cluster has refused to reserve the nodes of {tries} slots, one after the other"
+            )),
+            Some(Verdict::NoAnswer) => {
+                let seconds = PATIENCE / MICROS_PER_SECOND;
+                Err(format!(
+                    "the cluster has not reserved the nodes within {seconds} seconds"
+                ))
+            }
+            Some(Verdict::Reserved(_)) | None => Ok(0),
+        }
+    }
+}
+
+impl Planner {
+    /// Records which agreements a resource could not reserve nodes for, and from how many seconds before their begin it
+    /// reserves them: slots that begin within that time are promised from now on when their nodes are held.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn report_reserving(
+        &self,
+        resource: String,
+        refused: Vec<Uuid>,
+        within: Seconds,
+    ) -> Result<(), Error> {
+        self.ask(|reply| Command::Reserving(resource, refused, within, reply))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    /// Notes how a resource reserves nodes.
+    pub(super) fn note_reserving(&mut self, resource: &str, refused: &[Uuid], within: Seconds) {
+        let reserving = &mut self.plan.reserving;
+        reserving.within.insert(resource.to_owned(), within);
+        for of in reserving.waiting.values_mut() {
+            let is_refused = of.agreement.resource == resource && refused.contains(&of.agreement.id);
+            if is_refused && of.outcome == Outcome::Unknown {
+                of.outcome = Outcome::Refused;
+            }
+        }
+    }
+
+    /// Notes for which commands a resource holds the nodes.
+    pub(super) fn note_reserved(&mut self, resource: &str) {
+        let at = self.plan.resources.place(resource);
+        let Some(of) = at.and_then(|at| self.plan.resources.get(at)) else {
+            return;
+        };
+        for waiting in self.plan.reserving.waiting.values_mut() {
+            let agreement = &waiting.agreement;
+            let kept = of.kept_for(agreement).filter(|_| agreement.resource == resource);
+            if kept.is_some_and(|kept| kept.nodes.len() >= agreement.slot_nodes() as usize) {
+                waiting.outcome = Outcome::Reserved;
+            }
+        }
+    }
+
+    /// Notes that the nodes of a resource were reported.
+    pub(super) fn note_reported(&mut self, resource: &str) {
+        for of in self.plan.reserving.waiting.values_mut() {
+            if of.agreement.resource == resource && of.outcome == Outcome::Refused {
+                of.outcome = Outcome::RefusedAndReported;
+            }
+        }
+    }
+
+    /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in it.
+    pub(super) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
+        let (window, within) = (wanted.window, &self.plan.reserving.within);
+        let later = Interval::new(window.start.max(now + BEGINS_AFTER), window.end);
+        let least = wanted.shapes.iter().map(|shape| shape.duration).min();
+        if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
+            return window;
+        }
+        let needs_time = match self.best_to_pay(wanted) {
+            Ok((at, _, slot)) => {
+                let of = self.plan.resources.get(at);
+                slot.start < later.start && of.is_some_and(|of| within.contains_key(&of.resource.name))
+            }
+            Err(_) => true,
+        };
+        if needs_time { later } else { window }
+    }
+
+    /// Finds the place of an offer, as [`Decider::admitted_or`] does; none where its cluster has to hold it first.
+    pub(super) fn reserved_or(
+        &mut self,
+        proposal: &Proposal,
+        refused: impl FnOnce(&mut Self, &Wanted<'_>, Reason, Time) -> Refusal,
+    ) -> Result<Option<(Agreement, Admitted, u64)>, Refusal> {
+        if let Some(reserved) = self.plan.reserving.take(proposal.id) {
+            let number = self.plan.next_number();
+            let agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
+            self.put_reserved(&agreement, number, reserved.admitted.resource);
+            return Ok(Some((agreement, reserved.admitted, number)));
+        }
+        let tries = self
+            .plan
+            .reserving
+            .refused(proposal.id)
+            .map_err(|why| bare(Reason::NoCapacityInWindow, why))?;
+        let (agreement, admitted, number) = self.admitted_or(proposal, refused)?;
+        if !self.plan.reserving.is_needed(&agreement, second_of(self.now)) {
+            return Ok(Some((agreement, admitted, number)));
+        }
+        self.keep_until_reserved(agreement, admitted, number, tries);
+        Ok(None)
+    }
+
+    /// Puts an agreement where its slots were kept until now.
+    fn put_reserved(&mut self, agreement: &Agreement, number: u64, at: usize) {
+        let now = second_of(self.now);
+        let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+        for (request, start) in requests_of(agreement, number).into_iter().zip(starts) {
+            self.plan.resources.put_back(at, now, &request, start);
+        }
+    }
+
+    /// Keeps the slots of an agreement that were just found for it; they do not move.
+    fn keep_until_reserved(&mut self, agreement: Agreement, mut admitted: Admitted, number: u64, tries: u32) {
+        let now = second_of(self.now);
+        let moved = self.make_room(&admitted);
+        admitted.moved.clear();
+        admitted.transferred.clear();
+        let at = admitted.resource;
+        let mut numbers = Vec::new();
+        for (request, (slot, nodes)) in requests_of(&agreement, number).into_iter().zip(agreement.loads()) {
+            self.plan.resources.vacate(at, now, request.id);
+            let fixed = scheduler::Request {
+                id: self.plan.table.next_hold(),
+                ready: slot.start,
+                deadline: slot.end,
+                nodes,
+                ..request
+            };
+            self.plan.resources.put_back(at, now, &fixed, slot.start);
+            numbers.push(fixed.id);
+        }
+        self.wait(agreement, admitted, moved, numbers, tries);
+    }
+
+    fn wait(
+        &mut self,
+        agreement: Agreement,
+        admitted: Admitted,
+        moved: Vec<Agreement>,
+        numbers: Vec<u64>,
+        tries: u32,
+    ) {
+        let waiting = Waiting {
+            command: None,
+            admitted,
+            moved,
+            numbers,
+            since: self.now,
+            tries,
+            outcome: Outcome::Unknown,
+            agreement,
+        };
+        self.plan.reserving.is_new = true;
+        self.plan.reserving.waiting.insert(waiting.agreement.id, waiting);
+    }
+
+    /// Decides a command about an agreement, which may have to wait for its cluster: then `again` is what is decided later. Who
+    /// waits is not answered yet, and `count` not called.
+    pub(super) fn decide_or_wait<T: Send + 'static, C>(
+        &mut self,
+        id: Uuid,
+        reply: Reply<T>,
+        decide: impl FnOnce(&mut Self) -> Result<Step<T, C>, Error>,
+        again: impl FnOnce(C, Reply<T>) -> Command,
+        count: impl FnOnce(&mut Self, &Result<T, Error>),
+    ) -> Answer {
+        self.come_back(id);
+        let decided = match decide(self) {
+            Ok(Step::Done(decided)) => Ok(decided),
+            Ok(Step::Wait(asked)) => {
+                if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+                    waiting.command = Some(again(asked, reply));
+                }
+                return Box::new(|_| {});
+            }
+            Err(why) => Err(why),
+        };
+        count(self, &decided);
+        answer(reply, decided)
+    }
+
+    /// Whether the acceptance of an offer waits until the cluster holds the offered nodes.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] where the cluster does not hold them; the offer is released then.
+    pub(super) fn waits_to_accept(
+        &mut self,
+        offer: &NegotiationOffer,
+        agreement: &Agreement,
+        admitted: &Admitted,
+    ) -> Result<bool, Error> {
+        let id = agreement.id;
+        if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
+            return Ok(false);
+        }
+        if !matches!(self.plan.reserving.refused(id), Ok(0)) {
+            self.release(vec![offer.clone()]);
+            return Err(Error::Lost(Lost::NotReserved));
+        }
+        if !self.plan.reserving.is_needed(agreement, second_of(self.now)) {
+            return Ok(false);
+        }
+        self.wait(agreement.clone(), admitted.clone(), Vec::new(), Vec::new(), 0);
+        Ok(true)
+    }
+
+    /// The slot that was reserved for the acceptance of an offer.
+    pub(super) fn reserved_for(&mut self, id: Uuid) -> Option<Interval> {
+        self.plan.reserving.take(id).map(|of| of.admitted.slot)
+    }
+
+    /// When the slot of an offer that is accepted begins on a resource, so that its nodes can be reserved before.
+    pub(super) fn begins_at(&self, resource: &str, start: Time, latest: Time, now: Time) -> Time {
+        let later = start.max(now + BEGINS_AFTER);
+        if self.plan.reserving.within.contains_key(resource) && later <= latest {
+            later
+        } else {
+            start.max(now)
+        }
+    }
+
+    /// Agreements that have moved for an agreement while its command waited.
+    pub(super) fn moved_before(&mut self, id: Uuid) -> Vec<Agreement> {
+        match &mut self.plan.reserving.verdict {
+            Some((of, Verdict::Reserved(reserved))) if *of == id => std::mem::take(&mut reserved.moved),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes the commands that are to be decided again. What they wait for is kept until then.
+    pub(super) fn decidable(&mut self) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for waiting in self.plan.reserving.waiting.values_mut() {
+            let is_settled = matches!(waiting.outcome, Outcome::Reserved | Outcome::RefusedAndReported);
+            if is_settled || self.now - waiting.since > PATIENCE {
+                commands.extend(waiting.command.take());
+            }
+        }
+        commands
+    }
+
+    /// Begins a command about an agreement. Where it has waited, what was kept for it leaves the plan, to be given to it now.
+    fn come_back(&mut self, id: Uuid) {
+        let now = second_of(self.now);
+        self.plan.reserving.verdict = None;
+        let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
+            return;
+        };
+        let at = waiting.admitted.resource;
+        // Nodes that were taken out of use took it with them.
+        let is_kept = waiting
+            .numbers
+            .iter()
+            .all(|number| self.plan.resources.has(at, *number));
+        for number in waiting.numbers {
+            self.plan.resources.vacate(at, now, number);
+        }
+        let verdict = match waiting.outcome {
+            Outcome::Reserved if is_kept => Verdict::Reserved(Box::new(Reserved {
+                window: waiting.agreement.window(),
+                admitted: waiting.admitted,
+                moved: waiting.moved,
+            })),
+            Outcome::Unknown => Verdict::NoAnswer,
+            _ => Verdict::Refused(waiting.tries + 1),
+        };
+        self.plan.reserving.verdict = Some((id, verdict));
+    }
+}

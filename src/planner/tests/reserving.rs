@@ -1,0 +1,246 @@
+//! Slots that begin soon on a cluster: promised when it holds their nodes.
+
+use super::*;
+
+/// Waits until so many commands wait for the cluster; answers with the ids of their agreements.
+async fn waiting(domain: &Domain, count: usize) -> Vec<Uuid> {
+    let mut changes = domain.planner.subscribe_changes();
+    loop {
+        changes.borrow_and_update();
+        let planned = domain.planner.planned_on("local".into()).await.unwrap();
+        if planned.waiting.len() == count {
+            return planned.waiting;
+        }
+        changes.changed().await.unwrap();
+    }
+}
+
+/// A domain whose only resource reserves slots so many seconds before their begin.
+async fn cluster(within: Seconds) -> Domain {
+    let domain = Domain::start().await;
+    report(&domain, &[], within).await;
+    domain
+}
+
+async fn report(domain: &Domain, refused: &[Uuid], within: Seconds) {
+    let reported = domain
+        .planner
+        .report_reserving("local".into(), refused.to_vec(), within);
+    reported.await.unwrap();
+}
+
+/// The cluster tells that these nodes are others' for so many seconds from the start of the test on.
+async fn busy(domain: &Domain, nodes: u32, seconds: i64) {
+    let interval = Interval::new(Time(NOW), Time(NOW + seconds));
+    let report = NodeReport {
+        busy: (0..nodes).map(|node| BusyTime { node, interval }).collect(),
+        ..NodeReport::default()
+    };
+    let told = domain
+        .planner
+        .set_nodes("local".into(), Reporter::Executor, report);
+    told.await.unwrap();
+}
+
+async fn hold(domain: &Domain, id: Uuid, nodes: u32) {
+    let kept = KeptNodes {
+        agreement: id,
+        piece: 1,
+        restarts: 0,
+        nodes: (0..nodes).collect(),
+        since: Time(NOW),
+    };
+    domain
+        .planner
+        .keep_nodes("local".into(), vec![kept])
+        .await
+        .unwrap();
+}
+
+/// Asks in a task of its own.
+fn ask(domain: &Domain, proposal: Proposal) -> tokio::task::JoinHandle<Result<Accepted, Error>> {
+    let planner = domain.planner.clone();
+    tokio::spawn(async move { planner.place(proposal).await })
+}
+
+async fn verified(domain: &Domain) {
+    assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
+}
+
+#[tokio::test]
+async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_stored_before() {
+    let domain = cluster(600).await;
+    let asked = proposal(4, 100, 0..1_000);
+    let task = ask(&domain, asked.clone());
+    assert_eq!(waiting(&domain, 1).await, [asked.id]);
+    assert_eq!(domain.store.agreement(asked.id).await.unwrap(), None);
+    // Its slot is nobody else's.
+    let far = domain.place(proposal(4, 100, 0..100)).await;
+    assert_eq!(reason(far).reason, scheduler::Reason::NoCapacityInWindow);
+    hold(&domain, asked.id, 3).await;
+    assert!(!task.is_finished(), "one of its nodes is missing");
+    hold(&domain, asked.id, 4).await;
+    let accepted = task.await.unwrap().unwrap().agreement;
+    assert_eq!(
+        accepted.placement,
+        Interval::of(Time(NOW + 3), 100),
+        "after the time that reserving takes"
+    );
+    assert_eq!(accepted.ready, Time(NOW), "its window is as it was asked for");
+    assert!(waiting(&domain, 0).await.is_empty());
+    assert!(domain.store.agreement(asked.id).await.unwrap().is_some());
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn what_begins_later_is_promised_at_once() {
+    let domain = cluster(60).await;
+    let placed = domain.place(proposal(4, 100, 61..200)).await.unwrap();
+    assert_eq!(placed.placement.start, Time(NOW + 61));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn another_slot_is_found_where_the_cluster_refuses_one_and_its_nodes_are_others() {
+    let domain = cluster(600).await;
+    let asked = proposal(3, 100, 0..1_000);
+    let task = ask(&domain, asked.clone());
+    waiting(&domain, 1).await;
+    report(&domain, &[asked.id], 600).await;
+    busy(&domain, 2, 300).await;
+    assert_eq!(waiting(&domain, 1).await, [asked.id]);
+    hold(&domain, asked.id, 3).await;
+    let accepted = task.await.unwrap().unwrap().agreement;
+    assert_eq!(accepted.placement.start, Time(NOW + 300));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn a_slot_whose_nodes_go_out_of_use_while_it_waits_is_given_up() {
+    let domain = cluster(600).await;
+    let asked = proposal(3, 100, 0..1_000);
+    let task = ask(&domain, asked.clone());
+    waiting(&domain, 1).await;
+    busy(&domain, 2, 300).await;
+    // The cluster held other nodes than it says now: too late.
+    hold(&domain, asked.id, 3).await;
+    loop {
+        hold(&domain, asked.id, 3).await;
+        if task.is_finished() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let accepted = task.await.unwrap().unwrap().agreement;
+    assert_eq!(accepted.placement.start, Time(NOW + 300));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_refusal() {
+    let domain = cluster(600).await;
+    let asked = proposal(4, 100, 0..1_000);
+    let task = ask(&domain, asked.clone());
+    for _ in 0..3 {
+        waiting(&domain, 1).await;
+        report(&domain, &[asked.id], 600).await;
+        busy(&domain, 0, 0).await;
+    }
+    let refusal = reason(task.await.unwrap().map(|accepted| accepted.agreement));
+    assert!(
+        refusal
+            .binding
+            .contains("refused to reserve the nodes of 3 slots"),
+        "{refusal:?}"
+    );
+
+    let silent = proposal(4, 100, 0..1_000);
+    let task = ask(&domain, silent.clone());
+    waiting(&domain, 1).await;
+    domain.turn(21);
+    report(&domain, &[], 600).await;
+    let refusal = reason(task.await.unwrap().map(|accepted| accepted.agreement));
+    assert!(refusal.binding.contains("within 20 seconds"), "{refusal:?}");
+    // What was kept for them is free.
+    report(&domain, &[], 0).await;
+    let next = domain.place(proposal(4, 100, 22..122)).await.unwrap();
+    assert_eq!(next.placement.start, Time(NOW + 22));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn two_requests_with_one_key_that_wait_at_the_same_time_make_one_agreement() {
+    let domain = cluster(600).await;
+    let keyed = || Proposal {
+        idempotency: Some(Idempotency {
+            party: "physics".into(),
+            key: "once".into(),
+            request_hash: "same".into(),
+            answer: |_| "kept".into(),
+        }),
+        ..proposal(2, 100, 0..1_000)
+    };
+    let (one, other) = (keyed(), keyed());
+    let (first, second) = (ask(&domain, one.clone()), ask(&domain, other.clone()));
+    waiting(&domain, 2).await;
+    for id in [one.id, other.id] {
+        hold(&domain, id, 2).await;
+    }
+    let made = [first.await.unwrap(), second.await.unwrap()];
+    let repeated = made
+        .iter()
+        .filter(|made| matches!(made, Err(Error::Repeated(_))))
+        .count();
+    assert_eq!(repeated, 1, "{made:?}");
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
+    let domain = cluster(600).await;
+    let asked = proposal(2, 100, 0..1_000);
+    let negotiation = domain.open(None).await;
+    let quote = domain.quote(negotiation, &asked).await;
+    let offer = domain.bargain(negotiation, &quote).await.remove(0);
+    let acceptance = Acceptance {
+        negotiation,
+        offer: offer.id,
+        proposal: asked.clone(),
+    };
+    let accept = |acceptance: Acceptance| {
+        let planner = domain.planner.clone();
+        tokio::spawn(async move { planner.accept(acceptance).await })
+    };
+    let task = accept(acceptance.clone());
+    waiting(&domain, 1).await;
+    hold(&domain, asked.id, 2).await;
+    let accepted = task.await.unwrap().unwrap().agreement;
+    assert!(accepted.placement.start >= Time(NOW + 3), "{accepted:?}");
+
+    let pending = proposal(2, 100, 0..1_000);
+    domain.planner.pend(pending.clone(), None, None).await.unwrap();
+    let planner = domain.planner.clone();
+    let settlement = Settlement {
+        id: pending.id,
+        ways: Ok(Ways::New(vec![pending.clone()])),
+        telling: None,
+    };
+    let task = tokio::spawn(async move { planner.settle(settlement).await });
+    waiting(&domain, 1).await;
+    hold(&domain, pending.id, 2).await;
+    assert_eq!(task.await.unwrap().unwrap().state, AgreementState::Observed);
+
+    let quote = domain.quote(negotiation, &proposal(2, 50, 0..1_000)).await;
+    let offer = domain.bargain(negotiation, &quote).await.remove(0);
+    let refused = Acceptance {
+        offer: offer.id,
+        proposal: proposal(2, 50, 0..1_000),
+        ..acceptance
+    };
+    let (id, task) = (refused.proposal.id, accept(refused));
+    waiting(&domain, 1).await;
+    report(&domain, &[id], 600).await;
+    busy(&domain, 0, 0).await;
+    assert_eq!(task.await.unwrap(), Err(Error::Lost(Lost::NotReserved)));
+    verified(&domain).await;
+}
