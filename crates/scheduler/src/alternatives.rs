@@ -59,7 +59,7 @@ impl Schedule {
             return Vec::new();
         }
         // A budget of its own: half of it to see what is in the way, a quarter to find options, and the rest to try them.
-        let mut work = self.work();
+        let mut work = self.work_to_explain();
         let given = work.part(work.left() / 2);
         let mut trying = given;
         let Some(behind) = self.refused_behind(request, &mut trying) else {

@@ -299,6 +299,13 @@ impl Schedule {
         work.map_or(Work::unbounded(), Work::of)
     }
 
+    /// The work that each of the two explanations of a refusal may do, alternatives and relaxations: together as much as a
+    /// decision.
+    pub(crate) fn work_to_explain(&self) -> Work {
+        let work = self.work();
+        work.part(work.left() / 2)
+    }
+
     /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored, in any
     /// order. One that starts by now runs; one that has completed is left out. The window is as fixed as the given request has it.
     ///

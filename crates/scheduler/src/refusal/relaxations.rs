@@ -135,7 +135,7 @@ impl Schedule {
     /// schedule's budget allows.
     pub fn relaxations(&self, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
         let times = Interval::new(bounds.times.start.max(self.now()), bounds.times.end);
-        let visits = self.work().visits();
+        let visits = self.work_to_explain().visits();
         relaxations_within(self.tree(), request, &Bounds { times, ..*bounds }, visits)
     }
 }
