@@ -12,7 +12,7 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 /// GET /readyz: the plan is rebuilt and the store answers. The text names a recent step of the clock, which moves all due
-/// times, and the clusters that have not passed their checks; or the damage found in the store. It needs no key, so it says
+/// times, and the clusters that have not passed their checks or do not answer; or the damage found in the store. It needs no key, so it says
 /// nothing else: the state of resources is at /resources.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
@@ -28,6 +28,8 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
                 .iter()
                 .map(|name| format!("nothing new is promised on {name}: it has not passed its checks")),
         );
+        let silent = api.negotiation.silent();
+        lines.extend(silent.iter().map(|name| format!("{name} does not tell how its nodes stand")));
         lines.push(String::new());
         lines.join("\n").into_response()
     } else {

@@ -353,6 +353,11 @@ impl Negotiation {
         self.troubles.failing_in(Doing::PassChecks)
     }
 
+    /// The clusters that do not tell how their nodes stand.
+    pub fn silent(&self) -> Vec<String> {
+        self.troubles.failing_in(Doing::TellNodes)
+    }
+
     /// Writes down what is counted here and below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;

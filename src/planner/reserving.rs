@@ -22,8 +22,8 @@ use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 const BEGINS_AFTER: Seconds = 3;
 /// For how long a command waits for its cluster.
 const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
-/// Slots that a cluster may refuse before its requester is told.
-const TRIES_MAX: u32 = 3;
+/// Slots that a cluster may refuse before its requester is told. Each try begins later than the one before, by twice as much.
+const TRIES_MAX: u32 = 5;
 
 /// How far the decision of a command has come.
 #[derive(Debug)]
@@ -67,9 +67,18 @@ struct Waiting {
     moved: Vec<Agreement>,
     /// The numbers under which its slots are kept; none where an offer keeps them.
     numbers: Vec<u64>,
-    since: Micros,
-    tries: u32,
+    tried: Tried,
     outcome: Outcome,
+}
+
+/// What was tried for a command so far.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    since: Micros,
+    /// How many slots its cluster has refused.
+    slots: u32,
+    /// When the next one begins at the earliest: what the plan counts as free the cluster may not have in one piece.
+    not_before: Option<Time>,
 }
 
 /// A slot whose nodes are reserved.
@@ -82,8 +91,7 @@ pub(super) struct Reserved {
 /// What a command that has waited is decided with.
 enum Verdict {
     Reserved(Box<Reserved>),
-    /// The cluster has refused so many slots.
-    Refused(u32),
+    Refused(Tried),
     NoAnswer,
 }
 
@@ -95,6 +103,8 @@ pub(super) struct Reserving {
     verdict: Option<(Uuid, Verdict)>,
     /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
     within: BTreeMap<String, Seconds>,
+    /// When the slot of the present command begins at the earliest, where others were refused.
+    not_before: Option<Time>,
     /// Whether one has come that executors have not been told of.
     is_new: bool,
 }
@@ -141,21 +151,19 @@ impl Reserving {
         }
     }
 
-    /// How many slots its cluster has refused for an agreement; in words where there were too many, or it did not answer.
-    fn refused(&mut self, id: Uuid) -> Result<u32, String> {
+    /// What was tried for an agreement, if anything; in words where its cluster has refused too often, or did not answer.
+    fn tried(&mut self, id: Uuid, now: Micros) -> Result<Option<Tried>, String> {
         let verdict = self.verdict.take().filter(|(of, _)| *of == id);
+        let seconds = PATIENCE / MICROS_PER_SECOND;
         match verdict.map(|(_, verdict)| verdict) {
-            Some(Verdict::Refused(tries)) if tries < TRIES_MAX => Ok(tries),
-            Some(Verdict::Refused(tries)) => Err(format!(
-                "the cluster has refused to reserve the nodes of {tries} slots, one after the other"
-            )),
-            Some(Verdict::NoAnswer) => {
-                let seconds = PATIENCE / MICROS_PER_SECOND;
-                Err(format!(
-                    "the cluster has not reserved the nodes within {seconds} seconds"
-                ))
+            Some(Verdict::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
+                Ok(Some(tried))
             }
-            Some(Verdict::Reserved(_)) | None => Ok(0),
+            Some(Verdict::Refused(tried)) => Err(refused_in_words(tried.slots)),
+            Some(Verdict::NoAnswer) => Err(format!(
+                "the cluster has not reserved the nodes within {seconds} seconds"
+            )),
+            Some(Verdict::Reserved(_)) | None => Ok(None),
         }
     }
 }
@@ -217,6 +225,9 @@ impl Decider<'_> {
     /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in it.
     pub(super) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
         let (window, within) = (wanted.window, &self.plan.reserving.within);
+        if let Some(not_before) = self.plan.reserving.not_before {
+            return Interval::new(window.start.max(not_before), window.end);
+        }
         let later = Interval::new(window.start.max(now + BEGINS_AFTER), window.end);
         let least = wanted.shapes.iter().map(|shape| shape.duration).min();
         if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
@@ -244,16 +255,22 @@ impl Decider<'_> {
             self.put_reserved(&agreement, number, reserved.admitted.resource);
             return Ok(Some((agreement, reserved.admitted, number)));
         }
-        let tries = self
-            .plan
-            .reserving
-            .refused(proposal.id)
-            .map_err(|why| bare(Reason::NoCapacityInWindow, why))?;
-        let (agreement, admitted, number) = self.admitted_or(proposal, refused)?;
+        let tried = self.plan.reserving.tried(proposal.id, self.now);
+        let tried = tried.map_err(|why| bare(Reason::NoCapacityInWindow, why))?;
+        self.plan.reserving.not_before = tried.and_then(|tried| tried.not_before);
+        let admitted = self.admitted_or(proposal, refused);
+        self.plan.reserving.not_before = None;
+        let (agreement, admitted, number) = match (admitted, tried) {
+            (Ok(admitted), _) => admitted,
+            (Err(refusal), None) => return Err(refusal),
+            (Err(_), Some(tried)) => {
+                return Err(bare(Reason::NoCapacityInWindow, refused_in_words(tried.slots)));
+            }
+        };
         if !self.plan.reserving.is_needed(&agreement, second_of(self.now)) {
             return Ok(Some((agreement, admitted, number)));
         }
-        self.keep_until_reserved(agreement, admitted, number, tries);
+        self.keep_until_reserved(agreement, admitted, number, tried);
         Ok(None)
     }
 
@@ -267,7 +284,13 @@ impl Decider<'_> {
     }
 
     /// Keeps the slots of an agreement that were just found for it; they do not move.
-    fn keep_until_reserved(&mut self, agreement: Agreement, mut admitted: Admitted, number: u64, tries: u32) {
+    fn keep_until_reserved(
+        &mut self,
+        agreement: Agreement,
+        mut admitted: Admitted,
+        number: u64,
+        tried: Option<Tried>,
+    ) {
         let now = second_of(self.now);
         let moved = self.make_room(&admitted);
         admitted.moved.clear();
@@ -286,7 +309,7 @@ impl Decider<'_> {
             self.plan.resources.put_back(at, now, &fixed, slot.start);
             numbers.push(fixed.id);
         }
-        self.wait(agreement, admitted, moved, numbers, tries);
+        self.wait(agreement, admitted, moved, numbers, tried);
     }
 
     fn wait(
@@ -295,15 +318,19 @@ impl Decider<'_> {
         admitted: Admitted,
         moved: Vec<Agreement>,
         numbers: Vec<u64>,
-        tries: u32,
+        tried: Option<Tried>,
     ) {
+        let tried = tried.unwrap_or(Tried {
+            since: self.now,
+            slots: 0,
+            not_before: None,
+        });
         let waiting = Waiting {
             command: None,
             admitted,
             moved,
             numbers,
-            since: self.now,
-            tries,
+            tried,
             outcome: Outcome::Unknown,
             agreement,
         };
@@ -350,14 +377,14 @@ impl Decider<'_> {
         if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
             return Ok(false);
         }
-        if !matches!(self.plan.reserving.refused(id), Ok(0)) {
+        if !matches!(self.plan.reserving.tried(id, self.now), Ok(None)) {
             self.release(vec![offer.clone()]);
             return Err(Error::Lost(Lost::NotReserved));
         }
         if !self.plan.reserving.is_needed(agreement, second_of(self.now)) {
             return Ok(false);
         }
-        self.wait(agreement.clone(), admitted.clone(), Vec::new(), Vec::new(), 0);
+        self.wait(agreement.clone(), admitted.clone(), Vec::new(), Vec::new(), None);
         Ok(true)
     }
 
@@ -389,7 +416,7 @@ impl Decider<'_> {
         let mut commands = Vec::new();
         for waiting in self.plan.reserving.waiting.values_mut() {
             let is_settled = matches!(waiting.outcome, Outcome::Reserved | Outcome::RefusedAndReported);
-            if is_settled || self.now - waiting.since > PATIENCE {
+            if is_settled || self.now - waiting.tried.since > PATIENCE {
                 commands.extend(waiting.command.take());
             }
         }
@@ -419,8 +446,23 @@ impl Decider<'_> {
                 moved: waiting.moved,
             })),
             Outcome::Unknown => Verdict::NoAnswer,
-            _ => Verdict::Refused(waiting.tries + 1),
+            _ => Verdict::Refused(Tried {
+                since: waiting.tried.since,
+                slots: waiting.tried.slots + 1,
+                not_before: Some(
+                    waiting.agreement.slot().start.max(now)
+                        + (BEGINS_AFTER << waiting.tried.slots.min(TRIES_MAX)),
+                ),
+            }),
         };
         self.plan.reserving.verdict = Some((id, verdict));
     }
+}
+
+fn refused_in_words(slots: u32) -> String {
+    let slots = match slots {
+        1 => "a slot".to_owned(),
+        slots => format!("{slots} slots"),
+    };
+    format!("the cluster has refused to reserve the nodes of {slots} in the window, and no later one is left")
 }

@@ -141,7 +141,7 @@ async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_re
     let domain = cluster(600).await;
     let asked = proposal(4, 100, 0..1_000);
     let task = ask(&domain, asked.clone());
-    for _ in 0..3 {
+    for _ in 0..5 {
         waiting(&domain, 1).await;
         report(&domain, &[asked.id], 600).await;
         busy(&domain, 0, 0).await;
@@ -150,7 +150,7 @@ async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_re
     assert!(
         refusal
             .binding
-            .contains("refused to reserve the nodes of 3 slots"),
+            .contains("refused to reserve the nodes of 5 slots"),
         "{refusal:?}"
     );
 

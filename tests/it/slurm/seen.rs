@@ -97,6 +97,15 @@ fn nodes_are_as_bad_as_slurm_or_an_operator_says_and_a_controller_that_is_down_i
         let shown = server.run(&["resources"]);
         let shown = String::from_utf8_lossy(&shown.stdout);
         assert!(shown.contains("does not follow the plan since"), "{shown}");
+        eventually("the text of readiness", SOON, async || {
+            let ready = client.get("/readyz").await;
+            assert_eq!(ready.status, 200, "other resources go on: {}", ready.body);
+            ready
+                .body
+                .contains("cluster does not tell how its nodes stand")
+                .then_some(())
+        })
+        .await;
         cluster.start_controller();
         eventually("its end", SOON, async || {
             (troubles().await == Value::Array(Vec::new())).then_some(())
