@@ -29,7 +29,11 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
                 .map(|name| format!("nothing new is promised on {name}: it has not passed its checks")),
         );
         let silent = api.negotiation.silent();
-        lines.extend(silent.iter().map(|name| format!("{name} does not tell how its nodes stand")));
+        lines.extend(
+            silent
+                .iter()
+                .map(|name| format!("{name} does not tell how its nodes stand")),
+        );
         lines.push(String::new());
         lines.join("\n").into_response()
     } else {

@@ -14,7 +14,7 @@ use super::decide::Decider;
 use super::pieces::requests_of;
 use super::refuse::bare;
 use super::storing::Answer;
-use super::{Command, Error, Lost, Planner, Proposal, Refusal, Reply};
+use super::{Command, Error, KeptNodes, Lost, Planner, Proposal, Refusal, Reply};
 use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
@@ -200,6 +200,7 @@ impl Decider<'_> {
 
     /// Notes for which commands a resource holds the nodes.
     pub(super) fn note_reserved(&mut self, resource: &str) {
+        let now = second_of(self.now);
         let at = self.plan.resources.place(resource);
         let Some(of) = at.and_then(|at| self.plan.resources.get(at)) else {
             return;
@@ -207,7 +208,13 @@ impl Decider<'_> {
         for waiting in self.plan.reserving.waiting.values_mut() {
             let agreement = &waiting.agreement;
             let kept = of.kept_for(agreement).filter(|_| agreement.resource == resource);
-            if kept.is_some_and(|kept| kept.nodes.len() >= agreement.slot_nodes() as usize) {
+            let start = agreement.slot().start;
+            let is_its = |kept: &KeptNodes| {
+                // One of a slot that was tried before begins at another time.
+                let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
+                begins && kept.nodes.len() >= agreement.slot_nodes() as usize
+            };
+            if kept.is_some_and(is_its) {
                 waiting.outcome = Outcome::Reserved;
             }
         }

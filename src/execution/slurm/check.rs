@@ -281,7 +281,7 @@ impl SlurmExecutor {
             ));
         }
         let seen = self.run_probe(&folder, &token, wait);
-        // The folder is renamed first: files that the job writes later do no harm.
+        // Files that the job writes later do no harm.
         let _ = fs::remove_dir_all(&folder);
         seen
     }

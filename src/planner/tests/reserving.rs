@@ -42,13 +42,21 @@ async fn busy(domain: &Domain, nodes: u32, seconds: i64) {
     told.await.unwrap();
 }
 
+/// The cluster tells that it holds so many nodes for an agreement where it is planned.
 async fn hold(domain: &Domain, id: Uuid, nodes: u32) {
+    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let slot = planned.agreements.iter().find(|(of, _)| of.id == id);
+    let since = slot.map_or(Time(NOW), |(of, _)| of.slot().start);
+    hold_since(domain, id, nodes, since).await;
+}
+
+async fn hold_since(domain: &Domain, id: Uuid, nodes: u32, since: Time) {
     let kept = KeptNodes {
         agreement: id,
         piece: 1,
         restarts: 0,
         nodes: (0..nodes).collect(),
-        since: Time(NOW),
+        since,
     };
     domain
         .planner
@@ -108,6 +116,9 @@ async fn another_slot_is_found_where_the_cluster_refuses_one_and_its_nodes_are_o
     waiting(&domain, 1).await;
     report(&domain, &[asked.id], 600).await;
     busy(&domain, 2, 300).await;
+    assert_eq!(waiting(&domain, 1).await, [asked.id]);
+    // What it held for the first slot is nothing for the second.
+    hold_since(&domain, asked.id, 3, Time(NOW + 3)).await;
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
     hold(&domain, asked.id, 3).await;
     let accepted = task.await.unwrap().unwrap().agreement;
