@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::decide::Decider;
 use super::nodes::NodeState;
 use super::pieces::CLUSTER;
+use super::plan::is_undecided;
 use super::{KeptNodes, Plan, Planned};
 use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
@@ -86,7 +87,7 @@ impl Plan {
         let here = self
             .live()
             .iter()
-            .filter(|agreement| agreement.resource == resource);
+            .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
         let with_nodes = |agreement: &Agreement| {
             let nodes = self.bound.get(&agreement.id).cloned();
             (agreement.clone(), nodes.unwrap_or_default())

@@ -532,7 +532,7 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
 }
 
 /// Whether an agreement has no place, because it is not decided yet.
-fn is_undecided(agreement: &Agreement) -> bool {
+pub(super) fn is_undecided(agreement: &Agreement) -> bool {
     matches!(
         agreement.state,
         AgreementState::Pending | AgreementState::PendingAndTerminating
