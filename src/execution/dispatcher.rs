@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use scheduler::Time;
@@ -95,6 +96,7 @@ impl Dispatcher {
                 resource: resource.clone(),
                 shared,
                 hands: Arc::clone(&hands),
+                has_followed: AtomicBool::new(false),
                 look_now: Notify::new(),
             };
             (resource, Arc::new(lane))

@@ -5,6 +5,7 @@ mod nodes;
 mod prepare;
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -133,6 +134,8 @@ pub(super) struct Lane {
     pub(super) resource: String,
     pub(super) shared: Shared,
     pub(super) hands: Arc<Hands>,
+    /// Whether the plan has been handed over once since the start: it is known then how early slots are reserved.
+    pub(super) has_followed: AtomicBool,
     /// Has the nodes looked at now.
     pub(super) look_now: Notify,
 }

@@ -220,8 +220,9 @@ pub trait Executor: Send + Sync {
         Vec::new()
     }
 
-    /// The agreements whose nodes were due and are not held, as of when it was last told of the plan.
-    fn refused(&self) -> Vec<Uuid> {
+    /// The agreements whose nodes were due and are not held, with the begins of their slots, as of when it was last told of the
+    /// plan.
+    fn refused(&self) -> Vec<(Uuid, scheduler::Time)> {
         Vec::new()
     }
 

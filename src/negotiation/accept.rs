@@ -43,7 +43,10 @@ impl LostOffer {
 
     /// Whether the service has taken it back.
     pub fn is_withdrawn(&self) -> bool {
-        matches!(self.lost, Lost::Withdrawn | Lost::NoApplication)
+        matches!(
+            self.lost,
+            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved
+        )
     }
 
     /// What can be had now, as flat values.

@@ -1,8 +1,10 @@
 //! createPendingAgreement: the offer is taken at once and decided afterwards. The decision is told by a call to whoever
 //! asked for it, and to everybody who looks.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
@@ -20,6 +22,28 @@ const READ_AT_ONCE: u32 = 100;
 /// How long to wait before undecided agreements are looked for again where nobody says that there are some: after a
 /// failure of the store.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Pending agreements that are decided at a time.
+const DECIDED_AT_ONCE: usize = 32;
+
+/// The pending agreements that are being decided.
+#[derive(Default)]
+struct Deciding {
+    ids: HashSet<Uuid>,
+    tasks: JoinSet<Uuid>,
+}
+
+impl Deciding {
+    /// Waits until one is decided, for ever where none is being decided.
+    async fn end_of_one(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(id)) => drop(self.ids.remove(&id)),
+            // Its id stays, so that what cannot be decided is not tried without end.
+            Some(Err(panicked)) => tracing::error!(%panicked, "a pending agreement cannot be decided"),
+            None => std::future::pending().await,
+        }
+    }
+}
 
 /// How an offer asks to be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,21 +104,29 @@ impl Negotiation {
         }
     }
 
-    /// Decides pending agreements, those that an earlier run has left first, until it is told to stop.
+    /// Decides pending agreements, those that an earlier run has left first, until it is told to stop. One that waits for its
+    /// cluster does not keep others waiting.
     pub async fn decide_pending(self, stop: CancellationToken) {
+        let mut deciding = Deciding::default();
         loop {
-            if let Err(why) = self.decide_all().await {
+            if let Err(why) = self.decide_all(&mut deciding).await {
                 tracing::warn!(error = %why, "pending agreements wait for their decision");
             }
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = self.undecided.notified() => {}
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            let look_again = tokio::time::sleep(LOOK_AGAIN);
+            tokio::pin!(look_again);
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = self.undecided.notified() => break,
+                    () = &mut look_again => break,
+                    () = deciding.end_of_one() => {}
+                }
             }
         }
     }
 
-    async fn decide_all(&self) -> Result<(), store::Error> {
+    /// Begins to decide all that are not being decided.
+    async fn decide_all(&self, deciding: &mut Deciding) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
             let undecided = self.store.undecided(after, READ_AT_ONCE).await?;
@@ -104,9 +136,19 @@ impl Negotiation {
             after = last.agreement;
             for one in undecided {
                 let id = one.agreement;
-                if let Err(why) = self.decide(one).await {
-                    tracing::debug!(agreement = %id, error = %why, "a pending agreement was not decided");
+                if !deciding.ids.insert(id) {
+                    continue;
                 }
+                while deciding.tasks.len() >= DECIDED_AT_ONCE {
+                    deciding.end_of_one().await;
+                }
+                let this = self.clone();
+                deciding.tasks.spawn(async move {
+                    if let Err(why) = this.decide(one).await {
+                        tracing::debug!(agreement = %id, error = %why, "a pending agreement was not decided");
+                    }
+                    id
+                });
             }
         }
     }

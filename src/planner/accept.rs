@@ -108,8 +108,8 @@ impl Decider<'_> {
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
         let mut admitted = self.as_held(resource, &terms, now);
-        // What replaces an agreement has that one's nodes.
-        if instance.agreement.is_none() {
+        // One that replaces an agreement may have that one's nodes, which are held.
+        if instance.agreement.is_none_or(|of| self.plan.get(of).is_none()) {
             let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
             keep_promise(&mut agreement, &terms);
             if self.waits_to_accept(&offer, &agreement, &admitted)? {

@@ -1,4 +1,4 @@
-//! Decides one command after the other: which verb of the [`Decider`] carries it out, what is counted, and who is answered.
+//! Maps each command to the verb of the [`Decider`] that carries it out, counts the decision, and makes its answer.
 
 use super::decide::Decider;
 use super::measured::Decision;
@@ -108,7 +108,7 @@ pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Ve
     }
 }
 
-/// An answer that holds only if it is stored. A client that went away is nobody to answer.
+/// An answer that holds only if it is stored. A client that went away gets none.
 pub(super) fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T, Error>) -> Answer {
     Box::new(move |stored| {
         let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });

@@ -91,10 +91,16 @@ impl Decider<'_> {
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
         let mut wanted = Wanted::of(proposal, number, window, now);
-        wanted.window = self.after_reserving(&wanted, now);
         let cut = proposal.preemption.as_ref();
         self.plan.resources.cut_short = false;
-        let admitted = self.admit_cut_or_whole(&wanted, cut, now).map_err(|reason| {
+        wanted.window = self.after_reserving(&wanted, now);
+        let mut admitted = self.admit_cut_or_whole(&wanted, cut, now);
+        if admitted.is_err() && wanted.window != window && !self.plan.reserving.has_refused() {
+            // Better a begin that is late than none.
+            wanted.window = window;
+            admitted = self.admit_cut_or_whole(&wanted, cut, now);
+        }
+        let admitted = admitted.map_err(|reason| {
             self.suggest_a_move(&wanted, reason, now);
             refused(self, &wanted, reason, now)
         })?;
@@ -520,7 +526,7 @@ impl Decider<'_> {
 
 /// Whether so much of the slot of a job is over that the rest may not suffice for it: the service was down, or the clock was
 /// stepped.
-fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
+pub(super) fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
     let late = now - agreement.slot().start;
     agreement.job.is_some()
         && agreement.pieces.is_empty()

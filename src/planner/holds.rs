@@ -127,7 +127,8 @@ impl Decider<'_> {
         fits
     }
 
-    /// Puts what is to be kept in its place; who moved for it. Where the place is free nobody does, and nothing is searched for.
+    /// Puts a stretch that is to be kept in its place; answers with the moves of others. Where the place is free none is needed, and
+    /// nothing is searched.
     fn make_place(&mut self, at: usize, request: &Request, now: Time) -> Option<Vec<Move>> {
         if self.plan.resources.put(at, now, request, request.ready) {
             return Some(Vec::new());

@@ -347,7 +347,7 @@ enum Command {
     Bargain(Box<Bargain>, Reply<Vec<NegotiationOffer>>),
     Propose(Box<Proposed>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),
-    Reserving(String, Vec<Uuid>, Seconds, Reply<()>),
+    Reserving(String, Vec<(Uuid, Time)>, Seconds, Reply<()>),
     /// For tests of what must never happen: it is made to happen.
     #[cfg(test)]
     Meddle(Box<dyn FnOnce(&mut Plan) + Send + Sync>, Reply<()>),
@@ -493,7 +493,7 @@ impl Planner {
     }
 
     /// The agreements that are not over and have their place on a resource, in order of start, with the nodes that they
-    /// have been given.
+    /// have been given; and those that commands wait for.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
@@ -548,7 +548,7 @@ impl Planner {
         self.due.clone()
     }
 
-    /// Counts the batches of changes that were stored: whoever follows the plan looks again when it changes.
+    /// Changes with the plan: when a batch is stored, and when a command begins or ends to wait for a cluster.
     pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.stored.clone()
     }

@@ -93,7 +93,9 @@ impl Decider<'_> {
     /// The node-seconds that a party has, without an agreement that would be replaced.
     fn used(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
         let replaced = replaced.map_or(0, Agreement::node_seconds);
-        (self.plan.node_seconds(party) + self.plan.table.node_seconds(party)).saturating_sub(replaced)
+        let waiting = self.plan.reserving.node_seconds(party);
+        (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
+            .saturating_sub(replaced)
     }
 
     /// Counts that a party asks what it could have, which tells something of what others have.

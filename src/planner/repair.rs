@@ -113,7 +113,7 @@ impl Decider<'_> {
             BTreeMap::new()
         };
         known.extend(held.keys().map(|number| (*number, 0)));
-        // What is kept for commands that wait leaves, too: they are decided anew then.
+        // What is kept for commands that wait leaves, too: these try another slot.
         known.extend(
             self.plan
                 .reserving

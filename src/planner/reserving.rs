@@ -9,20 +9,23 @@ use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
+use super::bargain::short;
 use super::commands::answer;
-use super::decide::Decider;
+use super::decide::{Decider, begins_too_late};
 use super::pieces::requests_of;
 use super::refuse::bare;
 use super::storing::Answer;
-use super::{Command, Error, KeptNodes, Lost, Planner, Proposal, Refusal, Reply};
-use crate::agreement::{Agreement, NegotiationOffer};
+use super::{Command, Error, KeptNodes, Lost, Plan, Planner, Proposal, Refusal, Reply};
+use crate::agreement::{Agreement, NegotiationOffer, OfferState};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
 /// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
 const BEGINS_AFTER: Seconds = 3;
 /// For how long a command waits for its cluster.
 const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
-/// Slots that a cluster may refuse before its requester is told. Each try begins later than the one before, by twice as much.
+/// Commands that may wait: each holds a connection, and more are a flood.
+const WAITING_MAX: usize = 64;
+/// Slots that a cluster may refuse before its requester is told. The next one begins 3, 6, 12 and 24 seconds after the refused one.
 const TRIES_MAX: u32 = 5;
 
 /// How far the decision of a command has come.
@@ -77,7 +80,7 @@ struct Tried {
     since: Micros,
     /// How many slots its cluster has refused.
     slots: u32,
-    /// When the next one begins at the earliest: what the plan counts as free the cluster may not have in one piece.
+    /// When the next one begins at the earliest: the nodes that the plan counts as free may be others at each moment of a slot.
     not_before: Option<Time>,
 }
 
@@ -105,8 +108,8 @@ pub(super) struct Reserving {
     within: BTreeMap<String, Seconds>,
     /// When the slot of the present command begins at the earliest, where others were refused.
     not_before: Option<Time>,
-    /// Whether one has come that executors have not been told of.
-    is_new: bool,
+    /// Whether one has come or gone that executors have not been told of.
+    has_changed: bool,
 }
 
 impl Reserving {
@@ -130,9 +133,42 @@ impl Reserving {
         here.flat_map(|of| of.numbers.iter().copied())
     }
 
-    /// Whether a command has begun to wait since this was last asked.
-    pub(super) fn is_new(&mut self) -> bool {
-        std::mem::take(&mut self.is_new)
+    /// The node-seconds of a party that commands wait for. What offers keep is not among them.
+    pub(super) fn node_seconds(&self, party: &str) -> u128 {
+        let own = self.waiting.values().filter(|of| of.agreement.party == party);
+        own.filter(|of| !of.numbers.is_empty())
+            .map(|of| of.agreement.node_seconds())
+            .sum()
+    }
+
+    /// Whether slots were refused for the present command.
+    pub(super) fn has_refused(&self) -> bool {
+        self.not_before.is_some()
+    }
+
+    /// Whether the commands that wait have changed since this was last asked.
+    pub(super) fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// Whether a command waits.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Forgets the commands that were taken to be decided again and are not; the numbers of their slots, by resource.
+    fn take_dropped(&mut self) -> Vec<(usize, u64)> {
+        let dropped = self.waiting.extract_if(.., |_, of| of.command.is_none());
+        let slots = dropped.flat_map(|(_, of)| {
+            of.numbers
+                .into_iter()
+                .map(move |number| (of.admitted.resource, number))
+        });
+        slots.collect()
     }
 
     fn is_needed(&self, agreement: &Agreement, now: Time) -> bool {
@@ -169,15 +205,15 @@ impl Reserving {
 }
 
 impl Planner {
-    /// Records which agreements a resource could not reserve nodes for, and from how many seconds before their begin it
-    /// reserves them: slots that begin within that time are promised from now on when their nodes are held.
+    /// Records which agreements a resource could not reserve nodes for, with the begins of their slots, and from how many seconds
+    /// before their begin it reserves slots: slots that begin within that time are promised from now on when their nodes are held.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn report_reserving(
         &self,
         resource: String,
-        refused: Vec<Uuid>,
+        refused: Vec<(Uuid, Time)>,
         within: Seconds,
     ) -> Result<(), Error> {
         self.ask(|reply| Command::Reserving(resource, refused, within, reply))
@@ -187,12 +223,14 @@ impl Planner {
 
 impl Decider<'_> {
     /// Notes how a resource reserves nodes.
-    pub(super) fn note_reserving(&mut self, resource: &str, refused: &[Uuid], within: Seconds) {
+    pub(super) fn note_reserving(&mut self, resource: &str, refused: &[(Uuid, Time)], within: Seconds) {
         let reserving = &mut self.plan.reserving;
         reserving.within.insert(resource.to_owned(), within);
         for of in reserving.waiting.values_mut() {
-            let is_refused = of.agreement.resource == resource && refused.contains(&of.agreement.id);
-            if is_refused && of.outcome == Outcome::Unknown {
+            // A slot that was tried before says nothing of this one.
+            let is_refused = |(slot, _): &(Interval, u32)| refused.contains(&(of.agreement.id, slot.start));
+            let is_its = of.agreement.resource == resource && of.agreement.loads().iter().any(is_refused);
+            if is_its && of.outcome == Outcome::Unknown {
                 of.outcome = Outcome::Refused;
             }
         }
@@ -214,7 +252,7 @@ impl Decider<'_> {
                 let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
                 begins && kept.nodes.len() >= agreement.slot_nodes() as usize
             };
-            if kept.is_some_and(is_its) {
+            if kept.is_some_and(is_its) && waiting.outcome == Outcome::Unknown {
                 waiting.outcome = Outcome::Reserved;
             }
         }
@@ -229,7 +267,8 @@ impl Decider<'_> {
         }
     }
 
-    /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in it.
+    /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
+    /// that time; without the time of slots that it has refused.
     pub(super) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
         let (window, within) = (wanted.window, &self.plan.reserving.within);
         if let Some(not_before) = self.plan.reserving.not_before {
@@ -269,13 +308,22 @@ impl Decider<'_> {
         self.plan.reserving.not_before = None;
         let (agreement, admitted, number) = match (admitted, tried) {
             (Ok(admitted), _) => admitted,
-            (Err(refusal), None) => return Err(refusal),
-            (Err(_), Some(tried)) => {
+            (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
                 return Err(bare(Reason::NoCapacityInWindow, refused_in_words(tried.slots)));
             }
+            (Err(refusal), _) => return Err(refusal),
         };
         if !self.plan.reserving.is_needed(&agreement, second_of(self.now)) {
             return Ok(Some((agreement, admitted, number)));
+        }
+        if self.plan.reserving.is_full() {
+            self.make_room(&admitted);
+            for request in requests_of(&agreement, number) {
+                let now = second_of(self.now);
+                self.plan.resources.vacate(admitted.resource, now, request.id);
+            }
+            let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
+            return Err(bare(Reason::NoCapacityInWindow, many));
         }
         self.keep_until_reserved(agreement, admitted, number, tried);
         Ok(None)
@@ -341,12 +389,12 @@ impl Decider<'_> {
             outcome: Outcome::Unknown,
             agreement,
         };
-        self.plan.reserving.is_new = true;
+        self.plan.reserving.has_changed = true;
         self.plan.reserving.waiting.insert(waiting.agreement.id, waiting);
     }
 
-    /// Decides a command about an agreement, which may have to wait for its cluster: then `again` is what is decided later. Who
-    /// waits is not answered yet, and `count` not called.
+    /// Decides a command about an agreement. Where it has to wait for its cluster, `again` makes the command that is decided later;
+    /// nothing is answered then, and `count` is not called.
     pub(super) fn decide_or_wait<T: Send + 'static, C>(
         &mut self,
         id: Uuid,
@@ -384,12 +432,23 @@ impl Decider<'_> {
         if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
             return Ok(false);
         }
-        if !matches!(self.plan.reserving.tried(id, self.now), Ok(None)) {
-            self.release(vec![offer.clone()]);
+        if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
+            let why = why.map_or_else(|why| why, |tried| refused_in_words(tried.slots));
+            self.release(vec![NegotiationOffer {
+                state: OfferState::Rejected,
+                refusal: Some(short(&bare(Reason::NoCapacityInWindow, why))),
+                ..offer.clone()
+            }]);
             return Err(Error::Lost(Lost::NotReserved));
         }
-        if !self.plan.reserving.is_needed(agreement, second_of(self.now)) {
+        let now = second_of(self.now);
+        // One that lapses before its nodes can be held is accepted as it stands.
+        let lapses = offer.expires.is_some_and(|at| at <= now + 2 * BEGINS_AFTER);
+        if lapses || !self.plan.reserving.is_needed(agreement, now) {
             return Ok(false);
+        }
+        if self.plan.reserving.is_full() {
+            return Err(Error::Unavailable);
         }
         self.wait(agreement.clone(), admitted.clone(), Vec::new(), Vec::new(), None);
         Ok(true)
@@ -438,6 +497,7 @@ impl Decider<'_> {
             return;
         };
         let at = waiting.admitted.resource;
+        self.plan.reserving.has_changed |= waiting.outcome != Outcome::Reserved;
         // Nodes that were taken out of use took it with them.
         let is_kept = waiting
             .numbers
@@ -447,12 +507,15 @@ impl Decider<'_> {
             self.plan.resources.vacate(at, now, number);
         }
         let verdict = match waiting.outcome {
-            Outcome::Reserved if is_kept => Verdict::Reserved(Box::new(Reserved {
-                window: waiting.agreement.window(),
-                admitted: waiting.admitted,
-                moved: waiting.moved,
-            })),
-            Outcome::Unknown => Verdict::NoAnswer,
+            // One that is reserved too late is tried again, later.
+            Outcome::Reserved if is_kept && !is_too_late(&waiting.agreement, now) => {
+                Verdict::Reserved(Box::new(Reserved {
+                    window: waiting.agreement.window(),
+                    admitted: waiting.admitted,
+                    moved: waiting.moved,
+                }))
+            }
+            Outcome::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
             _ => Verdict::Refused(Tried {
                 since: waiting.tried.since,
                 slots: waiting.tried.slots + 1,
@@ -464,6 +527,28 @@ impl Decider<'_> {
         };
         self.plan.reserving.verdict = Some((id, verdict));
     }
+}
+
+impl Plan {
+    /// Gives up the slots of commands that had waited and were dropped.
+    pub(super) fn forget_dropped(&mut self, now: Time) {
+        for (at, number) in self.reserving.take_dropped() {
+            self.resources.vacate(at, now, number);
+        }
+    }
+}
+
+/// Whether a slot cannot be what was reserved for it any more: it is over, or so much of it that its job may not end in it.
+fn is_too_late(agreement: &Agreement, now: Time) -> bool {
+    agreement.slot().end <= now || begins_too_late(agreement, now)
+}
+
+/// Whether a later begin may be the reason for a refusal.
+fn is_about_time(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::NoCapacityInWindow | Reason::WindowContradictory | Reason::WindowInThePast
+    )
 }
 
 fn refused_in_words(slots: u32) -> String {

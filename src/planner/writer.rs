@@ -113,7 +113,11 @@ impl Writer {
         loop {
             let goes_on = tokio::select! {
                 biased;
-                _ = watch.tick() => self.keep_lease(&stop).await,
+                _ = watch.tick() => {
+                    // A command may have waited for its cluster for too long.
+                    self.keep_lease(&stop).await
+                        && (!self.plan.reserving.is_waited_for() || self.decide(Vec::new(), &stop).await)
+                }
                 stored = Storing::end(&mut self.storing) => self.stored(stored, &stop).await,
                 () = std::future::ready(()), if !self.again.is_empty() && self.decided.commands < BATCH_MAX => {
                     let commands = std::mem::take(&mut self.again);
@@ -187,6 +191,7 @@ impl Writer {
     async fn decide(&mut self, commands: Vec<Command>, stop: &CancellationToken) -> bool {
         let Ok(remembered) = self.remembered(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
+            self.plan.forget_dropped(self.clock.now());
             return true;
         };
         let now = self.clock.micros();
@@ -226,7 +231,7 @@ impl Writer {
         self.decided.remembered.extend(remembered);
         self.decided.commands += many;
         self.decided.suggested.append(&mut self.plan.suggested);
-        if self.plan.reserving.is_new() {
+        if self.plan.reserving.has_changed() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
         if let Some(what) = self.plan.impossible().map(str::to_owned) {

@@ -22,7 +22,7 @@ const SQLITE_READERS: u32 = 4;
 const ACQUIRE_WAIT: Duration = Duration::from_secs(5);
 /// How long a writer waits for another process's transaction on the same SQLite file.
 const SQLITE_BUSY_WAIT: Duration = Duration::from_secs(5);
-/// Pages that a reading connection keeps, in kibibytes below zero: the system keeps the file's pages already, once for all.
+/// Pages that a reading connection keeps; a negative number is in KiB: the system keeps the file's pages already, once for all.
 const SQLITE_READER_CACHE: &str = "-256";
 /// The longest a SQLite write-ahead log stays after a checkpoint, in bytes.
 const SQLITE_LOG_BYTES: &str = "67108864";

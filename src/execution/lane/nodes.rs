@@ -3,6 +3,7 @@
 //! not recorded its own end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ struct Seen {
 
 impl Lane {
     /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
-    /// until its checks have found nothing wrong and its nodes have been seen.
+    /// until its checks have found nothing wrong, its nodes have been seen, and the plan has been handed over.
     pub(in super::super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = Seen::default();
         let mut is_open = false;
@@ -55,7 +56,7 @@ impl Lane {
         loop {
             let informed = self.inform(&mut seen).await;
             self.note(Doing::TellNodes, informed.as_ref().err());
-            if !is_open {
+            if !is_open && self.has_followed.load(Ordering::Relaxed) {
                 match self.open(informed.is_ok()).await {
                     Ok(()) => {
                         note(None);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -64,15 +65,21 @@ impl Lane {
         let prepared = self.call(None, prepare).await;
         let kept = self.shared.executor.kept_nodes();
         let (planner, resource) = (&self.hands.planner, || self.resource.clone());
-        planner.keep_nodes(resource(), kept).await?;
-        if let Some(within) = self.shared.executor.reserves_within() {
+        let within = self.shared.executor.reserves_within();
+        let is_followed = prepared.is_ok() || within.is_some();
+        if let Some(within) = within {
             let refused = self.shared.executor.refused();
-            let is_refused = refused.iter().any(|of| waiting.contains(of));
+            let is_refused = refused.iter().any(|(of, _)| waiting.contains(of));
             planner.report_reserving(resource(), refused, within).await?;
             if is_refused {
                 // Another slot is looked for when it is known which nodes are others' now.
                 self.look_now.notify_one();
             }
+        }
+        // After what was refused: some nodes of a slot may be held, or nodes that others have just taken.
+        planner.keep_nodes(resource(), kept).await?;
+        if is_followed && !self.has_followed.swap(true, Ordering::Relaxed) {
+            self.look_now.notify_one();
         }
         for (work, unused) in self.shared.executor.unused() {
             let id = ids.get(&work).copied().unwrap_or(work);

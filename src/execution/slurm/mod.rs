@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use scheduler::Seconds;
+use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 pub use command::Error;
@@ -137,8 +137,8 @@ pub struct SlurmExecutor {
     made: Mutex<HashSet<SlotId>>,
     /// The reservations that Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
-    /// The agreements whose slots were due at the last look and not held as planned.
-    lacking: Mutex<Vec<Uuid>>,
+    /// The agreements whose slots were due at the last look and not held as planned, with the begins of these.
+    lacking: Mutex<Vec<(Uuid, Time)>>,
     /// Up to how many seconds before their begin slots are reserved; none before the first look.
     reserves_within: Mutex<Option<Seconds>>,
     /// When nodes are not to be used, as the plan has it.
@@ -338,7 +338,7 @@ impl Executor for SlurmExecutor {
         lock(&self.kept).clone().unwrap_or_default()
     }
 
-    fn refused(&self) -> Vec<Uuid> {
+    fn refused(&self) -> Vec<(Uuid, Time)> {
         lock(&self.lacking).clone()
     }
 

@@ -62,18 +62,50 @@ impl Calendar {
     }
 }
 
-/// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for.
-/// O(slots × nodes × occupations of a node).
-pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
-    for slot in slots.iter().filter(|slot| slot.hold == Hold::Pinned) {
-        for node in &slot.current {
-            nodes[*node].busy.push(slot.interval);
+/// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for. Slots keep the nodes that
+/// they have; only where one would get too few are all named anew. O(slots × nodes × occupations of a node).
+pub(super) fn assign(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
+    let missing = |named: &[Option<Vec<usize>>]| named.iter().filter(|names| names.is_none()).count();
+    let kept = name_all(nodes.clone(), slots, true);
+    if missing(&kept) == 0 {
+        return kept;
+    }
+    let anew = name_all(nodes, slots, false);
+    if missing(&anew) < missing(&kept) {
+        anew
+    } else {
+        kept
+    }
+}
+
+/// The same, where slots may keep all the nodes that they have before others are named, or only those that are left to them.
+fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
+    let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
+    let has_all = |slot: &Wanted| slot.current.len() == slot.nodes;
+    for pinned in [true, false] {
+        for (slot, names) in slots.iter().zip(&mut named) {
+            let stays = if pinned {
+                slot.hold == Hold::Pinned
+            } else {
+                let is_free = |node: &usize| nodes[*node].is_free(slot.interval);
+                keep && names.is_none() && has_all(slot) && slot.current.iter().all(is_free)
+            };
+            if stays {
+                for node in &slot.current {
+                    nodes[*node].busy.push(slot.interval);
+                }
+                *names = Some(slot.current.clone());
+            }
         }
     }
-    let mut named = Vec::with_capacity(slots.len());
-    for slot in slots {
-        if slot.hold == Hold::Pinned {
-            named.push(Some(slot.current.clone()));
+    let mut held: Vec<Vec<Interval>> = vec![Vec::new(); nodes.len()];
+    for (slot, _) in slots.iter().zip(&named).filter(|(_, names)| names.is_none()) {
+        for node in &slot.current {
+            held[*node].push(slot.interval);
+        }
+    }
+    for (slot, names) in slots.iter().zip(&mut named) {
+        if names.is_some() {
             continue;
         }
         let mut free: Vec<_> = (0..nodes.len())
@@ -83,6 +115,8 @@ pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<V
             let calendar = &nodes[*node];
             (
                 !slot.current.contains(node),
+                // Others have these, and would have to move.
+                held[*node].iter().any(|of| of.meets(slot.interval)),
                 calendar.next_use(slot.interval.end),
                 calendar.free_since(slot.interval.start),
                 *node,
@@ -90,7 +124,6 @@ pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<V
         });
         if free.len() < slot.nodes {
             if slot.hold == Hold::Loose {
-                named.push(None);
                 continue;
             }
             free.clone_from(&slot.current);
@@ -100,7 +133,7 @@ pub(super) fn assign(mut nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<V
         for node in &free {
             nodes[*node].busy.push(slot.interval);
         }
-        named.push(Some(free));
+        *names = Some(free);
     }
     named
 }
@@ -153,6 +186,19 @@ mod tests {
         pinned.hold = Hold::Pinned;
         let named = assign(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![2]), Some(vec![1]), Some(vec![0]), None]);
+    }
+
+    #[test]
+    fn an_earlier_slot_takes_nodes_of_a_later_one_only_where_there_are_no_others() {
+        let mut later = wanted(2, 20, 40);
+        later.current = vec![0, 1];
+        let slots = |nodes| [wanted(nodes, 10, 30), later.clone()];
+        let four = || calendars(&[&[], &[], &[], &[]]);
+        assert_eq!(assign(four(), &slots(2)), [Some(vec![2, 3]), Some(vec![0, 1])]);
+        // Node 2 is others' from 15 on: the later slot can wait for it, the earlier one cannot have it.
+        let nodes = calendars(&[&[], &[], &[(15, 20)], &[]]);
+        let named = assign(nodes, &slots(2));
+        assert_eq!(named, [Some(vec![0, 3]), Some(vec![1, 2])]);
     }
 
     #[test]

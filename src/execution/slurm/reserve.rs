@@ -132,8 +132,11 @@ impl SlurmExecutor {
                 failures.extend(self.give_back(id, row, &present.jobs)?);
             }
         }
-        let lacking = unnamed.iter().chain(differ.iter().map(|target| &target.id));
-        *lock(&self.lacking) = lacking.map(|id| id.agreement).collect();
+        let is_lacking = |id: &SlotId| unnamed.contains(id) || differ.iter().any(|target| target.id == *id);
+        let lacking = due.iter().filter(|slot| is_lacking(&SlotId::from(**slot)));
+        *lock(&self.lacking) = lacking
+            .map(|slot| (slot.agreement, slot.interval.start))
+            .collect();
         let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
         failures.extend(differ.iter().map(say));
         match failures.into_iter().next() {
@@ -230,8 +233,10 @@ impl SlurmExecutor {
                 .iter()
                 .map(|node| self.settings.nodes[*node].clone())
                 .collect();
+            let name = self.name_of(SlotId::from(*slot));
             let reaches_in = |job: &&&JobRow| {
-                job.end.is_some_and(|end| end > slot.interval.start)
+                job.reservation.as_ref() != Some(&name)
+                    && job.end.is_some_and(|end| end > slot.interval.start)
                     && job.nodes.iter().any(|node| nodes.contains(node))
             };
             targets.push(Target {
@@ -262,6 +267,11 @@ impl SlurmExecutor {
             let (mut refused, mut failures) = (Vec::new(), Vec::new());
             for target in left {
                 let done = match held.get(&target.id) {
+                    // Slurm does not move the start of one that has begun.
+                    Some(row) if row.interval.start <= now && target.interval.start > now + 1 => self
+                        .delete(&row.name)
+                        .map_err(ExecutionError::from)
+                        .and_then(|()| self.create(target, now)),
                     Some(row) => self.update(target, row, now),
                     None => self.create(target, now),
                 };
@@ -290,7 +300,9 @@ impl SlurmExecutor {
             }
             // Those that want each other's nodes never get them one by one.
             let in_a_ring = |said: &String| said.contains("overlaps");
-            if broken_up || left.len() < 2 || !failures.iter().any(in_a_ring) {
+            // One that has none yet may not cost another one its own.
+            let is_new = left.iter().any(|target| !held.contains_key(&target.id));
+            if broken_up || is_new || left.len() < 2 || !failures.iter().any(in_a_ring) {
                 return Ok(failures);
             }
             broken_up = true;
@@ -349,12 +361,37 @@ impl SlurmExecutor {
         let rows = self.slurm.reservations()?;
         let (held, now) = (self.by_slot(&rows), Clock::system().now());
         self.note_kept(slots, &held);
+        let taken = self.taken_by_others(targets)?;
         let differs = |target: &&Target| {
             let row = held.get(&target.id);
+            let is_met = row.is_some_and(|row| target.is_met_by(row, now)) && !taken.contains(&target.id);
             // One that is over vanishes.
-            target.interval.end > now && !row.is_some_and(|row| target.is_met_by(row, now))
+            target.interval.end > now && !is_met
         };
         Ok(targets.iter().filter(differs).collect())
+    }
+
+    /// The targets behind jobs of ours on whose nodes others' jobs reach into them: Slurm was told to look at no jobs.
+    fn taken_by_others(&self, targets: &[Target]) -> Result<HashSet<SlotId>, ExecutionError> {
+        let behind = targets.iter().filter(|target| target.behind_own_jobs);
+        let behind: Vec<&Target> = behind.collect();
+        if behind.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let (jobs, handed, marked) = (self.jobs_now()?, self.handed_jobs(), self.marked()?);
+        let is_ours = |id| marked.contains(&id);
+        let others: Vec<&JobRow> = jobs
+            .iter()
+            .filter(|job| job.is_on_nodes() && !self.is_in_ours(job, &handed, is_ours))
+            .collect();
+        let taken = behind.into_iter().filter(|target| {
+            let mut others = others.iter();
+            others.any(|job| {
+                job.end.is_none_or(|end| end > target.interval.start)
+                    && job.nodes.iter().any(|node| target.nodes.contains(node))
+            })
+        });
+        Ok(taken.map(|target| target.id).collect())
     }
 
     /// The reservations of this resource, by the slots that they are named after.

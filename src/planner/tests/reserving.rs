@@ -22,10 +22,15 @@ async fn cluster(within: Seconds) -> Domain {
     domain
 }
 
+/// The cluster tells that it could not reserve the nodes of these as they are planned.
 async fn report(domain: &Domain, refused: &[Uuid], within: Seconds) {
-    let reported = domain
-        .planner
-        .report_reserving("local".into(), refused.to_vec(), within);
+    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let slots = planned
+        .agreements
+        .iter()
+        .filter(|(of, _)| refused.contains(&of.id));
+    let refused = slots.map(|(of, _)| (of.id, of.slot().start)).collect();
+    let reported = domain.planner.report_reserving("local".into(), refused, within);
     reported.await.unwrap();
 }
 
@@ -82,7 +87,7 @@ async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_sto
     let task = ask(&domain, asked.clone());
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
     assert_eq!(domain.store.agreement(asked.id).await.unwrap(), None);
-    // Its slot is nobody else's.
+    // No other agreement gets its slot.
     let far = domain.place(proposal(4, 100, 0..100)).await;
     assert_eq!(reason(far).reason, scheduler::Reason::NoCapacityInWindow);
     hold(&domain, asked.id, 3).await;
@@ -253,5 +258,51 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
     report(&domain, &[id], 600).await;
     busy(&domain, 0, 0).await;
     assert_eq!(task.await.unwrap(), Err(Error::Lost(Lost::NotReserved)));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn what_waits_counts_for_its_partys_quota() {
+    let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+    settings.quotas.node_hours = Some(1);
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await;
+    report(&domain, &[], 600).await;
+    let first = proposal(2, 1_200, 0..10_000);
+    let task = ask(&domain, first.clone());
+    waiting(&domain, 1).await;
+    let refusal = reason(domain.place(proposal(2, 1_200, 0..10_000)).await);
+    assert!(refusal.binding.contains("node-hours"), "{refusal:?}");
+    hold(&domain, first.id, 2).await;
+    task.await.unwrap().unwrap();
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn a_slot_that_can_only_begin_at_once_does() {
+    let domain = cluster(0).await;
+    domain.place(proposal(4, 100, 110..210)).await.unwrap();
+    report(&domain, &[], 600).await;
+    let asked = proposal(4, 109, 0..215);
+    let task = ask(&domain, asked.clone());
+    waiting(&domain, 1).await;
+    hold(&domain, asked.id, 4).await;
+    let accepted = task.await.unwrap().unwrap().agreement;
+    assert_eq!(accepted.placement.start, Time(NOW));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn a_slot_that_is_over_when_its_nodes_are_held_is_not_promised_but_a_later_one_is() {
+    let domain = cluster(600).await;
+    let asked = proposal(4, 5, 0..1_000);
+    let task = ask(&domain, asked.clone());
+    waiting(&domain, 1).await;
+    domain.turn(9);
+    hold(&domain, asked.id, 4).await;
+    assert_eq!(waiting(&domain, 1).await, [asked.id]);
+    hold(&domain, asked.id, 4).await;
+    let accepted = task.await.unwrap().unwrap().agreement;
+    assert!(accepted.placement.start >= Time(NOW + 12), "{accepted:?}");
     verified(&domain).await;
 }

@@ -3,7 +3,7 @@
 use bespeak::execution::slurm::name_of;
 use serde_json::Value;
 
-use super::service::{SOON, script, serve};
+use super::service::{SOON, fill, serve};
 use crate::support::offers::{Offer, now};
 use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, run};
@@ -21,24 +21,7 @@ fn a_slot_that_batch_jobs_have_taken_since_the_last_look_is_not_promised_but_the
         let server = serve(&cluster);
         let client = server.client();
         // The service has just looked at the nodes, and looks again in ten seconds.
-        let batch = script(&cluster, "sleep 50");
-        let all = format!("--array=1-{}", NODES.len());
-        let job = [
-            &all,
-            "-N1",
-            "--exclusive",
-            "-t1",
-            "-o/dev/null",
-            "--chdir=/",
-            &batch,
-        ];
-        cluster.run("sbatch", &job);
-        eventually("a full cluster", SOON, async || {
-            let jobs = cluster.jobs();
-            let runs = jobs.iter().filter(|[_, _, state]| state == "RUNNING");
-            (runs.count() == NODES.len()).then_some(())
-        })
-        .await;
+        fill(&cluster, NODES.len(), NODES.len()).await;
         let began = now();
         let offer = Offer::reserve(2, 10).within(began, began + 600);
         let id = client.post("/agreements", offer.guaranteed_xml()).await.created();

@@ -69,6 +69,23 @@ pub(super) fn script(cluster: &Cluster, text: &str) -> String {
     script.to_str().expect("a plain name").to_owned()
 }
 
+/// Fills the nodes of a cluster with batch jobs of 50 seconds and a limit of a minute; so many in all.
+pub(super) async fn fill(cluster: &Cluster, nodes: usize, jobs: usize) {
+    let batch = script(cluster, "sleep 50");
+    let array = format!("--array=1-{jobs}");
+    let job = ["-N1", "--exclusive", "-t1", "-o/dev/null", "--chdir=/"];
+    cluster.run(
+        "sbatch",
+        &[&[array.as_str()], &job[..], &[batch.as_str()]].concat(),
+    );
+    eventually("a full cluster", SOON, async || {
+        let jobs = cluster.jobs();
+        let runs = jobs.iter().filter(|[_, _, state]| state == "RUNNING");
+        (runs.count() >= nodes).then_some(())
+    })
+    .await;
+}
+
 async fn accepted(client: &Client, offer: &Offer) -> Uuid {
     client.post("/agreements", offer.xml()).await.created()
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::service::{script, serve_nodes};
+use super::service::{fill, serve_nodes};
 use crate::support::client::Client;
 use crate::support::offers::{Offer, now};
 use crate::support::slurm::Cluster;
@@ -40,25 +40,8 @@ fn near_term_agreements_on_a_full_cluster_all_run_and_cost_few_calls() {
     run(async {
         let offers = size("BESPEAK_TEST_NEAR_OFFERS", 6);
         let cluster = Cluster::with_missing(TRIAL_NODES, 0);
-        // Each as long as its limit allows, and always more of them than there are nodes.
-        let batch = script(&cluster, "sleep 50");
-        let array = format!("--array=1-{}", 24 + 2 * offers);
-        let job = [
-            &array,
-            "-N1",
-            "--exclusive",
-            "-t1",
-            "-o/dev/null",
-            "--chdir=/",
-            &batch,
-        ];
-        cluster.run("sbatch", &job);
-        eventually("a full cluster", PATIENCE, async || {
-            let jobs = cluster.jobs();
-            let runs = jobs.iter().filter(|[_, _, state]| state == "RUNNING");
-            (runs.count() >= TRIAL_NODES).then_some(())
-        })
-        .await;
+        // Always more of them than there are nodes.
+        fill(&cluster, TRIAL_NODES, 24 + 2 * offers).await;
         trial(&cluster, offers).await;
     });
 }
