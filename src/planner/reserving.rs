@@ -24,7 +24,7 @@ const BEGINS_AFTER: Seconds = 3;
 /// For how long a command waits for its cluster.
 const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
 /// Commands that may wait: each holds a connection, and more are a flood.
-const WAITING_MAX: usize = 64;
+const WAITING_MAX: usize = 128;
 /// Slots that a cluster may refuse before its requester is told. The next one begins 3, 6, 12 and 24 seconds after the refused one.
 const TRIES_MAX: u32 = 5;
 
