@@ -23,7 +23,8 @@ static STEPS: [&Bulk; 6] = [
 
 impl Store {
     /// Archives at most `limit` agreements that were over `before` an instant, in the order in which they were made; answers of how
-    /// many. Reads only agreements that are not archived yet. Each transaction is short, so that the planner can store meanwhile.
+    /// many. Reads only agreements that are not archived yet. Each transaction is short, so that the planner can store meanwhile. One
+    /// that cannot be archived is logged and left where it is.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -40,15 +41,39 @@ async fn archive<D: Dialect>(database: &Database<D>, before: Micros, limit: u32)
         .await?;
     let mut archived = 0;
     for together in over.chunks(TOGETHER) {
-        let rows: Vec<Value<'_>> = together.iter().map(|id| (*id).into()).collect();
-        let mut transaction = database.begin().await?;
-        let mut deleted = 0;
-        for step in STEPS {
-            deleted = execute_bulk::<D>(&mut transaction, step, &rows).await?;
+        match archive_together(database, together).await {
+            Err(why) if is_of_a_row(&why) => {}
+            done => {
+                archived += done?;
+                continue;
+            }
         }
-        transaction.commit().await?;
-        // The last step deletes a document of each. Another process may have been faster.
-        archived += usize::try_from(deleted).unwrap_or(usize::MAX);
+        for one in together {
+            match archive_together(database, &[*one]).await {
+                Err(why) if is_of_a_row(&why) => {
+                    tracing::error!(agreement = %one, error = %why, "it cannot be archived, and stays where it is");
+                }
+                done => archived += done?,
+            }
+        }
     }
     Ok(archived)
+}
+
+/// Archives agreements in one transaction; answers of how many. Another process may have been faster.
+async fn archive_together<D: Dialect>(database: &Database<D>, agreements: &[Uuid]) -> Result<usize, Error> {
+    let rows: Vec<Value<'_>> = agreements.iter().map(|id| (*id).into()).collect();
+    let mut transaction = database.begin().await?;
+    let mut deleted = 0;
+    for step in STEPS {
+        deleted = execute_bulk::<D>(&mut transaction, step, &rows).await?;
+    }
+    transaction.commit().await?;
+    // The last step deletes a document of each.
+    Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
+}
+
+/// Whether what is stored of one agreement is the reason: it keeps no other one from being archived.
+fn is_of_a_row(why: &Error) -> bool {
+    matches!(why, Error::Conflict(_) | Error::Corrupt(_) | Error::Database(_))
 }

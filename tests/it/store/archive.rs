@@ -13,6 +13,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     what_is_archived_is_shown_and_verified_as_before,
     damage_in_the_archive_is_found,
+    one_that_cannot_be_archived_keeps_no_other_from_it,
 );
 
 /// All that is shown of the past: the audit trail, and of each agreement its timeline, in both forms, and its document.
@@ -97,4 +98,19 @@ async fn damage_in_the_archive_is_found(url: String) {
         }
         assert_eq!(store.verify().await.expect("it can be read"), []);
     }
+}
+
+async fn one_that_cannot_be_archived_keeps_no_other_from_it(url: String) {
+    let (store, lease) = decide(&url).await;
+    live_through(&store, lease.epoch).await;
+    assert_eq!(store.archive(second(151), 1).await.expect("there is room"), 1);
+    // As if its document had been copied and not deleted.
+    let back = "INSERT INTO agreement_documents (agreement, document) SELECT agreement, document FROM archived_documents";
+    tamper(&url, back).await;
+    assert_eq!(store.archive(second(151), 100).await.expect("the others can"), 2);
+    let both =
+        "DELETE FROM archived_documents WHERE agreement IN (SELECT agreement FROM agreement_documents)";
+    tamper(&url, both).await;
+    assert_eq!(store.archive(second(151), 100).await.expect("it can be now"), 1);
+    assert_eq!(store.verify().await.expect("it can be read"), []);
 }
