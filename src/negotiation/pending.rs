@@ -38,7 +38,7 @@ impl Deciding {
     async fn end_of_one(&mut self) {
         match self.tasks.join_next().await {
             Some(Ok(id)) => drop(self.ids.remove(&id)),
-            // Its id stays, so that what cannot be decided is not tried without end.
+            // Its id stays, so that it is not tried without end.
             Some(Err(panicked)) => tracing::error!(%panicked, "a pending agreement cannot be decided"),
             None => std::future::pending().await,
         }

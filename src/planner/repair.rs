@@ -113,7 +113,7 @@ impl Decider<'_> {
             BTreeMap::new()
         };
         known.extend(held.keys().map(|number| (*number, 0)));
-        // What is kept for commands that wait leaves, too: these try another slot.
+        // Slots of waiting commands leave, too: the commands try another slot.
         known.extend(
             self.plan
                 .reserving

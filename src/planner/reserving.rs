@@ -33,7 +33,7 @@ const TRIES_MAX: u32 = 5;
 pub(super) enum Step<T, C> {
     /// It is decided.
     Done(T),
-    /// It is decided again when the cluster holds the nodes; this is what it asks for.
+    /// It is decided again when the cluster holds the nodes; the request comes back.
     Wait(C),
 }
 
@@ -48,7 +48,7 @@ impl<T, C> Step<T, C> {
     }
 }
 
-/// What has become of the nodes of a command that waits.
+/// The state of the nodes of a waiting command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Unknown,
@@ -63,7 +63,7 @@ enum Outcome {
 struct Waiting {
     /// There from when the writer hands it over.
     command: Option<Command>,
-    /// What it would make.
+    /// The agreement that the command would make.
     agreement: Agreement,
     admitted: Admitted,
     /// Agreements that have moved for it.
@@ -74,7 +74,7 @@ struct Waiting {
     outcome: Outcome,
 }
 
-/// What was tried for a command so far.
+/// The tries of a waiting command so far.
 #[derive(Debug, Clone, Copy)]
 struct Tried {
     since: Micros,
@@ -91,7 +91,7 @@ pub(super) struct Reserved {
     pub(super) moved: Vec<Agreement>,
 }
 
-/// What a command that has waited is decided with.
+/// The answer of the cluster, with which a waiting command is decided again.
 enum Verdict {
     Reserved(Box<Reserved>),
     Refused(Tried),
@@ -102,7 +102,7 @@ enum Verdict {
 #[derive(Default)]
 pub(super) struct Reserving {
     waiting: BTreeMap<Uuid, Waiting>,
-    /// With what the present command is decided, where it has waited.
+    /// The answer of the cluster for the present command, where it has waited.
     verdict: Option<(Uuid, Verdict)>,
     /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
     within: BTreeMap<String, Seconds>,
@@ -133,7 +133,7 @@ impl Reserving {
         here.flat_map(|of| of.numbers.iter().copied())
     }
 
-    /// The node-seconds of a party that commands wait for. What offers keep is not among them.
+    /// The node-seconds of a party's waiting commands, without acceptances: the offers count for those.
     pub(super) fn node_seconds(&self, party: &str) -> u128 {
         let own = self.waiting.values().filter(|of| of.agreement.party == party);
         own.filter(|of| !of.numbers.is_empty())
@@ -187,7 +187,8 @@ impl Reserving {
         }
     }
 
-    /// What was tried for an agreement, if anything; in words where its cluster has refused too often, or did not answer.
+    /// The tries for an agreement, if there were any. The error says in words that its cluster has refused too often, or did not
+    /// answer.
     fn tried(&mut self, id: Uuid, now: Micros) -> Result<Option<Tried>, String> {
         let verdict = self.verdict.take().filter(|(of, _)| *of == id);
         let seconds = PATIENCE / MICROS_PER_SECOND;
@@ -477,7 +478,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Takes the commands that are to be decided again. What they wait for is kept until then.
+    /// Takes the commands that are to be decided again. Their slots are kept until then.
     pub(super) fn decidable(&mut self) -> Vec<Command> {
         let mut commands = Vec::new();
         for waiting in self.plan.reserving.waiting.values_mut() {
@@ -489,7 +490,7 @@ impl Decider<'_> {
         commands
     }
 
-    /// Begins a command about an agreement. Where it has waited, what was kept for it leaves the plan, to be given to it now.
+    /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
     fn come_back(&mut self, id: Uuid) {
         let now = second_of(self.now);
         self.plan.reserving.verdict = None;
@@ -538,7 +539,7 @@ impl Plan {
     }
 }
 
-/// Whether a slot cannot be what was reserved for it any more: it is over, or so much of it that its job may not end in it.
+/// Whether a reserved slot is over, or so much of it that its job may not end in it.
 fn is_too_late(agreement: &Agreement, now: Time) -> bool {
     agreement.slot().end <= now || begins_too_late(agreement, now)
 }

@@ -73,7 +73,7 @@ async fn archive_together<D: Dialect>(database: &Database<D>, agreements: &[Uuid
     Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
 }
 
-/// Whether what is stored of one agreement is the reason: it keeps no other one from being archived.
+/// Whether the stored rows of one agreement are the reason; other agreements can be archived then.
 fn is_of_a_row(why: &Error) -> bool {
     matches!(why, Error::Conflict(_) | Error::Corrupt(_) | Error::Database(_))
 }

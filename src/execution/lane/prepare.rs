@@ -76,7 +76,7 @@ impl Lane {
                 self.look_now.notify_one();
             }
         }
-        // After what was refused: some nodes of a slot may be held, or nodes that others have just taken.
+        // Refusals come first: Slurm may hold only some nodes of a slot, or nodes with jobs of others.
         planner.keep_nodes(resource(), kept).await?;
         if is_followed && !self.has_followed.swap(true, Ordering::Relaxed) {
             self.look_now.notify_one();

@@ -133,11 +133,11 @@ pub struct SlurmExecutor {
     partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
     /// The reservations that Slurm held at the last look; none before the first.
     kept: Mutex<Option<Vec<KeptNodes>>>,
-    /// The slots whose reservations were made or changed since, and not read back yet.
+    /// The slots whose reservations were made or changed after the last look, and not read back yet.
     made: Mutex<HashSet<SlotId>>,
     /// The reservations that Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
-    /// The agreements whose slots were due at the last look and not held as planned, with the begins of these.
+    /// The due slots that Slurm did not hold as planned at the last look: their agreements and begins.
     lacking: Mutex<Vec<(Uuid, Time)>>,
     /// Up to how many seconds before their begin slots are reserved; none before the first look.
     reserves_within: Mutex<Option<Seconds>>,

@@ -78,7 +78,8 @@ pub(super) fn assign(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<u
     }
 }
 
-/// The same, where slots may keep all the nodes that they have before others are named, or only those that are left to them.
+/// Names nodes as [`assign`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
+/// named strictly in order of start.
 fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
     let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
     let has_all = |slot: &Wanted| slot.current.len() == slot.nodes;
@@ -115,7 +116,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
             let calendar = &nodes[*node];
             (
                 !slot.current.contains(node),
-                // Others have these, and would have to move.
+                // A slot that has this node would have to move.
                 held[*node].iter().any(|of| of.meets(slot.interval)),
                 calendar.next_use(slot.interval.end),
                 calendar.free_since(slot.interval.start),

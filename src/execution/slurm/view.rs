@@ -63,7 +63,7 @@ impl JobRow {
         })
     }
 
-    /// Whether it has nodes: what is completing is as good as gone.
+    /// Whether the job has nodes. A completing job counts as ended.
     pub(super) fn is_on_nodes(&self) -> bool {
         matches!(self.state, JobState::Starting | JobState::Running)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Waits until so many commands wait for the cluster; answers with the ids of their agreements.
+/// Polls until `count` commands wait for the cluster; answers with the ids of their agreements.
 async fn waiting(domain: &Domain, count: usize) -> Vec<Uuid> {
     let mut changes = domain.planner.subscribe_changes();
     loop {
@@ -15,14 +15,14 @@ async fn waiting(domain: &Domain, count: usize) -> Vec<Uuid> {
     }
 }
 
-/// A domain whose only resource reserves slots so many seconds before their begin.
+/// A domain whose only resource reserves slots `within` seconds before their begin.
 async fn cluster(within: Seconds) -> Domain {
     let domain = Domain::start().await;
     report(&domain, &[], within).await;
     domain
 }
 
-/// The cluster tells that it could not reserve the nodes of these as they are planned.
+/// The cluster reports that it could not reserve the planned slots of these agreements.
 async fn report(domain: &Domain, refused: &[Uuid], within: Seconds) {
     let planned = domain.planner.planned_on("local".into()).await.unwrap();
     let slots = planned
@@ -34,7 +34,7 @@ async fn report(domain: &Domain, refused: &[Uuid], within: Seconds) {
     reported.await.unwrap();
 }
 
-/// The cluster tells that these nodes are others' for so many seconds from the start of the test on.
+/// The cluster reports that others have the first `nodes` nodes for `seconds` from the start of the test.
 async fn busy(domain: &Domain, nodes: u32, seconds: i64) {
     let interval = Interval::new(Time(NOW), Time(NOW + seconds));
     let report = NodeReport {
@@ -47,7 +47,7 @@ async fn busy(domain: &Domain, nodes: u32, seconds: i64) {
     told.await.unwrap();
 }
 
-/// The cluster tells that it holds so many nodes for an agreement where it is planned.
+/// The cluster reports that it holds `nodes` nodes for the planned slot of an agreement.
 async fn hold(domain: &Domain, id: Uuid, nodes: u32) {
     let planned = domain.planner.planned_on("local".into()).await.unwrap();
     let slot = planned.agreements.iter().find(|(of, _)| of.id == id);
@@ -122,7 +122,7 @@ async fn another_slot_is_found_where_the_cluster_refuses_one_and_its_nodes_are_o
     report(&domain, &[asked.id], 600).await;
     busy(&domain, 2, 300).await;
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
-    // What it held for the first slot is nothing for the second.
+    // A reservation of the first slot does not count for the second.
     hold_since(&domain, asked.id, 3, Time(NOW + 3)).await;
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
     hold(&domain, asked.id, 3).await;
@@ -177,7 +177,7 @@ async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_re
     report(&domain, &[], 600).await;
     let refusal = reason(task.await.unwrap().map(|accepted| accepted.agreement));
     assert!(refusal.binding.contains("within 20 seconds"), "{refusal:?}");
-    // What was kept for them is free.
+    // Their slots are free again.
     report(&domain, &[], 0).await;
     let next = domain.place(proposal(4, 100, 22..122)).await.unwrap();
     assert_eq!(next.placement.start, Time(NOW + 22));

@@ -69,7 +69,7 @@ pub(super) fn script(cluster: &Cluster, text: &str) -> String {
     script.to_str().expect("a plain name").to_owned()
 }
 
-/// Fills the nodes of a cluster with batch jobs of 50 seconds and a limit of a minute; so many in all.
+/// Submits `jobs` batch jobs of 50 seconds with a limit of a minute, and waits until they fill `nodes` nodes.
 pub(super) async fn fill(cluster: &Cluster, nodes: usize, jobs: usize) {
     let batch = script(cluster, "sleep 50");
     let array = format!("--array=1-{jobs}");

@@ -323,7 +323,7 @@ impl WaitingList {
     }
 
     /// Marks a request as not known to lie at its first fit, unless it lies at the beginning of its window: it cannot start earlier,
-    /// and what lies in the plan leaves its place free.
+    /// and its place is free of all others in the plan.
     pub(super) fn loosen(&mut self, handle: u32) {
         if let Some(waiting) = self.get(handle).filter(|of| of.start > of.request.ready) {
             let key = waiting.key;
