@@ -26,7 +26,7 @@ use crate::store::{Binding, NodeRow};
 /// Every agreement that is not over, and the slots it occupies.
 pub struct Plan {
     pub(super) resources: Resources,
-    live: Live,
+    pub(super) live: Live,
     /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
     pub(super) numbers: HashMap<Uuid, u64>,
     pub(super) by_number: BTreeMap<u64, Uuid>,

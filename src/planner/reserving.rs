@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::{Interval, Reason, Seconds, Time};
+use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
@@ -15,7 +15,7 @@ use super::decide::{Decider, begins_too_late};
 use super::pieces::requests_of;
 use super::refuse::bare;
 use super::storing::Answer;
-use super::{Command, Error, KeptNodes, Lost, Plan, Planner, Proposal, Refusal, Reply};
+use super::{Command, Error, Lost, Plan, Planner, Proposal, Refusal, Reply};
 use crate::agreement::{Agreement, NegotiationOffer, OfferState};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
@@ -68,6 +68,8 @@ struct Waiting {
     admitted: Admitted,
     /// Agreements that have moved for it.
     moved: Vec<Agreement>,
+    /// How they moved on its resource. Where the cluster refuses, they move back: it still holds their nodes there.
+    moves: Vec<Move>,
     /// The numbers under which its slots are kept; none where an offer keeps them.
     numbers: Vec<u64>,
     tried: Tried,
@@ -124,6 +126,12 @@ impl Reserving {
         all.filter(move |of| of.resource == resource)
     }
 
+    /// Up to which begin slots on a resource have to be reserved, where it reserves slots.
+    pub(super) fn near_until(&self, resource: &str, now: Time) -> Option<Time> {
+        let within = self.within.get(resource)?;
+        Some(Time(now.seconds().saturating_add(*within)))
+    }
+
     /// The numbers under which slots are kept on a resource.
     pub(super) fn numbers_on(&self, resource: &str) -> impl Iterator<Item = u64> {
         let here = self
@@ -172,8 +180,8 @@ impl Reserving {
     }
 
     fn is_needed(&self, agreement: &Agreement, now: Time) -> bool {
-        let within = self.within.get(&agreement.resource);
-        within.is_some_and(|within| agreement.slot().start.seconds().saturating_sub(*within) <= now.seconds())
+        let near = self.near_until(&agreement.resource, now);
+        near.is_some_and(|until| agreement.slot().start <= until)
     }
 
     /// The slot that was reserved for an agreement, once.
@@ -231,7 +239,10 @@ impl Decider<'_> {
             // A slot that was tried before says nothing of this one.
             let is_refused = |(slot, _): &(Interval, u32)| refused.contains(&(of.agreement.id, slot.start));
             let is_its = of.agreement.resource == resource && of.agreement.loads().iter().any(is_refused);
-            if is_its && of.outcome == Outcome::Unknown {
+            let is_moved = of.moved.iter().any(|moved| {
+                moved.resource == resource && refused.contains(&(moved.work(), moved.slot().start))
+            });
+            if (is_its || is_moved) && of.outcome == Outcome::Unknown {
                 of.outcome = Outcome::Refused;
             }
         }
@@ -244,16 +255,21 @@ impl Decider<'_> {
         let Some(of) = at.and_then(|at| self.plan.resources.get(at)) else {
             return;
         };
-        for waiting in self.plan.reserving.waiting.values_mut() {
-            let agreement = &waiting.agreement;
-            let kept = of.kept_for(agreement).filter(|_| agreement.resource == resource);
+        let near = self.plan.reserving.near_until(resource, now);
+        let is_held = |agreement: &Agreement| {
             let start = agreement.slot().start;
-            let is_its = |kept: &KeptNodes| {
+            of.kept_for(agreement).is_some_and(|kept| {
                 // One of a slot that was tried before begins at another time.
                 let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
                 begins && kept.nodes.len() >= agreement.slot_nodes() as usize
-            };
-            if kept.is_some_and(is_its) && waiting.outcome == Outcome::Unknown {
+            })
+        };
+        // What has moved to a later time is reserved when that comes.
+        let is_far = |moved: &Agreement| near.is_none_or(|until| moved.slot().start > until);
+        for waiting in self.plan.reserving.waiting.values_mut() {
+            let is_its = waiting.agreement.resource == resource && is_held(&waiting.agreement);
+            let mut moved = waiting.moved.iter().filter(|of| of.resource == resource);
+            if is_its && waiting.outcome == Outcome::Unknown && moved.all(|of| is_far(of) || is_held(of)) {
                 waiting.outcome = Outcome::Reserved;
             }
         }
@@ -349,9 +365,9 @@ impl Decider<'_> {
     ) {
         let now = second_of(self.now);
         let moved = self.make_room(&admitted);
-        admitted.moved.clear();
+        let moves = std::mem::take(&mut admitted.moved);
         admitted.transferred.clear();
-        let at = admitted.resource;
+        let (id, at) = (agreement.id, admitted.resource);
         let mut numbers = Vec::new();
         for (request, (slot, nodes)) in requests_of(&agreement, number).into_iter().zip(agreement.loads()) {
             self.plan.resources.vacate(at, now, request.id);
@@ -365,17 +381,13 @@ impl Decider<'_> {
             self.plan.resources.put_back(at, now, &fixed, slot.start);
             numbers.push(fixed.id);
         }
-        self.wait(agreement, admitted, moved, numbers, tried);
+        self.wait(agreement, admitted, numbers, tried);
+        if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+            (waiting.moved, waiting.moves) = (moved, moves);
+        }
     }
 
-    fn wait(
-        &mut self,
-        agreement: Agreement,
-        admitted: Admitted,
-        moved: Vec<Agreement>,
-        numbers: Vec<u64>,
-        tried: Option<Tried>,
-    ) {
+    fn wait(&mut self, agreement: Agreement, admitted: Admitted, numbers: Vec<u64>, tried: Option<Tried>) {
         let tried = tried.unwrap_or(Tried {
             since: self.now,
             slots: 0,
@@ -384,7 +396,8 @@ impl Decider<'_> {
         let waiting = Waiting {
             command: None,
             admitted,
-            moved,
+            moved: Vec::new(),
+            moves: Vec::new(),
             numbers,
             tried,
             outcome: Outcome::Unknown,
@@ -451,7 +464,7 @@ impl Decider<'_> {
         if self.plan.reserving.is_full() {
             return Err(Error::Unavailable);
         }
-        self.wait(agreement.clone(), admitted.clone(), Vec::new(), Vec::new(), None);
+        self.wait(agreement.clone(), admitted.clone(), Vec::new(), None);
         Ok(true)
     }
 
@@ -526,7 +539,44 @@ impl Decider<'_> {
                 ),
             }),
         };
+        if !matches!(verdict, Verdict::Reserved(_)) {
+            self.move_back(at, &waiting.moves);
+        }
         self.plan.reserving.verdict = Some((id, verdict));
+    }
+
+    /// Moves agreements back that have moved for a command whose slot its cluster has refused: all of them, or none where
+    /// their places are taken.
+    fn move_back(&mut self, at: usize, moves: &[Move]) {
+        let now = second_of(self.now);
+        let mut back = Vec::new();
+        for of in moves {
+            let is_there = |start: Time| start == of.to && of.from > now;
+            let waits = self.plan.resources.waiting(at, of.id);
+            if waits.is_some_and(|(_, start)| is_there(start))
+                && let Some((request, _)) = self.plan.resources.withdraw(at, of.id)
+            {
+                back.push((request, *of));
+            }
+        }
+        let places = |to: fn(&Move) -> Time| -> Vec<_> {
+            back.iter().map(|(request, of)| (*request, to(of))).collect()
+        };
+        if self.plan.resources.put_all(at, now, &places(|of| of.from)) {
+            let moves: Vec<Move> = back
+                .iter()
+                .map(|(_, of)| Move {
+                    id: of.id,
+                    from: of.to,
+                    to: of.from,
+                })
+                .collect();
+            self.moved(&moves, "back: the cluster has refused the new place");
+        } else {
+            for (request, start) in places(|of| of.to) {
+                self.plan.resources.put_back(at, now, &request, start);
+            }
+        }
     }
 }
 

@@ -144,12 +144,19 @@ impl Plan {
             && work > 0
             && let Some((at, left)) = self.resources.to_look_at.take()
         {
-            let (by_number, moved_up) = (&self.by_number, &mut self.moved_up);
+            let name = self.resources.get(at).map(|of| of.resource.name.as_str());
+            let near_until = name.and_then(|name| self.reserving.near_until(name, now));
+            let (by_number, moved_up, live) = (&self.by_number, &mut self.moved_up, &self.live);
             let may_move = |number: u64| {
                 // What is kept for offers has one place only.
                 let Some(agreement) = by_number.get(&number) else {
                     return true;
                 };
+                // Its cluster holds its nodes where it is, and may have given the earlier time to others.
+                let start = live.get(agreement).map(|of| of.slot().start);
+                if start.zip(near_until).is_some_and(|(start, until)| start <= until) {
+                    return false;
+                }
                 match moved_up.may_move_from(*agreement, moves_per_hour) {
                     Some(from) if from > now => {
                         moved_up.again.insert((from, at, number));

@@ -57,6 +57,18 @@ fn an_end_moves_nobody_and_a_slice_does() {
 }
 
 #[test]
+fn what_a_cluster_has_reserved_does_not_move_up() {
+    let mut domain = by_default();
+    let first = place(&mut domain, 4, 600, (100, 700));
+    let near = place(&mut domain, 4, 600, (100, 5_000));
+    domain.decide(|decider| decider.note_reserving("local", &[], 1_000));
+    end(&mut domain, first);
+    slices(&mut domain);
+    assert_eq!(start(&domain, near), 700);
+    domain.check();
+}
+
+#[test]
 fn moves_of_a_second_are_not_made() {
     let mut domain = by_default();
     let blocks: Vec<Uuid> = (0..50)

@@ -306,3 +306,59 @@ async fn a_slot_that_is_over_when_its_nodes_are_held_is_not_promised_but_a_later
     assert!(accepted.placement.start >= Time(NOW + 12), "{accepted:?}");
     verified(&domain).await;
 }
+
+/// A cluster with an agreement that may move, and a request that it has moved for and that waits.
+async fn moved_for_another() -> (
+    Domain,
+    Uuid,
+    Uuid,
+    tokio::task::JoinHandle<Result<Accepted, Error>>,
+) {
+    let domain = cluster(0).await;
+    let moves = domain.place(proposal(4, 100, 0..1_000)).await.unwrap();
+    assert_eq!(moves.placement.start, Time(NOW + 3));
+    report(&domain, &[], 600).await;
+    let asked = proposal(4, 100, 0..103);
+    let task = ask(&domain, asked.clone());
+    waiting(&domain, 1).await;
+    let moved = domain.store.agreement(moves.id).await.unwrap().unwrap();
+    assert!(moved.placement.start >= Time(NOW + 103), "{moved:?}");
+    (domain, moves.id, asked.id, task)
+}
+
+#[tokio::test]
+async fn what_has_moved_for_a_slot_that_the_cluster_refuses_moves_back() {
+    let (domain, moved, asked, task) = moved_for_another().await;
+    // The nodes of the slot are held, those of the agreement that has moved are not.
+    hold(&domain, asked, 4).await;
+    assert!(!task.is_finished());
+    report(&domain, &[moved], 600).await;
+    busy(&domain, 0, 0).await;
+    let refusal = reason(task.await.unwrap().map(|accepted| accepted.agreement));
+    assert_eq!(refusal.reason, scheduler::Reason::NoCapacityInWindow);
+    let back = domain.store.agreement(moved).await.unwrap().unwrap();
+    assert_eq!(back.placement.start, Time(NOW + 3));
+    verified(&domain).await;
+}
+
+#[tokio::test]
+async fn a_slot_that_others_have_moved_for_is_promised_when_all_are_held() {
+    let (domain, moved, asked, task) = moved_for_another().await;
+    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let kept = planned.agreements.iter().map(|(of, _)| KeptNodes {
+        agreement: of.id,
+        piece: 1,
+        restarts: 0,
+        nodes: (0..4).collect(),
+        since: of.slot().start,
+    });
+    let kept: Vec<_> = kept.collect();
+    assert_eq!(kept.len(), 2);
+    hold(&domain, asked, 4).await;
+    assert!(!task.is_finished());
+    domain.planner.keep_nodes("local".into(), kept).await.unwrap();
+    let accepted = task.await.unwrap().unwrap().agreement;
+    let moved = domain.store.agreement(moved).await.unwrap().unwrap();
+    assert!(moved.placement.start >= accepted.placement.end);
+    verified(&domain).await;
+}
