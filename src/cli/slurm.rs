@@ -1,6 +1,7 @@
 //! `[resource.slurm]` of the configuration: the cluster behind a resource of the kind "slurm".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +17,12 @@ const CALL_SECONDS_MAX: u64 = 300;
 const TURNAROUND_SECONDS: u32 = 30;
 /// More than an hour between two uses of a node is a slip of the pen.
 const TURNAROUND_SECONDS_MAX: u32 = 3_600;
+/// Nodes that are reserved more than a month early are hardly anything that is shared.
+const LEAD_MINUTES_MAX: u32 = 31 * 24 * 60;
+/// Changes of reservations in a minute: two a second on the average.
+const CHANGES_A_MINUTE: u32 = 120;
+/// Fewer could not keep up with a few agreements, and more are no bound.
+const CHANGES_A_MINUTE_RANGE: RangeInclusive<u32> = 10..=6_000;
 /// Whoever waits longer than a day for a job may as well wait for ever.
 const RECLAIM_MINUTES_MAX: u32 = 1_440;
 /// Characters in the name of a user, account or partition.
@@ -28,6 +35,8 @@ pub(super) struct Slurm {
     partition: String,
     /// The nodes, in Slurm's way to write them.
     node_list: String,
+    /// Those of the nodes that batch jobs never get, in the same way.
+    dedicated: Option<String>,
     /// The folder of Slurm's programs, where they are not among the system's.
     programs: Option<PathBuf>,
     /// Slurm's configuration file; where Slurm looks by itself without.
@@ -39,6 +48,8 @@ pub(super) struct Slurm {
     account: Option<String>,
     call_seconds: Option<u64>,
     turnaround_seconds: Option<u32>,
+    changes_a_minute: Option<u32>,
+    lead_minutes: Option<u32>,
     reclaim_minutes: Option<u32>,
     #[serde(default, rename = "party")]
     parties: Vec<Party>,
@@ -72,6 +83,14 @@ impl Slurm {
                 self.node_list
             ));
         }
+        if let Some(list) = &self.dedicated {
+            let dedicated = expand_nodes(list).unwrap_or_default();
+            if dedicated.is_empty() || dedicated.iter().any(|node| !distinct.contains(node)) {
+                return Err(format!(
+                    "dedicated: expected some of the nodes of node_list, as in \"n[01-02]\", found {list:?}"
+                ));
+            }
+        }
         // In the names of outputs, Slurm puts something of its own for a percent sign.
         if !self.work_dir.is_absolute() || self.work_dir.to_string_lossy().contains('%') {
             return Err(format!(
@@ -103,6 +122,21 @@ impl Slurm {
         {
             return Err(format!(
                 "turnaround_seconds: expected 0 to {TURNAROUND_SECONDS_MAX}, found {seconds}"
+            ));
+        }
+        if let Some(minutes) = self.lead_minutes
+            && !(1..=LEAD_MINUTES_MAX).contains(&minutes)
+        {
+            return Err(format!(
+                "lead_minutes: expected 1 to {LEAD_MINUTES_MAX}, or none for the longest job of the partition, found {minutes}"
+            ));
+        }
+        if let Some(changes) = self.changes_a_minute
+            && !CHANGES_A_MINUTE_RANGE.contains(&changes)
+        {
+            let (least, most) = (CHANGES_A_MINUTE_RANGE.start(), CHANGES_A_MINUTE_RANGE.end());
+            return Err(format!(
+                "changes_a_minute: expected {least} to {most}, found {changes}"
             ));
         }
         if let Some(minutes) = self.reclaim_minutes
@@ -161,6 +195,13 @@ impl Slurm {
             parties: parties.collect::<BTreeMap<_, _>>(),
             patience: Duration::from_secs(self.call_seconds.unwrap_or(CALL_SECONDS)),
             turnaround: i64::from(turnaround),
+            dedicated: self
+                .dedicated
+                .as_deref()
+                .and_then(expand_nodes)
+                .unwrap_or_default(),
+            lead: self.lead_minutes.map(|minutes| i64::from(minutes) * 60),
+            changes_a_minute: self.changes_a_minute.unwrap_or(CHANGES_A_MINUTE),
             reclaim_after: self.reclaim_minutes.map(|minutes| i64::from(minutes) * 60),
         }
     }

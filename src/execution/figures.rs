@@ -1,6 +1,7 @@
 //! The metrics of clusters, for their operators: calls of Slurm's programs, reservations held, delays of starts.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::dispatcher::Shared;
 use crate::clock::{MICROS_PER_SECOND, Micros};
@@ -18,6 +19,15 @@ pub struct Calls {
     pub outcome: &'static str,
     /// How many.
     pub count: u64,
+}
+
+/// The time of nodes that slots have cost a cluster, one hour of two nodes being two hours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// In reservations that had begun.
+    pub reserved: Duration,
+    /// Idle in front of reservations, or dedicated to them, while jobs of others waited.
+    pub idled: Duration,
 }
 
 /// How long after the begin of their slots jobs began.
@@ -82,6 +92,27 @@ pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
     );
     for (resource, cluster) in clusters {
         family.sample(&[("resource", resource)], cluster.reservations());
+    }
+    let of_nodes: [(&str, &str, fn(Cost) -> Duration); 2] = [
+        (
+            "bespeak_cluster_reserved_node_seconds_total",
+            "Time of nodes in reservations that had begun.",
+            |cost| cost.reserved,
+        ),
+        (
+            "bespeak_cluster_idled_node_seconds_total",
+            "Time of nodes that were idle in front of reservations, or dedicated to them, while jobs of others waited.",
+            |cost| cost.idled,
+        ),
+    ];
+    for (name, what, of) in of_nodes {
+        let mut family = text.family(name, Kind::Counter, what);
+        for (resource, cluster) in clusters {
+            let cost = cluster.cost().map(of);
+            if let Some(time) = cost {
+                family.sample(&[("resource", resource)], time.as_secs());
+            }
+        }
     }
     let mut family = text.family(
         "bespeak_cluster_start_delay_seconds",

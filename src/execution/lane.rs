@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use super::figures::{Calls, Delays};
+use super::figures::{Calls, Cost, Delays};
 use super::files::InputFiles;
 use super::limits::Allowance;
 use super::local::OUTPUT_LIMIT;
@@ -78,6 +78,11 @@ impl Shared {
     /// The calls that it has made, as [`Executor::calls`] tells.
     pub(super) fn calls(&self) -> Vec<Calls> {
         self.executor.calls()
+    }
+
+    /// What its slots have cost, as [`Executor::cost`] tells.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        self.executor.cost()
     }
 
     /// For how many slots it keeps nodes.

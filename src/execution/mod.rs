@@ -23,7 +23,7 @@ pub mod supervisor;
 mod tree;
 pub mod trouble;
 
-pub use figures::{Calls, expose};
+pub use figures::{Calls, Cost, expose};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -196,6 +196,11 @@ pub trait Executor: Send + Sync {
     /// The calls that it has made of a cluster's programs since it began.
     fn calls(&self) -> Vec<Calls> {
         Vec::new()
+    }
+
+    /// What its slots have cost its cluster since it began; none where it has no cluster.
+    fn cost(&self) -> Option<Cost> {
+        None
     }
 
     /// Takes note of what the plan has for a resource: everything that was promised there and is not over, in order of

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
 mod checks;
+mod dedicated;
 mod going_on;
 mod held;
 mod missing;
@@ -152,6 +153,9 @@ fn settings(cluster: &Cluster) -> Settings {
         parties: BTreeMap::new(),
         patience: Duration::from_secs(40),
         turnaround: 5,
+        dedicated: Vec::new(),
+        lead: None,
+        changes_a_minute: 6_000,
         reclaim_after: Some(4),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::id::SlotId;
-use super::reserve::Present;
+use super::present::Present;
 use super::{SlurmExecutor, lock};
 use crate::planner::NodeState;
 use crate::store::Condition;

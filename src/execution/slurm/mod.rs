@@ -12,12 +12,16 @@
 
 mod check;
 mod command;
+mod cost;
+mod dedicated;
 mod handed;
 mod hostlist;
 mod id;
 mod job;
 mod load;
 mod names;
+mod pace;
+mod present;
 mod reservation;
 mod reserve;
 mod view;
@@ -36,16 +40,19 @@ use uuid::Uuid;
 
 pub use command::Error;
 use command::Slurm;
+use cost::Costs;
 use handed::Handed;
 pub use hostlist::expand as expand_nodes;
 use id::SlotId;
+use pace::Pace;
+use present::Present;
 use reserve::Refused;
 use view::{JobRow, PartitionRow};
 
 use super::folder::Folder;
 use super::local::is_folder;
 use super::retention::JobFolders;
-use super::{Calls, Check, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
+use super::{Calls, Check, Cost, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
 use crate::agreement::JobEnd;
 use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
@@ -72,6 +79,8 @@ pub struct Settings {
     pub partition: String,
     /// Its nodes by name; the planner knows each by its place in this list.
     pub nodes: Vec<String>,
+    /// Those of them that batch jobs never get.
+    pub dedicated: Vec<String>,
     /// The folder of Slurm's programs, where they are not among the system's.
     pub programs: Option<PathBuf>,
     /// Slurm's configuration file; where Slurm looks by itself without.
@@ -86,6 +95,10 @@ pub struct Settings {
     pub patience: Duration,
     /// Seconds that a node is left alone after others' use: Slurm kills late.
     pub turnaround: Seconds,
+    /// Seconds before their begin from which on slots are reserved at the earliest; the longest job's limit without.
+    pub lead: Option<Seconds>,
+    /// Changes of reservations that the cluster gets in a minute at most.
+    pub changes_a_minute: u32,
     /// Seconds without a job after which a reservation that was handed to a user is taken back; never without. The user's
     /// party is told when half of them are over.
     pub reclaim_after: Option<Seconds>,
@@ -129,6 +142,12 @@ pub struct SlurmExecutor {
     /// The script that every job begins with.
     script: PathBuf,
     listed: Mutex<Option<Listed>>,
+    /// What the cluster said when its nodes were last looked at, while nothing was changed since.
+    observed: Mutex<Option<(Instant, Arc<Present>)>>,
+    /// The slots of the plan that was last followed, while all of it is held.
+    followed: Mutex<Option<Vec<PlannedSlot>>>,
+    pace: Mutex<Pace>,
+    costs: Mutex<Costs>,
     /// The partitions, and when they were asked for.
     partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
     /// The reservations that Slurm held at the last look; none before the first.
@@ -187,8 +206,12 @@ impl SlurmExecutor {
             folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
             marks,
             script,
-            settings,
             listed: Mutex::default(),
+            observed: Mutex::default(),
+            followed: Mutex::default(),
+            costs: Mutex::default(),
+            pace: Mutex::new(Pace::new(settings.changes_a_minute)),
+            settings,
             partitions: Mutex::default(),
             kept: Mutex::default(),
             made: Mutex::default(),
@@ -230,7 +253,11 @@ impl SlurmExecutor {
 
     fn list_jobs(&self, listed: &mut Option<Listed>) -> Result<Arc<Vec<JobRow>>, Error> {
         let asked = Instant::now();
-        let jobs = self.slurm.jobs().map(Arc::new);
+        // Its jobs are in our partition, and others' on our nodes in those that share them.
+        let jobs = self
+            .sharing_partitions()
+            .and_then(|names| self.slurm.jobs(&names))
+            .map(Arc::new);
         *listed = Some(Listed {
             at: Instant::now(),
             took: asked.elapsed(),
@@ -250,6 +277,17 @@ impl SlurmExecutor {
         let partitions = self.slurm.partitions()?;
         *lock(&self.partitions) = Some((Instant::now(), partitions.clone()));
         Ok(partitions)
+    }
+
+    /// The names of our partition and of all that share nodes with it, without doubles.
+    fn sharing_partitions(&self) -> Result<Vec<String>, Error> {
+        let mut names = vec![self.settings.partition.clone()];
+        for row in self.partitions()? {
+            if row.nodes.iter().any(|node| self.numbers.contains_key(node)) && !names.contains(&row.name) {
+                names.push(row.name);
+            }
+        }
+        Ok(names)
     }
 
     /// Whether nodes are reserved for a job, or may be: it was not looked at since the start.
@@ -344,6 +382,10 @@ impl Executor for SlurmExecutor {
 
     fn reserves_within(&self) -> Option<Seconds> {
         *lock(&self.reserves_within)
+    }
+
+    fn cost(&self) -> Option<Cost> {
+        Some(self.cost_so_far())
     }
 
     fn unused(&self) -> Vec<(Uuid, Unused)> {

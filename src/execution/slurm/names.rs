@@ -5,6 +5,8 @@
 //! of everything named so far. Others' reservations in the future break that, so a slot is given the nodes whose next
 //! occupation follows it most closely, and those without one are kept for longer slots.
 
+use std::cmp::Reverse;
+
 use scheduler::{Interval, Time};
 
 /// A slot that is to have nodes by name.
@@ -36,6 +38,8 @@ pub(super) enum Hold {
 pub(super) struct Calendar {
     /// Whether it takes new work.
     pub(super) usable: bool,
+    /// Whether batch jobs never get it: it is idle for slots anyway.
+    pub(super) dedicated: bool,
     /// When it is others', or named for a slot.
     pub(super) busy: Vec<Interval>,
 }
@@ -118,8 +122,10 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
                 !slot.current.contains(node),
                 // A slot that has this node would have to move.
                 held[*node].iter().any(|of| of.meets(slot.interval)),
+                !calendar.dedicated,
                 calendar.next_use(slot.interval.end),
-                calendar.free_since(slot.interval.start),
+                // Where a job ends just before the slot, no other job loses its place.
+                Reverse(calendar.free_since(slot.interval.start)),
                 *node,
             )
         });
@@ -162,6 +168,7 @@ mod tests {
         busy.iter()
             .map(|busy| Calendar {
                 usable: true,
+                dedicated: false,
                 busy: busy.iter().map(|(start, end)| interval(*start, *end)).collect(),
             })
             .collect()
@@ -172,6 +179,17 @@ mod tests {
         let nodes = calendars(&[&[], &[(100, 200)], &[]]);
         let named = assign(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
         assert_eq!(named, [Some(vec![1]), Some(vec![0, 2])]);
+    }
+
+    #[test]
+    fn a_slot_takes_dedicated_nodes_first_and_then_those_that_are_busy_until_just_before_it() {
+        let mut nodes = calendars(&[&[], &[(0, 40)], &[(0, 90)], &[(0, 60)], &[]]);
+        nodes[4].dedicated = true;
+        let named = assign(
+            nodes,
+            &[wanted(2, 100, 200), wanted(1, 110, 200), wanted(1, 120, 200)],
+        );
+        assert_eq!(named, [Some(vec![2, 4]), Some(vec![3]), Some(vec![1])]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Reservations that follow the plan, and what Slurm says of its nodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -12,26 +11,24 @@ use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::id::SlotId;
 use super::names::{Calendar, Hold, Wanted, assign};
+use super::present::Present;
 use super::reservation::Target;
-use super::view::{JobKey, JobRow, NodeRow, PartitionRow, ReservationRow};
+use super::view::{JobRow, PartitionRow, ReservationRow};
 use super::{SlurmExecutor, lock};
 use crate::clock::Clock;
-use crate::planner::{BusyTime, KeptNodes, NodeReport, NodeState};
+use crate::planner::{KeptNodes, NodeState};
 
 /// Seconds that a reservation is made before the longest job that is started in the same moment could reach into it: for
 /// the time until the plan is looked at again, and for jobs that are killed late.
 const MARGIN: i64 = 120;
-/// Seconds by which the limit of a job that Slurm counts in whole minutes may reach beyond its slot.
-const MINUTE: i64 = 60;
-/// Seconds that a job is taken to run on that should have ended: Slurm kills late.
-const LATE: i64 = 30;
-/// Seconds after its start within which a controller hears from each node that is there: it asks all of them at once.
-const HEARD_WITHIN: i64 = 60;
-/// The reason for the state of a node of which Slurm gives none.
-const SILENT: &str = "it does not respond";
 
 /// How long after refusals the same reservations are asked for again, at first and at most; it doubles in between.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(16));
+
+/// Seconds before its begin from which on a reservation is urgent.
+const URGENT: i64 = 60;
+/// For how long what the cluster said is good enough to see that nothing has to be changed: as often as it is looked at.
+const OBSERVED_FOR: Duration = Duration::from_secs(10);
 
 /// The reservations that Slurm was last asked for, where it has refused some.
 #[derive(Debug)]
@@ -42,22 +39,24 @@ pub(super) struct Refused {
     pause: Duration,
 }
 
-/// What Slurm says at one moment.
-pub(super) struct Present {
-    now: Time,
-    reservations: Vec<ReservationRow>,
-    pub(super) jobs: Arc<Vec<JobRow>>,
-    /// By the node's number.
-    pub(super) states: Vec<NodeState>,
-    /// Processors that jobs have, and all, by the node's number.
-    pub(super) cpus: Vec<(u32, u32)>,
-    reasons: BTreeMap<u32, String>,
+/// What has become of the reservations that Slurm was asked for.
+struct Applied {
+    /// What Slurm said of those that it has refused to the last.
+    said: Vec<String>,
+    /// Those that wait for the pace of changes.
+    put_off: HashSet<SlotId>,
 }
 
 impl SlurmExecutor {
     /// Makes, moves, resizes and deletes reservations until they are those of the plan. What Slurm refuses is tried again
-    /// after the rest: it may be in the way of something that is still to move.
+    /// after the rest: it may be in the way of something that is still to move. Where the plan is the one that was followed before,
+    /// and the last look at the nodes has shown all of it held, Slurm is not asked.
     pub(super) fn follow_plan(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+        if self.is_followed(slots)? {
+            return Ok(());
+        }
+        *lock(&self.followed) = None;
+        *lock(&self.observed) = None;
         lock(&self.lacking).clear();
         let present = self
             .present()
@@ -65,12 +64,12 @@ impl SlurmExecutor {
         let now = present.now;
         let held = self.by_slot(&present.reservations);
         self.note_kept(slots, &held);
-        let is_held = |slot: &PlannedSlot| {
-            let row = held.get(&slot.into());
-            row.is_some_and(|row| row.interval.start <= now && row.nodes.len() >= slot.nodes as usize)
-        };
-        self.note_use(slots, is_held, &present.jobs, Instant::now());
+        self.note_use_of(slots, &held, &present, Instant::now());
         let mut failures = Vec::new();
+        match self.keep_dedicated(&present) {
+            Err(ExecutionError::Slurm(Error::Refused { said, .. })) => failures.push(said),
+            kept => kept?,
+        }
         match self.cancel(&self.left_over(&present.jobs)) {
             Err(Error::Refused { said, .. }) => failures.push(said),
             cancelled => cancelled?,
@@ -79,16 +78,7 @@ impl SlurmExecutor {
             // One that the records were lost of, with the data folder or by going on from another machine.
             self.make_mark(id)?;
         }
-        let lead = self.reserved_from()?;
-        *lock(&self.reserves_within) = Some(lead.unwrap_or(i64::MAX));
-        let from = lead.map(|lead| now + lead);
-        let due: Vec<&PlannedSlot> = slots
-            .iter()
-            .filter(|slot| slot.interval.end > now)
-            .filter(|slot| {
-                held.contains_key(&SlotId::from(*slot)) || from.is_none_or(|from| slot.interval.start <= from)
-            })
-            .collect();
+        let due = self.due(slots, &held, now)?;
         let leaving = self.leaving(slots, &held)?;
         let (targets, unnamed) = self.targets(&due, &held, &leaving, &present);
         failures.extend(unnamed.iter().map(|id| {
@@ -104,6 +94,9 @@ impl SlurmExecutor {
         let mut passed_on = BTreeMap::new();
         for (id, row) in leaving {
             let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
+            if !self.may_change(is_wanted) {
+                continue;
+            }
             let (stays, said) = if is_wanted {
                 self.pass_on(id, row, &present.jobs)?
             } else {
@@ -113,6 +106,7 @@ impl SlurmExecutor {
             passed_on.extend(stays.then_some((id, row)));
         }
         let unmet: Vec<&Target> = targets.iter().filter(|target| !is_met(target)).collect();
+        let is_as_planned = unmet.is_empty() && unnamed.is_empty() && !has_room_come;
         let refused = self.refused_just_now(&unmet).filter(|_| !has_room_come);
         let differ = if let Some(said) = refused {
             failures.extend(said);
@@ -121,10 +115,12 @@ impl SlurmExecutor {
             *lock(&self.refused) = None;
             unmet
         } else {
-            let said = self.apply(&unmet, &held, now)?;
-            self.note_refused(&unmet, &said);
-            failures.extend(said);
-            self.differences(slots, &targets)?
+            let applied = self.apply(&unmet, &held, now)?;
+            self.note_refused(&unmet, &applied.said);
+            failures.extend(applied.said);
+            let mut differ = self.differences(slots, &targets)?;
+            differ.retain(|target| !applied.put_off.contains(&target.id));
+            differ
         };
         for (id, row) in passed_on {
             // Its nodes are nobody's until all that want them have them.
@@ -139,6 +135,9 @@ impl SlurmExecutor {
             .collect();
         let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
         failures.extend(differ.iter().map(say));
+        if is_as_planned && failures.is_empty() {
+            *lock(&self.followed) = Some(slots.to_vec());
+        }
         match failures.into_iter().next() {
             None => Ok(()),
             Some(said) => Err(Error::Refused {
@@ -149,6 +148,70 @@ impl SlurmExecutor {
         }
     }
 
+    /// Whether the plan is as it was when it was last followed, and the last look at the nodes has shown that it still is.
+    fn is_followed(&self, slots: &[PlannedSlot]) -> Result<bool, ExecutionError> {
+        let is_same = lock(&self.followed).as_deref() == Some(slots);
+        let observed = lock(&self.observed).clone();
+        let Some((at, present)) = observed.filter(|(at, _)| is_same && at.elapsed() < OBSERVED_FOR) else {
+            return Ok(false);
+        };
+        let held = self.by_slot(&present.reservations);
+        let due = self.due(slots, &held, Clock::system().now())?;
+        if !self.is_dedicated_as_configured(&present)
+            || !self.left_over(&present.jobs).is_empty()
+            || !self.leaving(slots, &held)?.is_empty()
+        {
+            return Ok(false);
+        }
+        let (targets, unnamed) = self.targets(&due, &held, &BTreeMap::new(), &present);
+        let is_met = |target: &Target| {
+            let row = held.get(&target.id);
+            row.is_some_and(|row| target.is_met_by(row, present.now))
+        };
+        let is_followed = unnamed.is_empty() && targets.iter().all(is_met);
+        if is_followed {
+            self.note_use_of(slots, &held, &present, at);
+        }
+        Ok(is_followed)
+    }
+
+    /// Takes note of the use of the reservations that were handed to users, as it was seen at an instant.
+    fn note_use_of(
+        &self,
+        slots: &[PlannedSlot],
+        held: &BTreeMap<SlotId, &ReservationRow>,
+        present: &Present,
+        at: Instant,
+    ) {
+        let is_held = |slot: &PlannedSlot| {
+            let row = held.get(&slot.into());
+            row.is_some_and(|row| row.interval.start <= present.now && row.nodes.len() >= slot.nodes as usize)
+        };
+        self.note_use(slots, is_held, &present.jobs, at);
+    }
+
+    /// The slots that are to be held by now: those that are, and those that begin soon enough.
+    fn due<'a>(
+        &self,
+        slots: &'a [PlannedSlot],
+        held: &BTreeMap<SlotId, &ReservationRow>,
+        now: Time,
+    ) -> Result<Vec<&'a PlannedSlot>, Error> {
+        let lead = self.reserved_from()?;
+        *lock(&self.reserves_within) = Some(lead.unwrap_or(i64::MAX));
+        let from = lead.map(|lead| now + lead);
+        let is_due = |slot: &&PlannedSlot| {
+            held.contains_key(&SlotId::from(*slot)) || from.is_none_or(|from| slot.interval.start <= from)
+        };
+        let slots = slots.iter().filter(|slot| slot.interval.end > now);
+        Ok(slots.filter(is_due).collect())
+    }
+
+    /// Whether a reservation may be changed now; that it is counts then.
+    fn may_change(&self, is_urgent: bool) -> bool {
+        lock(&self.pace).take(is_urgent, Instant::now())
+    }
+
     /// The reservations that the due slots need, and the slots that there are no nodes for.
     fn targets(
         &self,
@@ -157,11 +220,11 @@ impl SlurmExecutor {
         leaving: &BTreeMap<SlotId, &ReservationRow>,
         present: &Present,
     ) -> (Vec<Target>, Vec<SlotId>) {
-        let mut calendars: Vec<Calendar> = present
-            .states
-            .iter()
-            .map(|state| Calendar {
+        let names = present.states.iter().zip(&self.settings.nodes);
+        let mut calendars: Vec<Calendar> = names
+            .map(|(state, name)| Calendar {
                 usable: *state == NodeState::Up,
+                dedicated: self.settings.dedicated.contains(name),
                 busy: Vec::new(),
             })
             .collect();
@@ -251,21 +314,25 @@ impl SlurmExecutor {
         (targets, unnamed)
     }
 
-    /// Brings reservations into line, in as many rounds as make progress; answers with what Slurm refused to the last.
+    /// Brings reservations into line, in as many rounds as make progress, and as many of them as the pace allows.
     fn apply(
         &self,
         unmet: &[&Target],
         held: &BTreeMap<SlotId, &ReservationRow>,
         now: Time,
-    ) -> Result<Vec<String>, ExecutionError> {
+    ) -> Result<Applied, ExecutionError> {
         let mut held: HashMap<SlotId, ReservationRow> =
             held.iter().map(|(id, row)| (*id, (*row).clone())).collect();
-        let mut left = unmet.to_vec();
+        let (mut left, mut put_off) = (unmet.to_vec(), HashSet::new());
         let mut broken_up = false;
         loop {
             let before = left.len();
             let (mut refused, mut failures) = (Vec::new(), Vec::new());
             for target in left {
+                if !self.may_change(target.interval.start <= now + URGENT) {
+                    put_off.insert(target.id);
+                    continue;
+                }
                 let done = match held.get(&target.id) {
                     // Slurm does not move the start of one that has begun.
                     Some(row) if row.interval.start <= now && target.interval.start > now + 1 => self
@@ -292,8 +359,9 @@ impl SlurmExecutor {
                 }
             }
             left = refused;
+            let said = failures;
             if left.is_empty() {
-                return Ok(Vec::new());
+                return Ok(Applied { said, put_off });
             }
             if left.len() < before {
                 continue;
@@ -302,8 +370,8 @@ impl SlurmExecutor {
             let in_a_ring = |said: &String| said.contains("overlaps");
             // One that has none yet may not cost another one its own.
             let is_new = left.iter().any(|target| !held.contains_key(&target.id));
-            if broken_up || is_new || left.len() < 2 || !failures.iter().any(in_a_ring) {
-                return Ok(failures);
+            if broken_up || is_new || left.len() < 2 || !said.iter().any(in_a_ring) {
+                return Ok(Applied { said, put_off });
             }
             broken_up = true;
             for target in &left {
@@ -431,128 +499,11 @@ impl SlurmExecutor {
             .filter(ours)
             .map(|row| row.longest_job)
             .collect();
-        Ok(limits
-            .and_then(|limits| limits.into_iter().max())
-            .map(|longest| longest + MARGIN))
+        let longest = limits.and_then(|limits| limits.into_iter().max());
+        let lead = longest.map(|longest| longest + MARGIN);
+        // An open limit is longer than any lead.
+        Ok(lead.into_iter().chain(self.settings.lead).min())
     }
-
-    /// How the nodes stand and when they are not ours.
-    pub(super) fn report_nodes(&self) -> Result<NodeReport, ExecutionError> {
-        // A reservation that is given back meanwhile has its mark before, one that is made has it after.
-        let mut marked = self.marked()?;
-        let present = self.present()?;
-        marked.extend(self.marked()?);
-        let is_ours = |id| marked.contains(&id);
-        self.note_condition(&present, is_ours);
-        Ok(NodeReport {
-            busy: self.foreign(&present, is_ours),
-            states: present.states,
-            reasons: present.reasons,
-        })
-    }
-
-    /// Whether a job is one of ours, or runs or ran in our reservations.
-    pub(super) fn is_in_ours(
-        &self,
-        job: &JobRow,
-        handed: &HashSet<JobKey>,
-        is_ours: impl Fn(SlotId) -> bool,
-    ) -> bool {
-        let reservation = job.reservation.as_deref();
-        let id = reservation.and_then(|name| self.id_of(name));
-        let was_handed = || job.key().is_some_and(|key| handed.contains(&key));
-        id.is_some_and(is_ours) || was_handed() || self.is_own(job)
-    }
-
-    /// Whether this service has submitted a job: anybody may give a job the name of one.
-    fn is_own(&self, job: &JobRow) -> bool {
-        let submitted = || {
-            let id = self.id_of(&job.name)?;
-            let spec = self.folder(id.job()).spec().ok()??;
-            self.owner_of(&spec.party).ok()
-        };
-        submitted().is_some_and(|owner| owner.user == job.user)
-    }
-
-    fn present(&self) -> Result<Present, Error> {
-        let nodes = self.slurm.nodes(&self.settings.partition)?;
-        let is_new = nodes.iter().any(|row| is_unheard_of(&row.state))
-            && self.slurm.controller_start()? + HEARD_WITHIN > Clock::system().now();
-        let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
-        let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for (number, name) in self.settings.nodes.iter().enumerate() {
-            let row = nodes.get(name.as_str());
-            let state = row.map_or(NodeState::Down, |row| state_of(row, is_new));
-            states.push(state);
-            cpus.push(row.map_or((0, 0), |row| row.cpus));
-            if state != NodeState::Up {
-                let reason = row.map_or_else(
-                    || Some("it is not in the partition".to_owned()),
-                    |row| row.reason.clone().or(row.silent.then(|| SILENT.to_owned())),
-                );
-                // Far fewer nodes than that are in the settings.
-                reasons.extend(u32::try_from(number).ok().zip(reason));
-            }
-        }
-        Ok(Present {
-            states,
-            cpus,
-            reasons,
-            reservations: self.slurm.reservations()?,
-            jobs: self.jobs_now()?,
-            now: Clock::system().now(),
-        })
-    }
-
-    /// When nodes are others': their reservations, and the jobs that run outside of ours.
-    fn foreign(&self, present: &Present, is_ours: impl Fn(SlotId) -> bool) -> Vec<BusyTime> {
-        let ours = |name: &str| self.id_of(name).is_some_and(&is_ours);
-        let handed = self.handed_jobs();
-        // Our own jobs end with their slots by themselves.
-        let is_foreign = |job: &&JobRow| job.is_on_nodes() && !self.is_in_ours(job, &handed, &is_ours);
-        let reservations = present
-            .reservations
-            .iter()
-            .filter(|row| !ours(&row.name))
-            // A job of ours in front of it has a limit in whole minutes, which may not reach into it.
-            .map(|row| (&row.nodes, row.interval.start - MINUTE, row.interval.end));
-        let jobs = present.jobs.iter().filter(is_foreign).map(|job| {
-            let end = job.end.unwrap_or(Time::MAX).max(present.now + LATE);
-            (&job.nodes, present.now, end)
-        });
-        let mut busy = Vec::new();
-        for (nodes, start, end) in reservations.chain(jobs) {
-            let interval = Interval::new(start, (end + self.settings.turnaround).min(Time::MAX));
-            let numbers = nodes.iter().filter_map(|name| self.numbers.get(name));
-            busy.extend(numbers.map(|node| BusyTime {
-                // Far fewer nodes than that are in the settings.
-                node: u32::try_from(*node).unwrap_or(u32::MAX),
-                interval,
-            }));
-        }
-        busy
-    }
-}
-
-/// What Slurm says of a node means. A controller that has just started has not heard of its idle nodes for some seconds: that is
-/// no failure of theirs. One that does not answer keeps what runs there until Slurm calls it down. A word that nobody
-/// knows is a node that gets no new work.
-fn state_of(row: &NodeRow, controller_is_new: bool) -> NodeState {
-    match row.state.as_str() {
-        word if is_unheard_of(word) && !controller_is_new => NodeState::Down,
-        "down" | "error" | "future" | "inval" | "powered_down" | "power_down" | "powering_down" => {
-            NodeState::Down
-        }
-        _ if row.silent => NodeState::Drained,
-        "idle" | "allocated" | "mixed" | "completing" | "reserved" | "planned" | "maint" | "blocked"
-        | "unknown" | "unk" => NodeState::Up,
-        _ => NodeState::Drained,
-    }
-}
-
-/// Whether a word says that the controller has not heard of a node since it began.
-fn is_unheard_of(word: &str) -> bool {
-    matches!(word, "unknown" | "unk")
 }
 
 #[cfg(test)]

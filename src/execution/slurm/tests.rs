@@ -20,6 +20,9 @@ pub(super) fn executor() -> (TempDir, SlurmExecutor) {
         parties: BTreeMap::new(),
         patience: Duration::from_secs(1),
         turnaround: 0,
+        dedicated: Vec::new(),
+        lead: None,
+        changes_a_minute: 6_000,
         reclaim_after: Some(60),
     };
     let executor = SlurmExecutor::new(settings, data.path()).unwrap();

@@ -175,11 +175,23 @@ pub(super) struct PartitionRow {
 }
 
 impl Slurm {
-    /// Every job that the controller has not forgotten.
-    pub(super) fn jobs(&self) -> Result<Vec<JobRow>, Error> {
+    /// Every job of some partitions that the controller has not forgotten.
+    pub(super) fn jobs(&self, partitions: &[String]) -> Result<Vec<JobRow>, Error> {
         let mark = mark();
         let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
-        let listed = self.call("squeue", ["-a", "-h", "-t", "all", "-o", &format])?;
+        let listed = self.call(
+            "squeue",
+            [
+                "-a",
+                "-h",
+                "-t",
+                "all",
+                "-p",
+                &partitions.join(","),
+                "-o",
+                &format,
+            ],
+        )?;
         each_record("squeue", &listed, &mark, job_of)
     }
 

@@ -83,6 +83,9 @@ fn a_reservation_that_slurm_refuses_to_make_is_not_one_that_nobody_uses() {
             user: STRANGER.into(),
             account: None,
         },
+        dedicated: Vec::new(),
+        lead: None,
+        changes_a_minute: 6_000,
         reclaim_after: Some(1),
         ..settings(&site.cluster)
     };

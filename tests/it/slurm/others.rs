@@ -245,6 +245,9 @@ fn an_agreement_that_moves_between_two_resources_of_one_cluster_keeps_its_reserv
 fn time_in_which_slurm_is_down_is_not_held_against_who_could_not_submit() {
     let mut site = Site::start();
     let settings = Settings {
+        dedicated: Vec::new(),
+        lead: None,
+        changes_a_minute: 6_000,
         reclaim_after: Some(RECLAIM_AFTER),
         ..settings(&site.cluster)
     };

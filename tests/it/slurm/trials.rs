@@ -87,7 +87,7 @@ async fn trial(cluster: &Cluster, offers: usize) {
 }
 
 /// How an agreement ended, once it has.
-async fn ended(client: &Client, id: Uuid) -> String {
+pub(super) async fn ended(client: &Client, id: Uuid) -> String {
     eventually(&format!("the end of {id}"), PATIENCE, async || {
         let shown = client.get(&format!("/agreements/{id}")).await;
         shown

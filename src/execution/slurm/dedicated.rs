@@ -1,0 +1,91 @@
+//! Nodes that batch jobs never get: one reservation without an end, which the reservations of slots are made over. A slot on
+//! these nodes need not be reserved before the longest job could reach into it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tracing::info;
+
+use super::super::ExecutionError;
+use super::command::Error;
+use super::present::Present;
+use super::view::ReservationRow;
+use super::{PREFIX, SlurmExecutor};
+
+/// The last part of its name. It is no slot's.
+const DEDICATED: &str = "dedicated";
+/// Who may submit jobs into it: Slurm wants a user, and this one has no jobs.
+const USER: &str = "root";
+
+impl SlurmExecutor {
+    /// The name of the reservation of the nodes that batch jobs never get.
+    fn dedicated_name(&self) -> String {
+        format!("{PREFIX}{}-{DEDICATED}", self.settings.resource)
+    }
+
+    /// Says that it was made by this service.
+    fn dedicated_mark(&self) -> PathBuf {
+        self.marks.join(DEDICATED)
+    }
+
+    /// Whether a reservation is the one of the nodes that batch jobs never get.
+    pub(super) fn is_dedicated(&self, row: &ReservationRow) -> bool {
+        row.name == self.dedicated_name() && self.dedicated_mark().exists()
+    }
+
+    /// Whether the reservation of the nodes that batch jobs never get is as it is configured.
+    pub(super) fn is_dedicated_as_configured(&self, present: &Present) -> bool {
+        let (name, wanted) = (self.dedicated_name(), &self.settings.dedicated);
+        let row = present.reservations.iter().find(|row| row.name == name);
+        let is_made = self.dedicated_mark().exists();
+        match row {
+            Some(row) => is_made && row.overlaps && sorted(&row.nodes) == sorted(wanted),
+            None => wanted.is_empty() && !is_made,
+        }
+    }
+
+    /// Makes, changes or deletes that reservation, so that it is as it is configured. Jobs that run on its nodes now go on.
+    pub(super) fn keep_dedicated(&self, present: &Present) -> Result<(), ExecutionError> {
+        let (name, mark) = (self.dedicated_name(), self.dedicated_mark());
+        let (wanted, is_made) = (&self.settings.dedicated, mark.exists());
+        if self.is_dedicated_as_configured(present) || wanted.is_empty() && !is_made {
+            return Ok(());
+        }
+        let exists = present.reservations.iter().any(|row| row.name == name);
+        if wanted.is_empty() {
+            self.delete(&name)?;
+            info!(reservation = name, "deleted: no nodes are dedicated any more");
+            return fs::remove_file(&mark).map_err(ExecutionError::system("remove", &mark));
+        }
+        if exists && !is_made {
+            let said = format!("a reservation {name} exists that this service has not made");
+            return Err(Error::Refused {
+                program: "scontrol",
+                said,
+            }
+            .into());
+        }
+        let nodes = format!("Nodes={}", wanted.join(","));
+        let named = format!("ReservationName={name}");
+        let users = format!("Users={USER}");
+        if exists {
+            let update = ["update", &named, &nodes, "Flags+=OVERLAP,IGNORE_JOBS"];
+            self.slurm.call("scontrol", update)?;
+        } else {
+            fs::write(&mark, "").map_err(ExecutionError::system("write", &mark))?;
+            let when = ["StartTime=now", "Duration=UNLIMITED"];
+            let create = ["create", "reservation", &named, &nodes, &users];
+            let flags = ["Flags=OVERLAP,IGNORE_JOBS"];
+            self.slurm
+                .call("scontrol", [&create[..], &when, &flags].concat())?;
+        }
+        info!(reservation = name, nodes = wanted.join(","), "dedicated");
+        Ok(())
+    }
+}
+
+fn sorted(nodes: &[String]) -> Vec<&String> {
+    let mut sorted: Vec<&String> = nodes.iter().collect();
+    sorted.sort_unstable();
+    sorted
+}
