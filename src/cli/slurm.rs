@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::execution::slurm::{Account, Settings, expand_nodes};
+use crate::execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
 
 /// Seconds that each of Slurm's commands may take.
 const CALL_SECONDS: u64 = 10;
@@ -37,11 +37,20 @@ pub(super) struct Slurm {
     /// Whom the jobs of parties belong to that are not named.
     user: String,
     account: Option<String>,
+    qos: Option<String>,
+    constraint: Option<String>,
+    licenses: Option<String>,
+    #[serde(default)]
+    sbatch_options: Vec<String>,
+    #[serde(default)]
+    reservation_options: Vec<String>,
     call_seconds: Option<u64>,
     turnaround_seconds: Option<u32>,
     reclaim_minutes: Option<u32>,
     #[serde(default, rename = "party")]
     parties: Vec<Party>,
+    #[serde(default, rename = "application")]
+    applications: Vec<Application>,
 }
 
 /// Whom the jobs of one party belong to.
@@ -51,6 +60,40 @@ struct Party {
     name: String,
     user: String,
     account: Option<String>,
+    qos: Option<String>,
+    constraint: Option<String>,
+    licenses: Option<String>,
+    #[serde(default)]
+    sbatch_options: Vec<String>,
+    #[serde(default)]
+    reservation_options: Vec<String>,
+}
+
+/// What the jobs of one application are submitted with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Application {
+    name: String,
+    qos: Option<String>,
+    constraint: Option<String>,
+    licenses: Option<String>,
+    #[serde(default)]
+    sbatch_options: Vec<String>,
+    #[serde(default)]
+    reservation_options: Vec<String>,
+}
+
+/// The keys of a policy, wherever they stand: a section that takes no other keys cannot have them from another struct.
+macro_rules! policy_of {
+    ($keys:expr) => {
+        Policy {
+            qos: $keys.qos.clone(),
+            constraint: $keys.constraint.clone(),
+            licenses: $keys.licenses.clone(),
+            sbatch_options: $keys.sbatch_options.clone(),
+            reservation_options: $keys.reservation_options.clone(),
+        }
+    };
 }
 
 impl Slurm {
@@ -112,6 +155,7 @@ impl Slurm {
                 "reclaim_minutes: expected 1 to {RECLAIM_MINUTES_MAX}, or none for never, found {minutes}"
             ));
         }
+        policy_of!(self).check()?;
         let mut parties = BTreeSet::new();
         for (index, party) in self.parties.iter().enumerate() {
             let wrong = |why: String| format!("party[{index}].{why}");
@@ -123,8 +167,35 @@ impl Slurm {
                     party.name
                 )));
             }
+            policy_of!(party).check().map_err(wrong)?;
+        }
+        let mut applications = BTreeSet::new();
+        for (index, application) in self.applications.iter().enumerate() {
+            let wrong = |why: String| format!("application[{index}].{why}");
+            if application.name.is_empty() || !applications.insert(&application.name) {
+                return Err(wrong(format!(
+                    "name: expected the name of an application that is not named before, found {:?}",
+                    application.name
+                )));
+            }
+            policy_of!(application).check().map_err(wrong)?;
         }
         Ok(())
+    }
+
+    /// The names of the applications that it says something of.
+    pub(super) fn applications(&self) -> impl Iterator<Item = &str> {
+        self.applications.iter().map(|of| of.name.as_str())
+    }
+
+    fn policies(&self) -> Policies {
+        let parties = self.parties.iter().map(|of| (of.name.clone(), policy_of!(of)));
+        let applications = self.applications.iter().map(|of| (of.name.clone(), policy_of!(of)));
+        Policies {
+            all: policy_of!(self),
+            parties: parties.collect(),
+            applications: applications.collect(),
+        }
     }
 
     /// The names of the nodes.
@@ -159,6 +230,7 @@ impl Slurm {
                 account: self.account.clone(),
             },
             parties: parties.collect::<BTreeMap<_, _>>(),
+            policies: self.policies(),
             patience: Duration::from_secs(self.call_seconds.unwrap_or(CALL_SECONDS)),
             turnaround: i64::from(turnaround),
             reclaim_after: self.reclaim_minutes.map(|minutes| i64::from(minutes) * 60),

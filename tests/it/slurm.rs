@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bespeak::agreement::{JobEnd, Outcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::execution::slurm::{Account, Error, Settings, SlurmExecutor, name_of};
+use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use bespeak::planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;
@@ -75,6 +75,7 @@ impl Site {
         JobSpec {
             agreement: slot.agreement,
             party: slot.party,
+            application: slot.application,
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into(), "a b".into(), "$HOME; *".into()],
             inputs: Vec::new(),
@@ -150,6 +151,7 @@ fn settings(cluster: &Cluster) -> Settings {
             account: None,
         },
         parties: BTreeMap::new(),
+        policies: Policies::default(),
         patience: Duration::from_secs(40),
         turnaround: 5,
         reclaim_after: Some(4),
@@ -168,6 +170,7 @@ fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
         given: Vec::new(),
         begun: delay <= 0,
         has_job: true,
+        application: "test".into(),
     }
 }
 
@@ -428,6 +431,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             given: Vec::new(),
             begun: true,
             has_job: true,
+            application: "test".into(),
         };
         poll_until(PATIENCE, || {
             site.executor.prepare(std::slice::from_ref(&slot)).is_ok()
