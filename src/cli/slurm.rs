@@ -190,7 +190,10 @@ impl Slurm {
 
     fn policies(&self) -> Policies {
         let parties = self.parties.iter().map(|of| (of.name.clone(), policy_of!(of)));
-        let applications = self.applications.iter().map(|of| (of.name.clone(), policy_of!(of)));
+        let applications = self
+            .applications
+            .iter()
+            .map(|of| (of.name.clone(), policy_of!(of)));
         Policies {
             all: policy_of!(self),
             parties: parties.collect(),

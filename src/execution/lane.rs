@@ -518,7 +518,10 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
         given: if begun { given.to_vec() } else { Vec::new() },
         begun,
         has_job: agreement.job.is_some(),
-        application: agreement.job.as_ref().map_or_else(String::new, |job| job.application.clone()),
+        application: agreement
+            .job
+            .as_ref()
+            .map_or_else(String::new, |job| job.application.clone()),
     };
     if agreement.pieces.is_empty() {
         let begun = agreement.service != ServiceState::NotReady;

@@ -200,7 +200,8 @@ impl Negotiation {
         let offered = asked.context.template_id.as_deref();
         let offered = offered.and_then(|template| self.templates.get(template));
         let others = offered.and_then(|offered| others(&asked, offered, self.templates.capacity()));
-        self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default()).await;
+        self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
+            .await;
         let barred = draft.proposal.barred.clone();
         let ask = Ask {
             about: understood.about.clone(),

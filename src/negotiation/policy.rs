@@ -22,7 +22,8 @@ impl Negotiation {
             return;
         };
         let asked = self.clusters.iter();
-        let asked = asked.map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
+        let asked =
+            asked.map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
         let barred = join_all(asked).await;
         proposal.barred = barred.into_iter().flatten().collect();
     }
@@ -49,7 +50,11 @@ impl Negotiation {
                 party: proposal.party.clone(),
                 application: job.application.clone(),
                 nodes: there.nodes,
-                seconds: if is_cut { PIECE_SECONDS.min(there.duration) } else { there.duration },
+                seconds: if is_cut {
+                    PIECE_SECONDS.min(there.duration)
+                } else {
+                    there.duration
+                },
             };
             if let Some(said) = cluster.refusal_of(prospective).await {
                 sizes.push(*shape);

@@ -149,7 +149,12 @@ impl SlurmExecutor {
     /// The parties of which each has another user, account or policy, by their names; none is the one for all others.
     fn parties(&self) -> impl Iterator<Item = &str> {
         let settings = &self.settings;
-        let named: BTreeSet<&str> = settings.parties.keys().chain(settings.policies.parties.keys()).map(String::as_str).collect();
+        let named: BTreeSet<&str> = settings
+            .parties
+            .keys()
+            .chain(settings.policies.parties.keys())
+            .map(String::as_str)
+            .collect();
         std::iter::once("").chain(named)
     }
 
@@ -226,7 +231,9 @@ impl SlurmExecutor {
                     let (user, account) = (&account.user, account.account.as_deref());
                     let account = account.unwrap_or("the default");
                     let of = if application.is_empty() { "" } else { " for " };
-                    refused.push(format!("as {user} with account {account}{of}{application}: {said}"));
+                    refused.push(format!(
+                        "as {user} with account {account}{of}{application}: {said}"
+                    ));
                 }
             }
             judged.push(arguments);
@@ -240,7 +247,9 @@ impl SlurmExecutor {
         } else if refused.len() == judged.len() {
             Found::Wrong(words)
         } else {
-            Found::Unknown(format!("Slurm would refuse some jobs, and so are their offers: {words}"))
+            Found::Unknown(format!(
+                "Slurm would refuse some jobs, and so are their offers: {words}"
+            ))
         })
     }
 

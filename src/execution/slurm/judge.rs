@@ -162,7 +162,8 @@ impl SlurmExecutor {
         let mut judged = lock(&self.judged);
         let present: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
         judged.retain(|id| present.contains(id));
-        let is_new = |slot: &&PlannedSlot| slot.has_job && !slot.begun && !judged.contains(&SlotId::from(*slot));
+        let is_new =
+            |slot: &&PlannedSlot| slot.has_job && !slot.begun && !judged.contains(&SlotId::from(*slot));
         let new: Vec<&PlannedSlot> = slots.iter().filter(is_new).take(PLANNED_AT_ONCE).collect();
         judged.extend(new.iter().map(|slot| SlotId::from(*slot)));
         drop(judged);
@@ -190,7 +191,9 @@ fn of_words(said: &str) -> Verdict {
         return Verdict::Unknown(said.to_owned());
     }
     let reasons = BEFORE_REASON.iter().filter_map(|before| said.rsplit_once(before));
-    let reason = reasons.map(|(_, reason)| reason).min_by_key(|reason| reason.len());
+    let reason = reasons
+        .map(|(_, reason)| reason)
+        .min_by_key(|reason| reason.len());
     let reason = reason.unwrap_or_else(|| said.trim_start_matches("sbatch: error: "));
     Verdict::Refuses(reason.to_owned())
 }
@@ -210,7 +213,10 @@ mod tests {
             of_words("sbatch: error: Batch job submission failed: Invalid account"),
             refuses("Invalid account")
         );
-        assert_eq!(of_words("sbatch: error: no such project"), refuses("no such project"));
+        assert_eq!(
+            of_words("sbatch: error: no such project"),
+            refuses("no such project")
+        );
         for now in [
             "allocation failure: Requested nodes are busy",
             "allocation failure: Requested partition configuration not available now",

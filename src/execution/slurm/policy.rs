@@ -124,7 +124,8 @@ impl Policies {
 impl Policy {
     /// This policy where another one says nothing else, with the lists of both.
     fn with(self, more: &Self) -> Self {
-        let joined = |first: Vec<String>, then: &[String]| first.into_iter().chain(then.iter().cloned()).collect();
+        let joined =
+            |first: Vec<String>, then: &[String]| first.into_iter().chain(then.iter().cloned()).collect();
         Self {
             qos: more.qos.clone().or(self.qos),
             constraint: more.constraint.clone().or(self.constraint),
@@ -173,7 +174,9 @@ impl Policy {
             }
         }
         self.sbatch_options.iter().try_for_each(|of| check_sbatch(of))?;
-        self.reservation_options.iter().try_for_each(|of| check_reservation(of))
+        self.reservation_options
+            .iter()
+            .try_for_each(|of| check_reservation(of))
     }
 }
 
@@ -181,15 +184,17 @@ fn check_sbatch(option: &str) -> Result<(), String> {
     let wrong = || format!("sbatch_options: expected \"--name\" or \"--name=value\", found {option:?}");
     let (name, value) = option.split_once('=').unwrap_or((option, "-"));
     let name = name.strip_prefix("--").ok_or_else(wrong)?;
-    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let is_name = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if name.is_empty() || !is_name || !is_text(value) {
         return Err(wrong());
     }
     // sbatch takes the beginning of a name for the name.
     match OWN_SBATCH.iter().find(|own| own.starts_with(name)) {
-        Some(own @ (&"account" | &"qos" | &"constraint" | &"licenses")) => {
-            Err(format!("sbatch_options: expected no {option:?}: the key {own} says that"))
-        }
+        Some(own @ (&"account" | &"qos" | &"constraint" | &"licenses")) => Err(format!(
+            "sbatch_options: expected no {option:?}: the key {own} says that"
+        )),
         Some(own) => Err(format!(
             "sbatch_options: expected no {option:?}: Bespeak itself decides about --{own}"
         )),
@@ -257,7 +262,10 @@ mod tests {
             words.join(" ")
         };
         assert_eq!(said("x", ""), "--qos=normal --constraint=fast --nice=1");
-        assert_eq!(said("physics", "x"), "--qos=high --constraint=fast --nice=1 --wckey=a");
+        assert_eq!(
+            said("physics", "x"),
+            "--qos=high --constraint=fast --nice=1 --wckey=a"
+        );
         assert_eq!(
             said("physics", "solver"),
             "--qos=long --constraint=fast --nice=1 --wckey=a --gres=b"

@@ -25,11 +25,7 @@ fn accounted() -> Cluster {
     ]);
     let user = Cluster::user();
     for (account, qos) in [("phys", "normal,gold,brief"), ("poor", "normal")] {
-        let [user, account, qos] = [
-            user.clone(),
-            format!("account={account}"),
-            format!("qos={qos}"),
-        ];
+        let [user, account, qos] = [user.clone(), format!("account={account}"), format!("qos={qos}")];
         cluster.run("sacctmgr", &["-i", "add", "user", &user, &account, &qos]);
     }
     cluster
@@ -60,7 +56,10 @@ async fn is_refused(client: &Client, offer: Offer, words: &str) {
 
 /// The job of an agreement as squeue shows it in this format, once it is there.
 async fn job(cluster: &Cluster, id: Uuid, format: &str) -> String {
-    let (name, format) = (format!("--name={}", name_of("cluster", id)), format!("-o{format}"));
+    let (name, format) = (
+        format!("--name={}", name_of("cluster", id)),
+        format!("-o{format}"),
+    );
     eventually("its job", SOON, async || {
         let shown = cluster.run("squeue", &["-h", "-t", "all", &name, &format]);
         (!shown.is_empty()).then_some(shown)
@@ -82,7 +81,7 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         assert_eq!(job(&cluster, id, "%q|%f|%W|%a").await, "gold|fast|solver:1|phys");
 
         // Told with each offer, those of other parties aside.
-        let poor = server.client_with(&server.key_for("poor", "requester"));
+        let poor = server.client_with(&server.key_for("poor", "consumer"));
         is_refused(&poor, Offer::sleep(1, 60), INVALID).await;
         let talks = open(&poor).await;
         let asked = [Said::solicited("c-1", Offer::sleep(1, 60))];
@@ -92,19 +91,42 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         let reserves = poor.post("/agreements", Offer::reserve(1, 60).xml()).await;
         reserves.created();
         // By its size.
-        let brief = server.client_with(&server.key_for("brief", "requester"));
-        is_refused(&brief, Offer::sleep(1, 3_600), "cluster would refuse the job: Job violates").await;
-        brief.post("/agreements", Offer::sleep(1, 60).xml()).await.created();
+        let brief = server.client_with(&server.key_for("brief", "consumer"));
+        is_refused(
+            &brief,
+            Offer::sleep(1, 3_600),
+            "cluster would refuse the job: Job violates",
+        )
+        .await;
+        brief
+            .post("/agreements", Offer::sleep(1, 60).xml())
+            .await
+            .created();
 
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(over.texts("State")[..2], ["Complete", "Fulfilled"], "{over:?}");
 
-        // A whole cluster that is full refuses nothing for ever.
+        // What an administrator grants counts from the next dry run on: each try is of another size.
         let user = Cluster::user();
-        cluster.run("sacctmgr", &["-i", "modify", "user", &user, "where", "account=poor", "set", "qos+=gold"]);
-        let week = now() + 7 * 86_400;
-        let offer = Offer::sleep(1, 120).within(week, week + 7_200);
-        poor.post("/agreements", offer.xml()).await.created();
+        let granted = [
+            "-i",
+            "modify",
+            "user",
+            &user,
+            "where",
+            "account=poor",
+            "set",
+            "qos+=gold",
+        ];
+        cluster.run("sacctmgr", &granted);
+        let (week, mut minutes) = (now() + 7 * 86_400, 1);
+        eventually("an agreement", SOON, async || {
+            minutes += 1;
+            let offer = Offer::sleep(1, minutes * 60).within(week, week + 7_200);
+            let answer = poor.post("/agreements", offer.xml()).await;
+            answer.status.is_success().then_some(())
+        })
+        .await;
         server.assert_verified();
     });
 }

@@ -103,7 +103,7 @@ impl Cluster {
     }
 
     /// Starts a cluster whose accounting knows what these commands have told sacctmgr, and enforces associations, limits and
-    /// qualities of service. Its nodes have the feature `fast`, and there are two licences of `solver`.
+    /// qualities of service. Its nodes have the feature `fast`, and there are eight licences of `solver`.
     pub(crate) fn accounted(commands: &'static [&'static str]) -> Self {
         Self::shaped(Shape {
             accounting: Some(commands),
@@ -114,7 +114,10 @@ impl Cluster {
     fn shaped(shape: Shape) -> Self {
         let accounting = shape.accounting.map(|_| ["slurmdbd", "mariadbd"]);
         let accounting = accounting.into_iter().flatten();
-        for name in ["munged", "slurmctld", "slurmd", "scontrol", "sbatch"].into_iter().chain(accounting) {
+        for name in ["munged", "slurmctld", "slurmd", "scontrol", "sbatch"]
+            .into_iter()
+            .chain(accounting)
+        {
             assert!(
                 program(name).is_some(),
                 "These tests need Slurm, and {name} is not installed: on Debian and Ubuntu scripts/test installs the \
@@ -334,7 +337,13 @@ impl Cluster {
     /// The end of what the daemons have logged.
     fn log(&self) -> String {
         let mut log = String::new();
-        let logs = ["munged.log", "mariadb.log", "slurmdbd.log", "slurmctld.log", "slurmd.n1.log"];
+        let logs = [
+            "munged.log",
+            "mariadb.log",
+            "slurmdbd.log",
+            "slurmctld.log",
+            "slurmd.n1.log",
+        ];
         for name in logs {
             let Ok(text) = fs::read_to_string(self.folder.join(name)) else {
                 continue;
@@ -489,7 +498,7 @@ fn configuration(folder: &Path, ports: &[u16], shape: Shape) -> String {
         text += &format!(
             "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=127.0.0.1\n\
              AccountingStoragePass={dir}/munge.sock\n\
-             AccountingStoragePort={}\nAccountingStorageEnforce=associations,limits,qos\nLicenses=solver:2\n",
+             AccountingStoragePort={}\nAccountingStorageEnforce=associations,limits,qos\nLicenses=solver:8\n",
             ports[shape.nodes + 1]
         );
     } else {

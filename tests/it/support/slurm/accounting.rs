@@ -30,7 +30,11 @@ impl Accounting {
         let named = rustix::process::geteuid().is_root().then_some("--user=root");
         let mut install = daemon("mariadb-install-db", folder);
         install
-            .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
+            .args([
+                "--no-defaults",
+                "--skip-test-db",
+                "--auth-root-authentication-method=normal",
+            ])
             .arg(&data_option)
             .args(named);
         let made = output_of(&mut install, DEADLINE);
@@ -38,8 +42,15 @@ impl Accounting {
             return Err(String::from_utf8_lossy(&made.stdout).into_owned());
         }
         let server = daemon("mariadbd", folder)
-            .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=16M"])
-            .args(["--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=900"])
+            .args([
+                "--no-defaults",
+                "--skip-networking",
+                "--innodb-buffer-pool-size=16M",
+            ])
+            .args([
+                "--innodb-flush-log-at-trx-commit=0",
+                "--innodb-lock-wait-timeout=900",
+            ])
             .args([data_option, format!("--socket={}", socket.display())])
             .arg(format!("--pid-file={}", folder.join("mariadb.pid").display()))
             .args(named)
