@@ -257,3 +257,52 @@ fn word(key: &str, name: Option<&String>) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slurm(keys: &str) -> Slurm {
+        let needed = "partition = \"batch\"\nnode_list = \"n[1-4]\"\nwork_dir = \"/shared\"\nuser = \"bespeak\"\n";
+        toml::from_str(&format!("{needed}{keys}")).unwrap()
+    }
+
+    #[test]
+    fn a_policy_is_read_for_the_resource_its_parties_and_its_applications() {
+        let read = slurm(
+            "qos = \"normal\"\nsbatch_options = [\"--nice=1\"]\n\
+             [[party]]\nname = \"physics\"\nuser = \"alice\"\nqos = \"high\"\nreservation_options = [\"Features=fast\"]\n\
+             [[application]]\nname = \"solver\"\nlicenses = \"solver:1\"\nsbatch_options = [\"--wckey=x\"]\n",
+        );
+        assert_eq!(read.check(), Ok(()));
+        assert_eq!(read.applications().collect::<Vec<_>>(), ["solver"]);
+        let policies = read.settings("cluster").policies;
+        let both = policies.of("physics", "solver");
+        assert_eq!((both.qos.as_deref(), both.licenses.as_deref()), (Some("high"), Some("solver:1")));
+        assert_eq!(both.sbatch_options, ["--nice=1", "--wckey=x"]);
+        assert_eq!(both.reservation_options, ["Features=fast"]);
+        assert_eq!(policies.of("other", "").qos.as_deref(), Some("normal"));
+    }
+
+    #[test]
+    fn options_that_the_service_sets_are_refused_with_the_place_where_they_stand() {
+        for (keys, begins) in [
+            ("sbatch_options = [\"--partition=x\"]", "sbatch_options: expected no \"--partition=x\""),
+            ("sbatch_options = [\"--qos=x\"]", "sbatch_options: expected no \"--qos=x\": the key qos"),
+            ("reservation_options = [\"Nodes=n1\"]", "reservation_options: expected no"),
+            ("constraint = \"a\\nb\"", "constraint: "),
+            (
+                "[[party]]\nname = \"a\"\nuser = \"a\"\nsbatch_options = [\"--wrap=ls\"]",
+                "party[0].sbatch_options: ",
+            ),
+            (
+                "[[application]]\nname = \"a\"\nsbatch_options = [\"--uid=0\"]",
+                "application[0].sbatch_options: ",
+            ),
+            ("[[application]]\nname = \"a\"\n[[application]]\nname = \"a\"", "application[1].name: "),
+        ] {
+            let wrong = slurm(keys).check().unwrap_err();
+            assert!(wrong.starts_with(begins), "{keys}: {wrong}");
+        }
+    }
+}
