@@ -278,7 +278,9 @@ pub(super) fn allowances(resources: &[Resource], otherwise: JobLimits) -> BTreeM
 
 /// The applications that clusters say something of, each with the name of the resource.
 pub(super) fn applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
-    let clusters = resources.iter().filter_map(|of| Some((of.name.as_str(), of.slurm.as_ref()?)));
+    let clusters = resources
+        .iter()
+        .filter_map(|of| Some((of.name.as_str(), of.slurm.as_ref()?)));
     clusters.flat_map(|(name, slurm)| slurm.applications().map(move |of| (name, of)))
 }
 

@@ -263,7 +263,8 @@ mod tests {
     use super::*;
 
     fn slurm(keys: &str) -> Slurm {
-        let needed = "partition = \"batch\"\nnode_list = \"n[1-4]\"\nwork_dir = \"/shared\"\nuser = \"bespeak\"\n";
+        let needed =
+            "partition = \"batch\"\nnode_list = \"n[1-4]\"\nwork_dir = \"/shared\"\nuser = \"bespeak\"\n";
         toml::from_str(&format!("{needed}{keys}")).unwrap()
     }
 
@@ -278,7 +279,10 @@ mod tests {
         assert_eq!(read.applications().collect::<Vec<_>>(), ["solver"]);
         let policies = read.settings("cluster").policies;
         let both = policies.of("physics", "solver");
-        assert_eq!((both.qos.as_deref(), both.licenses.as_deref()), (Some("high"), Some("solver:1")));
+        assert_eq!(
+            (both.qos.as_deref(), both.licenses.as_deref()),
+            (Some("high"), Some("solver:1"))
+        );
         assert_eq!(both.sbatch_options, ["--nice=1", "--wckey=x"]);
         assert_eq!(both.reservation_options, ["Features=fast"]);
         assert_eq!(policies.of("other", "").qos.as_deref(), Some("normal"));
@@ -287,9 +291,18 @@ mod tests {
     #[test]
     fn options_that_the_service_sets_are_refused_with_the_place_where_they_stand() {
         for (keys, begins) in [
-            ("sbatch_options = [\"--partition=x\"]", "sbatch_options: expected no \"--partition=x\""),
-            ("sbatch_options = [\"--qos=x\"]", "sbatch_options: expected no \"--qos=x\": the key qos"),
-            ("reservation_options = [\"Nodes=n1\"]", "reservation_options: expected no"),
+            (
+                "sbatch_options = [\"--partition=x\"]",
+                "sbatch_options: expected no \"--partition=x\"",
+            ),
+            (
+                "sbatch_options = [\"--qos=x\"]",
+                "sbatch_options: expected no \"--qos=x\": the key qos",
+            ),
+            (
+                "reservation_options = [\"Nodes=n1\"]",
+                "reservation_options: expected no",
+            ),
             ("constraint = \"a\\nb\"", "constraint: "),
             (
                 "[[party]]\nname = \"a\"\nuser = \"a\"\nsbatch_options = [\"--wrap=ls\"]",
@@ -299,7 +312,10 @@ mod tests {
                 "[[application]]\nname = \"a\"\nsbatch_options = [\"--uid=0\"]",
                 "application[0].sbatch_options: ",
             ),
-            ("[[application]]\nname = \"a\"\n[[application]]\nname = \"a\"", "application[1].name: "),
+            (
+                "[[application]]\nname = \"a\"\n[[application]]\nname = \"a\"",
+                "application[1].name: ",
+            ),
         ] {
             let wrong = slurm(keys).check().unwrap_err();
             assert!(wrong.starts_with(begins), "{keys}: {wrong}");

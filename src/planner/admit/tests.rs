@@ -111,12 +111,21 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         barred,
         ..proposal(3, 10, (0, 10))
     };
-    let size = Shape { nodes: 3, duration: 10 };
+    let size = Shape {
+        nodes: 3,
+        duration: 10,
+    };
     let another = Shape { nodes: 2, ..size };
-    let taken = domain.place(with(vec![bar("cluster", vec![size])])).unwrap().agreement;
+    let taken = domain
+        .place(with(vec![bar("cluster", vec![size])]))
+        .unwrap()
+        .agreement;
     assert_eq!((&*taken.resource, taken.leeway.barred.len()), ("other", 1));
     let refusal = domain
-        .place(with(vec![bar("cluster", vec![another]), bar("other", Vec::new())]))
+        .place(with(vec![
+            bar("cluster", vec![another]),
+            bar("other", Vec::new()),
+        ]))
         .map(|of| of.agreement.resource);
     assert_eq!(refusal.unwrap(), "cluster", "only another size is barred there");
     let refusal = domain
@@ -130,14 +139,25 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
     // No room on the one, and a bar on the other.
     let refusal = domain.place(with(vec![bar("cluster", Vec::new())])).unwrap_err();
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    assert!(refusal.binding.ends_with("; cluster would refuse the job: no cluster"), "{refusal}");
+    assert!(
+        refusal
+            .binding
+            .ends_with("; cluster would refuse the job: no cluster"),
+        "{refusal}"
+    );
     domain.check();
     // Its nodes fail, and the only other resource would refuse it.
     let (mut domain, barred) = (
-        Domain::new(vec![Resource::new("cluster", "slurm", 4), Resource::new("other", "slurm", 4)]),
+        Domain::new(vec![
+            Resource::new("cluster", "slurm", 4),
+            Resource::new("other", "slurm", 4),
+        ]),
         vec![bar("other", Vec::new())],
     );
-    let waits = Proposal { barred, ..proposal(3, 10, (100, 200)) };
+    let waits = Proposal {
+        barred,
+        ..proposal(3, 10, (100, 200))
+    };
     let id = domain.place(waits).unwrap().agreement.id;
     let report = NodeReport {
         states: vec![NodeState::Drained; 4],
