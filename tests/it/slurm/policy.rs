@@ -44,10 +44,15 @@ fn serve(cluster: &Cluster) -> Server {
     serve_keys(cluster, NODES.len(), &keys, "")
 }
 
+/// The same in a week, when no nodes have to be held for it yet.
+fn far(offer: Offer) -> Offer {
+    let week = now() + 7 * 86_400;
+    offer.within(week, week + 7_200)
+}
+
 /// The offer is refused with these words, whether it begins now or in a week.
 async fn is_refused(client: &Client, offer: Offer, words: &str) {
-    let week = now() + 7 * 86_400;
-    for offer in [offer.clone(), offer.within(week, week + 7_200)] {
+    for offer in [offer.clone(), far(offer)] {
         let refused = client.post("/agreements", offer.xml()).await;
         assert_eq!(refused.status.as_u16(), 409, "{refused:?}");
         assert!(refused.body.contains(words), "{refused:?}");
@@ -88,8 +93,8 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         let answers = negotiate(&poor, talks, &asked).await;
         assert_eq!(answers[0].state, "Rejected");
         // Without a job there is nothing that Slurm could refuse.
-        let reserves = poor.post("/agreements", Offer::reserve(1, 60).xml()).await;
-        reserves.created();
+        let reserves = far(Offer::reserve(1, 60));
+        poor.post("/agreements", reserves.xml()).await.created();
         // By its size.
         let brief = server.client_with(&server.key_for("brief", "consumer"));
         is_refused(
@@ -99,7 +104,7 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         )
         .await;
         brief
-            .post("/agreements", Offer::sleep(1, 60).xml())
+            .post("/agreements", far(Offer::sleep(1, 60)).xml())
             .await
             .created();
 
@@ -119,10 +124,10 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
             "qos+=gold",
         ];
         cluster.run("sacctmgr", &granted);
-        let (week, mut minutes) = (now() + 7 * 86_400, 1);
+        let mut minutes = 1;
         eventually("an agreement", SOON, async || {
             minutes += 1;
-            let offer = Offer::sleep(1, minutes * 60).within(week, week + 7_200);
+            let offer = far(Offer::sleep(1, minutes * 60));
             let answer = poor.post("/agreements", offer.xml()).await;
             answer.status.is_success().then_some(())
         })
