@@ -25,8 +25,30 @@ pub struct Leeway {
     pub pieces_differ: bool,
     /// What its nodes must be.
     pub filters: Vec<Filter>,
+    /// The resources whose clusters would have refused its job when it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub barred: Vec<Barred>,
     /// The millionths of its wait after which its slot moves no more.
     pub fix_at_ppm: Option<u32>,
+}
+
+/// A resource that cannot have a job, because its cluster would refuse it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Barred {
+    /// The resource's name.
+    pub resource: String,
+    /// The sizes that it would refuse, as they are asked for; empty for every size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<Shape>,
+    /// The cluster's own words.
+    pub why: String,
+}
+
+impl Barred {
+    /// Whether it keeps a job of this size from a resource.
+    pub fn keeps(&self, shape: Shape, resource: &str) -> bool {
+        self.resource == resource && (self.sizes.is_empty() || self.sizes.contains(&shape))
+    }
 }
 
 /// What nodes must be: a condition on an attribute of their resource.
@@ -145,6 +167,11 @@ mod tests {
             filters: vec![Filter::Word {
                 attribute: "cpu_architecture".into(),
                 is: "arm".into(),
+            }],
+            barred: vec![Barred {
+                resource: "cluster".into(),
+                sizes: Vec::new(),
+                why: "Invalid qos specification".into(),
             }],
             fix_at_ppm: Some(250_000),
         };

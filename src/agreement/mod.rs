@@ -20,7 +20,7 @@ use uuid::Uuid;
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use holds::{Stretch, beyond, kept};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
-pub use leeway::{Filter, Leeway, Measure, Shape};
+pub use leeway::{Barred, Filter, Leeway, Measure, Shape};
 pub use money::{Currency, Money};
 pub use notes::{Note, NoteKind};
 pub use offers::{

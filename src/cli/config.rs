@@ -392,6 +392,17 @@ impl Config {
     /// # Errors
     /// [`Failure::Usage`] naming the key.
     pub(super) fn catalogue(&self) -> Result<Catalogue, Failure> {
+        let catalogue = self.named_catalogue()?;
+        let is_known = |name: &str| catalogue.applications().iter().any(|of| of.name == name);
+        match resources::applications(&self.resources).find(|(_, name)| !is_known(name)) {
+            Some((resource, name)) => Err(Failure::Usage(format!(
+                "configuration: resource `{resource}`: slurm.application: expected the name of an application, found {name:?}"
+            ))),
+            None => Ok(catalogue),
+        }
+    }
+
+    fn named_catalogue(&self) -> Result<Catalogue, Failure> {
         if self.applications.is_empty() {
             return Ok(Catalogue::built_in(find_program));
         }

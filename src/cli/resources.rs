@@ -276,6 +276,14 @@ pub(super) fn allowances(resources: &[Resource], otherwise: JobLimits) -> BTreeM
     local.map(|of| (of.name.clone(), allowance(of))).collect()
 }
 
+/// The applications that clusters say something of, each with the name of the resource.
+pub(super) fn applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
+    let clusters = resources
+        .iter()
+        .filter_map(|of| Some((of.name.as_str(), of.slurm.as_ref()?)));
+    clusters.flat_map(|(name, slurm)| slurm.applications().map(move |of| (name, of)))
+}
+
 /// The clusters that Slurm runs, as their executors have them.
 pub(super) fn clusters(resources: &[Resource]) -> Vec<Settings> {
     let settings = |of: &Resource| Some(of.slurm.as_ref()?.settings(&of.name));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::execution::slurm::{Account, Settings, expand_nodes};
+use crate::execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
 
 /// Seconds that each of Slurm's commands may take.
 const CALL_SECONDS: u64 = 10;
@@ -46,6 +46,13 @@ pub(super) struct Slurm {
     /// Whom the jobs of parties belong to that are not named.
     user: String,
     account: Option<String>,
+    qos: Option<String>,
+    constraint: Option<String>,
+    licenses: Option<String>,
+    #[serde(default)]
+    sbatch_options: Vec<String>,
+    #[serde(default)]
+    reservation_options: Vec<String>,
     call_seconds: Option<u64>,
     turnaround_seconds: Option<u32>,
     changes_a_minute: Option<u32>,
@@ -53,6 +60,8 @@ pub(super) struct Slurm {
     reclaim_minutes: Option<u32>,
     #[serde(default, rename = "party")]
     parties: Vec<Party>,
+    #[serde(default, rename = "application")]
+    applications: Vec<Application>,
 }
 
 /// Whom the jobs of one party belong to.
@@ -62,6 +71,40 @@ struct Party {
     name: String,
     user: String,
     account: Option<String>,
+    qos: Option<String>,
+    constraint: Option<String>,
+    licenses: Option<String>,
+    #[serde(default)]
+    sbatch_options: Vec<String>,
+    #[serde(default)]
+    reservation_options: Vec<String>,
+}
+
+/// What the jobs of one application are submitted with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Application {
+    name: String,
+    qos: Option<String>,
+    constraint: Option<String>,
+    licenses: Option<String>,
+    #[serde(default)]
+    sbatch_options: Vec<String>,
+    #[serde(default)]
+    reservation_options: Vec<String>,
+}
+
+/// The keys of a policy, wherever they stand: a section that takes no other keys cannot have them from another struct.
+macro_rules! policy_of {
+    ($keys:expr) => {
+        Policy {
+            qos: $keys.qos.clone(),
+            constraint: $keys.constraint.clone(),
+            licenses: $keys.licenses.clone(),
+            sbatch_options: $keys.sbatch_options.clone(),
+            reservation_options: $keys.reservation_options.clone(),
+        }
+    };
 }
 
 impl Slurm {
@@ -146,6 +189,7 @@ impl Slurm {
                 "reclaim_minutes: expected 1 to {RECLAIM_MINUTES_MAX}, or none for never, found {minutes}"
             ));
         }
+        policy_of!(self).check()?;
         let mut parties = BTreeSet::new();
         for (index, party) in self.parties.iter().enumerate() {
             let wrong = |why: String| format!("party[{index}].{why}");
@@ -157,8 +201,38 @@ impl Slurm {
                     party.name
                 )));
             }
+            policy_of!(party).check().map_err(wrong)?;
+        }
+        let mut applications = BTreeSet::new();
+        for (index, application) in self.applications.iter().enumerate() {
+            let wrong = |why: String| format!("application[{index}].{why}");
+            if application.name.is_empty() || !applications.insert(&application.name) {
+                return Err(wrong(format!(
+                    "name: expected the name of an application that is not named before, found {:?}",
+                    application.name
+                )));
+            }
+            policy_of!(application).check().map_err(wrong)?;
         }
         Ok(())
+    }
+
+    /// The names of the applications that it says something of.
+    pub(super) fn applications(&self) -> impl Iterator<Item = &str> {
+        self.applications.iter().map(|of| of.name.as_str())
+    }
+
+    fn policies(&self) -> Policies {
+        let parties = self.parties.iter().map(|of| (of.name.clone(), policy_of!(of)));
+        let applications = self
+            .applications
+            .iter()
+            .map(|of| (of.name.clone(), policy_of!(of)));
+        Policies {
+            all: policy_of!(self),
+            parties: parties.collect(),
+            applications: applications.collect(),
+        }
     }
 
     /// The names of the nodes.
@@ -193,6 +267,7 @@ impl Slurm {
                 account: self.account.clone(),
             },
             parties: parties.collect::<BTreeMap<_, _>>(),
+            policies: self.policies(),
             patience: Duration::from_secs(self.call_seconds.unwrap_or(CALL_SECONDS)),
             turnaround: i64::from(turnaround),
             dedicated: self
@@ -221,5 +296,70 @@ fn word(key: &str, name: Option<&String>) -> Result<(), String> {
             "{key}: expected letters, digits, '-', '_' or '.', found {name:?}"
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slurm(keys: &str) -> Slurm {
+        let needed =
+            "partition = \"batch\"\nnode_list = \"n[1-4]\"\nwork_dir = \"/shared\"\nuser = \"bespeak\"\n";
+        toml::from_str(&format!("{needed}{keys}")).unwrap()
+    }
+
+    #[test]
+    fn a_policy_is_read_for_the_resource_its_parties_and_its_applications() {
+        let read = slurm(
+            "qos = \"normal\"\nsbatch_options = [\"--nice=1\"]\n\
+             [[party]]\nname = \"physics\"\nuser = \"alice\"\nqos = \"high\"\nreservation_options = [\"Features=fast\"]\n\
+             [[application]]\nname = \"solver\"\nlicenses = \"solver:1\"\nsbatch_options = [\"--wckey=x\"]\n",
+        );
+        assert_eq!(read.check(), Ok(()));
+        assert_eq!(read.applications().collect::<Vec<_>>(), ["solver"]);
+        let policies = read.settings("cluster").policies;
+        let both = policies.of("physics", "solver");
+        assert_eq!(
+            (both.qos.as_deref(), both.licenses.as_deref()),
+            (Some("high"), Some("solver:1"))
+        );
+        assert_eq!(both.sbatch_options, ["--nice=1", "--wckey=x"]);
+        assert_eq!(both.reservation_options, ["Features=fast"]);
+        assert_eq!(policies.of("other", "").qos.as_deref(), Some("normal"));
+    }
+
+    #[test]
+    fn options_that_the_service_sets_are_refused_with_the_place_where_they_stand() {
+        for (keys, begins) in [
+            (
+                "sbatch_options = [\"--partition=x\"]",
+                "sbatch_options: expected no \"--partition=x\"",
+            ),
+            (
+                "sbatch_options = [\"--qos=x\"]",
+                "sbatch_options: expected no \"--qos=x\": the key qos",
+            ),
+            (
+                "reservation_options = [\"Nodes=n1\"]",
+                "reservation_options: expected no",
+            ),
+            ("constraint = \"a\\nb\"", "constraint: "),
+            (
+                "[[party]]\nname = \"a\"\nuser = \"a\"\nsbatch_options = [\"--wrap=ls\"]",
+                "party[0].sbatch_options: ",
+            ),
+            (
+                "[[application]]\nname = \"a\"\nsbatch_options = [\"--uid=0\"]",
+                "application[0].sbatch_options: ",
+            ),
+            (
+                "[[application]]\nname = \"a\"\n[[application]]\nname = \"a\"",
+                "application[1].name: ",
+            ),
+        ] {
+            let wrong = slurm(keys).check().unwrap_err();
+            assert!(wrong.starts_with(begins), "{keys}: {wrong}");
+        }
     }
 }

@@ -22,7 +22,8 @@ use super::local::OUTPUT_LIMIT;
 use super::retention::JobFolders;
 use super::trouble::{Doing, Troubles};
 use super::{
-    ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, SaveWork, WORTH_STARTING,
+    ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork,
+    WORTH_STARTING,
 };
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState, Stretch};
 use crate::catalogue::{Application, Catalogue};
@@ -33,6 +34,8 @@ use crate::store::Condition;
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
 const CALLS_MAX: usize = 16;
+/// Jobs that may be promised and that an executor judges at a time: a controller has better things to do.
+const JUDGED_AT_ONCE: usize = 2;
 /// What all lanes act with.
 pub(super) struct Hands {
     pub(super) planner: Planner,
@@ -54,6 +57,8 @@ type About = (String, Option<Uuid>);
 pub struct Shared {
     executor: Arc<dyn Executor>,
     calls: Arc<Semaphore>,
+    /// Likewise for jobs that may be promised.
+    judging: Arc<Semaphore>,
     /// What calls that have not returned are about.
     asked: Arc<Mutex<HashSet<About>>>,
     /// What jobs may have.
@@ -90,11 +95,31 @@ impl Shared {
         self.executor.kept_nodes().len()
     }
 
+    /// Why it would refuse a job, as [`Executor::refusal_of`] tells; `None` also where it does not answer in time. Requests wait for
+    /// this, so that only some ask at a time, and none takes the place of a call about a job that runs.
+    pub async fn refusal_of(&self, job: ProspectiveJob) -> Option<String> {
+        let asked = async {
+            // The semaphore is never closed.
+            let permit = Arc::clone(&self.judging).acquire_owned().await.ok();
+            let executor = Arc::clone(&self.executor);
+            let call = move || {
+                let _held = permit;
+                executor.refusal_of(&job)
+            };
+            tokio::task::spawn_blocking(call).await.ok().flatten()
+        };
+        tokio::time::timeout(self.executor.patience(), asked)
+            .await
+            .ok()
+            .flatten()
+    }
+
     /// An executor for one resource or, cloned, for several.
     pub fn new(executor: impl Executor + 'static) -> Self {
         Self {
             executor: Arc::new(executor),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
+            judging: Arc::new(Semaphore::new(JUDGED_AT_ONCE)),
             asked: Arc::default(),
             allowance: Allowance::default(),
             folders: None,
@@ -348,6 +373,7 @@ impl Lane {
         Ok(JobSpec {
             agreement: agreement.work(),
             party: agreement.party.clone(),
+            application: job.application.clone(),
             program: application.program.clone(),
             arguments: job.arguments.iter().chain(resume).cloned().collect(),
             inputs: application
@@ -497,6 +523,10 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
         given: if begun { given.to_vec() } else { Vec::new() },
         begun,
         has_job: agreement.job.is_some(),
+        application: agreement
+            .job
+            .as_ref()
+            .map_or_else(String::new, |job| job.application.clone()),
     };
     if agreement.pieces.is_empty() {
         let begun = agreement.service != ServiceState::NotReady;

@@ -28,7 +28,7 @@ pub use figures::{Calls, Cost, expose};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use scheduler::Interval;
+use scheduler::{Interval, Seconds};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -68,6 +68,9 @@ pub struct JobSpec {
     pub agreement: Uuid,
     /// The party that it belongs to.
     pub party: String,
+    /// The application of the catalogue that it runs; empty where that was not written down.
+    #[serde(default)]
+    pub application: String,
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments, checked against the catalogue.
@@ -173,6 +176,21 @@ pub struct PlannedSlot {
     pub begun: bool,
     /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
     pub has_job: bool,
+    /// The application of the catalogue that the job runs; empty without a job.
+    pub application: String,
+}
+
+/// A job that may be promised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProspectiveJob {
+    /// The party that it would belong to.
+    pub party: String,
+    /// The application of the catalogue that it would run.
+    pub application: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// Seconds that its slot would last.
+    pub seconds: Seconds,
 }
 
 /// How long a call may take if its executor says nothing else: a disk or a command that needs longer is in trouble.
@@ -200,6 +218,13 @@ pub trait Executor: Send + Sync {
 
     /// What its slots have cost its cluster since it began; none where it has no cluster.
     fn cost(&self) -> Option<Cost> {
+        None
+    }
+
+    /// Why the resource would refuse a job of this kind whenever it came, in its own words; `None` where it would take it, or where
+    /// that cannot be known at the moment. That it has no room now is no reason.
+    fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
+        let _ = job;
         None
     }
 

@@ -256,6 +256,7 @@ impl Negotiation {
                 scaling: Scaling::Contract,
                 preemption: None,
                 filters: promise.leeway.filters.clone(),
+                barred: promise.leeway.barred.clone(),
                 fix_at_ppm: promise.leeway.fix_at_ppm,
                 deviation_max: None,
                 ready: Some(terms.ready),

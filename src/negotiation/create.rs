@@ -49,6 +49,7 @@ impl Negotiation {
             let (id, document) = (Some(proposal.id), proposal.document.clone());
             let key = key.clone();
             proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+            self.bar(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
                 Ok(accepted) => return Ok(AcceptedView::of(&accepted)),
                 // What the requester would like best is what the refusal is about.

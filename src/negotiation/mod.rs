@@ -25,6 +25,7 @@ mod offer_views;
 mod offers;
 mod parts;
 mod pending;
+mod policy;
 mod proposals;
 mod rejection;
 mod relaxations;
@@ -132,7 +133,7 @@ pub struct Negotiation {
     call_backs: Policy,
     /// What goes wrong with resources.
     troubles: Troubles,
-    /// The clusters by their resources, for their metrics.
+    /// The clusters by their resources, for their metrics, and for what they would refuse.
     clusters: Arc<[(String, Shared)]>,
     /// Rung when there is a pending agreement to decide.
     undecided: Arc<Notify>,

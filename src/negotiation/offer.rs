@@ -188,6 +188,7 @@ impl<'a> Check<'a> {
             scaling: request.scaling,
             preemption,
             filters,
+            barred: Vec::new(),
             fix_at_ppm: described
                 .scheduling
                 .and_then(|of| of.fix_at)

@@ -188,7 +188,7 @@ impl Negotiation {
                 (asked, replaced, drafted)
             })
             .await?;
-        let draft = match drafted {
+        let mut draft = match drafted {
             Ok(draft) => draft,
             Err(Error::Invalid(violations) | Error::NotOffered(violations)) => {
                 return Ok(Err(Rejection::Violations(violations.0)));
@@ -199,10 +199,14 @@ impl Negotiation {
         let weights = weights(&asked);
         let offered = asked.context.template_id.as_deref();
         let offered = offered.and_then(|template| self.templates.get(template));
+        let others = offered.and_then(|offered| others(&asked, offered, self.templates.capacity()));
+        self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
+            .await;
+        let barred = draft.proposal.barred.clone();
         let ask = Ask {
             about: understood.about.clone(),
             proposal: draft.proposal,
-            others: offered.and_then(|offered| others(&asked, offered, self.templates.capacity())),
+            others,
             weights,
         };
         let quote = match self.planner.quote(ask).await {
@@ -232,7 +236,10 @@ impl Negotiation {
             for (counter, mut candidate) in said {
                 if state == OfferState::Acceptable {
                     match this.promise_of(&counter.offer, &candidate.terms, &party, replaced.as_ref()) {
-                        Ok(promise) => candidate.terms.promise = Some(Box::new(promise)),
+                        Ok(mut promise) => {
+                            promise.leeway.barred.clone_from(&barred);
+                            candidate.terms.promise = Some(Box::new(promise));
+                        }
                         Err(violations) => {
                             broken.extend(violations);
                             continue;

@@ -178,11 +178,16 @@ impl Negotiation {
                 found.map(|acceptance| Ways::Offered(Box::new(acceptance)))
             }
         };
-        let ways = match ways {
+        let mut ways = match ways {
             Err(why @ (Error::Unavailable | Error::Short(_) | Error::Internal(_))) => return Err(why),
             // What was right when it came may be so no longer: its window may have passed, or what was held has lapsed.
             ways => ways.map_err(|why| why.to_string()),
         };
+        if let Ok(Ways::New(ways)) = &mut ways {
+            for way in ways {
+                self.bar(way, &[]).await;
+            }
+        }
         let settlement = Settlement {
             id: agreement,
             ways,

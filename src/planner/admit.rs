@@ -11,7 +11,7 @@ use super::plan::revenue;
 use super::pricing::Priced;
 use super::resources::{IN_THE_WAY_MAX, Wish};
 use super::{Proposal, Scaling};
-use crate::agreement::{Agreement, EventKind, Filter, Money, Piece, Shape};
+use crate::agreement::{Agreement, Barred, EventKind, Filter, Money, Piece, Shape};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and everybody waits meanwhile.
@@ -30,6 +30,7 @@ pub(super) struct Wanted<'a> {
     pub(super) shapes: &'a [Shape],
     pub(super) scaling: Scaling,
     pub(super) filters: &'a [Filter],
+    pub(super) barred: &'a [Barred],
     /// How far outside the window alternatives may lie, where the requester says.
     pub(super) deviation_max: Option<Fraction>,
 }
@@ -45,6 +46,7 @@ impl<'a> Wanted<'a> {
             shapes: &proposal.shapes,
             scaling: proposal.scaling,
             filters: &proposal.filters,
+            barred: &proposal.barred,
             deviation_max: proposal.deviation_max,
         }
     }
@@ -83,6 +85,7 @@ impl Wanted<'_> {
             scaling: self.scaling,
             window,
             filters: self.filters,
+            barred: self.barred,
             except: None,
             is_new: true,
         }
@@ -366,6 +369,7 @@ impl Decider<'_> {
             // What starts at this very second could not be taken back.
             window: Interval::new(agreement.ready.max(now + 1), agreement.deadline),
             filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
             except: Some(from),
             is_new: true,
         };

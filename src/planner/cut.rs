@@ -307,7 +307,8 @@ fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) 
             .filters
             .iter()
             .map(|filter| filter.requirement(shape.nodes));
-        shape.nodes <= resource.capacity && required.all(|of| of.holds(&resource.attributes))
+        let is_barred = wanted.barred.iter().any(|of| of.keeps(**shape, &resource.name));
+        shape.nodes <= resource.capacity && !is_barred && required.all(|of| of.holds(&resource.attributes))
     };
     let able: Vec<Shape> = wanted.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);

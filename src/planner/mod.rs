@@ -84,7 +84,7 @@ pub use slices::Improving;
 pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
-    Agreement, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
+    Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
     NegotiationOffer, Shape,
 };
 use crate::clock::{Clock, Micros};
@@ -196,6 +196,8 @@ pub struct Proposal {
     pub preemption: Option<Preemption>,
     /// What the nodes must be.
     pub filters: Vec<Filter>,
+    /// The resources whose clusters would refuse its job.
+    pub barred: Vec<Barred>,
     /// The millionths of its wait after which its slot is to move no more.
     pub fix_at_ppm: Option<u32>,
     /// How far outside its window alternatives may lie, as a fraction of the duration, where it says.
@@ -228,6 +230,7 @@ impl Proposal {
             },
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
             filters: self.filters.clone(),
+            barred: self.barred.clone(),
             fix_at_ppm: self.fix_at_ppm,
         }
     }

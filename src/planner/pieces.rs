@@ -320,7 +320,8 @@ fn smaller_sizes<'a>(
             .filters
             .iter()
             .map(|filter| filter.requirement(shape.nodes));
-        let allowed = required.all(|of| of.holds(&resource.attributes));
+        let is_barred = leeway.barred.iter().any(|of| of.keeps(*shape, &resource.name));
+        let allowed = !is_barred && required.all(|of| of.holds(&resource.attributes));
         // As its own size has it: how fast the resource is shows in that.
         let (part, of) = (u128::try_from(own.duration), u128::try_from(whole?.duration));
         let there = u128::try_from(shape.duration).ok()?;

@@ -14,7 +14,7 @@ use scheduler::{Interval, Reason, Request, Seconds, Time};
 use super::admit::Wanted;
 use super::decide::Decider;
 use super::{Alternative, Proposal, Refusal};
-use crate::agreement::{Filter, Money, Shape};
+use crate::agreement::{Barred, Filter, Money, Shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -98,12 +98,17 @@ impl Decider<'_> {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
         let closed = self.words_of_closed().filter(|_| is_missing);
-        let binding = closed.unwrap_or_else(|| match reason {
+        let barred = words_of_barred(wanted.barred);
+        let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
+        let mut binding = binding.unwrap_or_else(|| match reason {
             Reason::NoCapacityInWindow => no_room(wanted, cut_short),
             Reason::ResourceNotOffered => self.not_offered(wanted.filters),
             Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
             _ => "the window is too short on every resource that has the nodes".to_owned(),
         });
+        if let Some(barred) = barred.filter(|barred| *barred != binding) {
+            binding += &format!("; {barred}");
+        }
         Refusal {
             cut_short,
             ..bare(reason, binding)
@@ -285,6 +290,15 @@ fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxatio
     }
     let deadline = deadline.map(Relaxation::Deadline);
     deadline.into_iter().chain(ready.map(Relaxation::Ready)).collect()
+}
+
+/// The resources whose clusters would refuse a job, with their own words; none where there are none.
+fn words_of_barred(barred: &[Barred]) -> Option<String> {
+    let words = barred
+        .iter()
+        .map(|of| format!("{} would refuse the job: {}", of.resource, of.why));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// A refusal with nothing else to offer.

@@ -252,6 +252,7 @@ impl Decider<'_> {
                 scaling,
                 window,
                 filters: &agreement.leeway.filters,
+                barred: &agreement.leeway.barred,
                 except: Some(at),
                 is_new: false,
             };
@@ -287,6 +288,7 @@ impl Decider<'_> {
             scaling,
             window,
             filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
             except: Some(at),
             is_new: false,
         };
@@ -324,6 +326,7 @@ impl Decider<'_> {
                 scaling,
                 window,
                 filters: &agreement.leeway.filters,
+                barred: &agreement.leeway.barred,
                 except: None,
                 is_new: false,
             };
@@ -392,6 +395,7 @@ impl Decider<'_> {
             shapes: &shapes,
             scaling,
             filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
             deviation_max: None,
         };
         let requests = self.requests(&wanted);

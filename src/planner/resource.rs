@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate};
 
+use super::Planner;
 use crate::agreement::Shape;
 
 /// A set of identical nodes that placements are made on.
@@ -50,6 +51,14 @@ impl Resource {
             named.cloned().unwrap_or_else(|| node.to_string())
         };
         nodes.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Planner {
+    /// A size as it would be on a resource, by the resource's name; `None` where there is no such resource, or it has too few nodes.
+    pub fn size_on(&self, resource: &str, scaling: Scaling, shape: Shape) -> Option<Shape> {
+        let found = self.resources.iter().find(|of| of.name == resource)?;
+        (shape.nodes <= found.capacity).then(|| scaling.shape(shape, found.rate))
     }
 }
 

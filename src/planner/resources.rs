@@ -180,6 +180,8 @@ impl Resources {
     /// The wish as a request to the domain.
     fn task(&self, wish: &Wish<'_>) -> Task {
         let mut task = wish.task();
+        let refusing = wish.refusing().filter_map(|name| self.place(name));
+        task.except.extend(refusing.map(id));
         if wish.is_new {
             task.except.extend(self.closed.iter().copied().map(id));
         }

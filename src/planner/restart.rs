@@ -267,6 +267,7 @@ impl Decider<'_> {
             scaling,
             window: Interval::new(agreement.ready.max(next), agreement.deadline),
             filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
             except: None,
             is_new: false,
         };

@@ -121,6 +121,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
         scaling: Scaling::Contract,
         preemption: None,
         filters: Vec::new(),
+        barred: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,
         ready: Some(Time(NOW + window.start)),

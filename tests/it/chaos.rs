@@ -300,6 +300,7 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
         scaling,
         preemption,
         filters: Vec::new(),
+        barred: Vec::new(),
         fix_at_ppm: (random.below(5) == 0).then_some(300_000),
         deviation_max: None,
         ready: Some(ready),

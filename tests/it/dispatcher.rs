@@ -135,6 +135,7 @@ impl Service {
             scaling: Scaling::Contract,
             preemption: None,
             filters: Vec::new(),
+            barred: Vec::new(),
             fix_at_ppm: None,
             deviation_max: None,
             ready: Some(ready),

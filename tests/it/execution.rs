@@ -81,6 +81,7 @@ fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
     JobSpec {
         agreement: Uuid::now_v7(),
         party: "physics".into(),
+        application: "test".into(),
         program: program.into(),
         arguments: arguments.iter().map(ToString::to_string).collect(),
         inputs: Vec::new(),

@@ -136,6 +136,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
         scaling: Scaling::Contract,
         preemption: None,
         filters: Vec::new(),
+        barred: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,
         choices: Vec::new(),

@@ -79,6 +79,7 @@ impl Domain {
             scaling: Scaling::Contract,
             preemption: None,
             filters: Vec::new(),
+            barred: Vec::new(),
             fix_at_ppm: None,
             deviation_max: None,
             ready: Some(ready),

@@ -63,6 +63,7 @@ fn proposal(name: &str, key: &str) -> Proposal {
         scaling: Scaling::Contract,
         preemption: None,
         filters: Vec::new(),
+        barred: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,
         ready: None,

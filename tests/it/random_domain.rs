@@ -335,6 +335,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         },
         preemption: cut.then(|| cuts(random, fewest < nodes)),
         filters: Vec::new(),
+        barred: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,
         ready: Some(ready),

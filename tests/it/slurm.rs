@@ -11,6 +11,7 @@ mod never;
 mod others;
 mod passing;
 mod pieces;
+mod policy;
 mod restarts;
 mod seen;
 mod service;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use bespeak::agreement::{JobEnd, Outcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::execution::slurm::{Account, Error, Settings, SlurmExecutor, name_of};
+use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use bespeak::planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;
@@ -76,6 +77,7 @@ impl Site {
         JobSpec {
             agreement: slot.agreement,
             party: slot.party,
+            application: slot.application,
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into(), "a b".into(), "$HOME; *".into()],
             inputs: Vec::new(),
@@ -151,6 +153,7 @@ fn settings(cluster: &Cluster) -> Settings {
             account: None,
         },
         parties: BTreeMap::new(),
+        policies: Policies::default(),
         patience: Duration::from_secs(40),
         turnaround: 5,
         dedicated: Vec::new(),
@@ -172,6 +175,7 @@ fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
         given: Vec::new(),
         begun: delay <= 0,
         has_job: true,
+        application: "test".into(),
     }
 }
 
@@ -432,6 +436,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             given: Vec::new(),
             begun: true,
             has_job: true,
+            application: "test".into(),
         };
         poll_until(PATIENCE, || {
             site.executor.prepare(std::slice::from_ref(&slot)).is_ok()

@@ -10,6 +10,7 @@ fn job(inputs: Vec<PathBuf>) -> JobSpec {
     JobSpec {
         agreement: Uuid::now_v7(),
         party: "physics".to_owned(),
+        application: "test".into(),
         program: "/bin/true".into(),
         arguments: Vec::new(),
         inputs,

@@ -1,12 +1,12 @@
 //! The checks of a cluster's set-up: each looks at one thing that a promise needs, and names the fault that it finds.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
 use scheduler::Time;
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ use super::super::{Check, ExecutionError, Found};
 use super::SlurmExecutor;
 use super::command::{Error, option};
 use super::id::SlotId;
+use super::judge::Verdict;
 use super::view::controller_time;
 use crate::clock::Clock;
 
@@ -145,9 +146,15 @@ impl SlurmExecutor {
         })
     }
 
-    /// The parties of which each has another user or account, by their names; none is the one for all others.
+    /// The parties of which each has another user, account or policy, by their names; none is the one for all others.
     fn parties(&self) -> impl Iterator<Item = &str> {
-        let named = self.settings.parties.keys().map(String::as_str);
+        let settings = &self.settings;
+        let named: BTreeSet<&str> = settings
+            .parties
+            .keys()
+            .chain(settings.policies.parties.keys())
+            .map(String::as_str)
+            .collect();
         std::iter::once("").chain(named)
     }
 
@@ -176,19 +183,18 @@ impl SlurmExecutor {
         if let Err(why) = self.make_mark(id) {
             return Ok(Found::Wrong(why.to_string()));
         }
-        let made = self.slurm.call(
-            "scontrol",
-            [
-                "create".to_owned(),
-                "reservation".to_owned(),
-                format!("ReservationName={name}"),
-                format!("StartTime={start}"),
-                "Duration=1".to_owned(),
-                format!("Nodes={}", self.settings.nodes[0]),
-                format!("Users={}", self.settings.account.user),
-                "Flags=OVERLAP,IGNORE_JOBS".to_owned(),
-            ],
-        );
+        let mut arguments = vec![
+            "create".to_owned(),
+            "reservation".to_owned(),
+            format!("ReservationName={name}"),
+            format!("StartTime={start}"),
+            "Duration=1".to_owned(),
+            format!("Nodes={}", self.settings.nodes[0]),
+            format!("Users={}", self.settings.account.user),
+            "Flags=OVERLAP,IGNORE_JOBS".to_owned(),
+        ];
+        arguments.extend(self.settings.policies.all.reservation_options.clone());
+        let made = self.slurm.call("scontrol", arguments);
         let deleted = made.and_then(|_| self.delete(&name));
         // Where it is still there the service deletes it by its mark.
         let is_gone =
@@ -206,54 +212,55 @@ impl SlurmExecutor {
         })
     }
 
-    /// Has Slurm judge the job of each user and account without submitting it.
+    /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in whose it is or in what
+    /// it is submitted with. What is refused to all is a fault of the cluster; what is refused to some is told to these with each
+    /// offer.
     fn submission(&self) -> Seen {
-        let (mut judged, mut unknown) = (Vec::new(), None);
-        for party in self.parties() {
-            let account = self.settings.account_of(party);
-            if judged.contains(&account) {
+        let (mut judged, mut refused, mut unknown) = (Vec::new(), Vec::new(), None);
+        for (party, application) in self.kinds_of_jobs() {
+            let arguments = self.job_arguments((party, application), 1, 1)?;
+            if judged.contains(&arguments) {
                 continue;
             }
-            judged.push(account);
-            let mut arguments = self.probe_job(party)?;
-            arguments.extend(["--test-only".into(), self.script.clone().into()]);
-            match self.slurm.call("sbatch", arguments) {
-                Ok(_) => {}
+            match self.try_out(&arguments) {
+                Verdict::Takes => {}
                 // No node is free, a limit is reached, or the partition wants reservations, which these jobs do not have.
-                Err(Error::Refused { said, .. }) if !is_about_accounts(&said) => {
-                    unknown = Some(said);
+                Verdict::Unknown(said) => unknown = Some(said),
+                Verdict::Refuses(said) => {
+                    let account = self.settings.account_of(party);
+                    let (user, account) = (&account.user, account.account.as_deref());
+                    let account = account.unwrap_or("the default");
+                    let of = if application.is_empty() { "" } else { " for " };
+                    refused.push(format!(
+                        "as {user} with account {account}{of}{application}: {said}"
+                    ));
                 }
-                Err(Error::Refused { said, .. }) => {
-                    let account = account.account.as_deref().unwrap_or("the default");
-                    let user = &self.settings.account_of(party).user;
-                    return Ok(Found::Wrong(format!("as {user} with account {account}: {said}")));
-                }
-                Err(why) => return Err(why),
             }
+            judged.push(arguments);
         }
-        Ok(unknown.map_or_else(
-            || Found::Good("Slurm would take the jobs of all users".to_owned()),
-            Found::Unknown,
-        ))
+        let words = refused[..refused.len().min(NAMES_MAX)].join("; ");
+        Ok(if refused.is_empty() {
+            unknown.map_or_else(
+                || Found::Good("Slurm would take the jobs of all users".to_owned()),
+                Found::Unknown,
+            )
+        } else if refused.len() == judged.len() {
+            Found::Wrong(words)
+        } else {
+            Found::Unknown(format!(
+                "Slurm would refuse some jobs, and so are their offers: {words}"
+            ))
+        })
     }
 
-    /// What a job of one node and a minute is submitted with for a party.
-    fn probe_job(&self, party: &str) -> Result<Vec<std::ffi::OsString>, Error> {
-        let mut arguments: Vec<std::ffi::OsString> = vec![
-            format!("--partition={}", self.settings.partition).into(),
-            "--nodes=1".into(),
-            "--time=1".into(),
-            "--no-requeue".into(),
-        ];
-        if let Some(account) = &self.settings.account_of(party).account {
-            arguments.push(format!("--account={account}").into());
-        }
-        if geteuid().is_root() {
-            let owner = self.owner_of(party)?;
-            arguments.push(format!("--uid={}", owner.user).into());
-            arguments.push(format!("--gid={}", owner.group).into());
-        }
-        Ok(arguments)
+    /// The parties and applications whose jobs may be submitted differently: none is any that is not named.
+    fn kinds_of_jobs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let applications = self.settings.policies.applications.keys();
+        let applications: Vec<&str> = std::iter::once("")
+            .chain(applications.map(String::as_str))
+            .collect();
+        self.parties()
+            .flat_map(move |party| applications.clone().into_iter().map(move |of| (party, of)))
     }
 
     fn shared_folder(&self) -> Found {
@@ -287,7 +294,7 @@ impl SlurmExecutor {
     }
 
     fn run_probe(&self, folder: &Path, token: &str, wait: Duration) -> Seen {
-        let mut arguments = self.probe_job("")?;
+        let mut arguments = self.job_arguments(("", ""), 1, 1)?;
         arguments.extend([
             "--parsable".into(),
             format!("--job-name={}", self.name_of(SlotId::from(Uuid::now_v7()))).into(),
@@ -345,11 +352,6 @@ fn of_clock(whose: &str, at: Time, (before, after): (Time, Time)) -> Found {
     } else {
         Found::Good(format!("{whose} answers, and its clock agrees"))
     }
-}
-
-/// Whether a submission was refused for whom it was: an account, a user, a partition that is not theirs.
-fn is_about_accounts(said: &str) -> bool {
-    said.contains("nvalid") || said.contains("not permitted")
 }
 
 fn is_about_rights(said: &str) -> bool {

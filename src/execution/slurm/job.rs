@@ -10,6 +10,7 @@ use super::super::folder::{Folder, Stream};
 use super::super::{ExecutionError, JobId, JobSpec, JobStatus, SaveWork, WORTH_STARTING};
 use super::command::{Error, not_understood, option};
 use super::id::SlotId;
+use super::judge::WHOLE_NODES;
 use super::view::{JobRow, JobState};
 use super::work::{Ended, Owner, Work, signal_and_grace};
 use super::{SlurmExecutor, lock};
@@ -240,39 +241,23 @@ impl SlurmExecutor {
     }
 
     fn submit(&self, job: &JobSpec, save: Option<SaveWork>, work: &Work) -> Result<(), ExecutionError> {
-        let account = self.settings.account_of(&job.party);
         let name = self.name_of(job.into());
         let end = second_of(job.slot_end).seconds();
-        let left = end - Clock::system().now().seconds();
-        let limit = self.longest_job()?.unwrap_or(i64::MAX);
         // Slurm counts in minutes; the script ends the job at the second.
-        let minutes = (left + SECONDS_PER_MINUTE - 1).min(limit) / SECONDS_PER_MINUTE;
-        let mut arguments: Vec<std::ffi::OsString> = [
+        let minutes = self.minutes(end - Clock::system().now().seconds())?;
+        let mut arguments = self.job_arguments((&job.party, &job.application), job.nodes, minutes)?;
+        // Whole nodes are what was promised.
+        arguments.extend(WHOLE_NODES.map(Into::into));
+        let own = [
             "--parsable".to_owned(),
             format!("--job-name={name}"),
             format!("--comment={name}"),
             format!("--reservation={name}"),
-            format!("--partition={}", self.settings.partition),
-            format!("--nodes={}", job.nodes),
-            // Whole nodes are what was promised.
-            "--exclusive".to_owned(),
-            "--mem=0".to_owned(),
-            format!("--time={}", minutes.max(1)),
-            "--no-requeue".to_owned(),
             // One that is turned away must not wipe what the other writes.
             "--open-mode=append".to_owned(),
             "--export=ALL".to_owned(),
-        ]
-        .map(Into::into)
-        .into();
-        if let Some(account) = &account.account {
-            arguments.push(format!("--account={account}").into());
-        }
-        if geteuid().is_root() {
-            let Owner { user, group } = self.owner_of(&job.party)?;
-            arguments.push(format!("--uid={user}").into());
-            arguments.push(format!("--gid={group}").into());
-        }
+        ];
+        arguments.extend(own.map(Into::into));
         arguments.push(option("--chdir", &work.work()));
         arguments.push(option("--output", &work.output(Stream::Out)));
         arguments.push(option("--error", &work.output(Stream::Err)));

@@ -18,9 +18,11 @@ mod handed;
 mod hostlist;
 mod id;
 mod job;
+mod judge;
 mod load;
 mod names;
 mod pace;
+mod policy;
 mod present;
 mod reservation;
 mod reserve;
@@ -29,6 +31,7 @@ mod way;
 mod work;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -44,7 +47,9 @@ use cost::Costs;
 use handed::Handed;
 pub use hostlist::expand as expand_nodes;
 use id::SlotId;
+use judge::{Given, Verdict};
 use pace::Pace;
+pub use policy::{Policies, Policy};
 use present::Present;
 use reserve::Refused;
 use view::{JobRow, PartitionRow};
@@ -52,7 +57,10 @@ use view::{JobRow, PartitionRow};
 use super::folder::Folder;
 use super::local::is_folder;
 use super::retention::JobFolders;
-use super::{Calls, Check, Cost, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, SaveWork};
+use super::{
+    Calls, Check, Cost, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, ProspectiveJob,
+    SaveWork,
+};
 use crate::agreement::JobEnd;
 use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
@@ -91,6 +99,8 @@ pub struct Settings {
     pub account: Account,
     /// Whom the jobs of a party belong to, by its name.
     pub parties: BTreeMap<String, Account>,
+    /// What the site wants of jobs and reservations besides.
+    pub policies: Policies,
     /// How long each of Slurm's commands may take.
     pub patience: Duration,
     /// Seconds that a node is left alone after others' use: Slurm kills late.
@@ -173,6 +183,10 @@ pub struct SlurmExecutor {
     fetching: Arc<Mutex<()>>,
     /// When something was last tried for a job that is not worth trying in every round.
     tried: Mutex<HashMap<SlotId, Instant>>,
+    /// What Slurm has said of jobs, by what they would be submitted with.
+    verdicts: Mutex<HashMap<Vec<OsString>, Given>>,
+    /// The planned slots whose jobs have been judged.
+    judged: Mutex<HashSet<SlotId>>,
 }
 
 /// The jobs that Slurm knows of, or why it did not say, and when it was asked.
@@ -225,6 +239,8 @@ impl SlurmExecutor {
             owners: Mutex::default(),
             fetching: Arc::default(),
             tried: Mutex::default(),
+            verdicts: Mutex::default(),
+            judged: Mutex::default(),
         })
     }
 
@@ -365,7 +381,16 @@ impl SlurmExecutor {
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
-        self.follow_plan(slots)
+        self.follow_plan(slots)?;
+        self.judge_planned(slots);
+        Ok(())
+    }
+
+    fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
+        match self.judge(job) {
+            Verdict::Refuses(said) => Some(said),
+            Verdict::Takes | Verdict::Unknown(_) => None,
+        }
     }
 
     fn leave_out(&self, nodes: Vec<BusyTime>) {

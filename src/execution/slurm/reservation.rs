@@ -26,6 +26,8 @@ pub(super) struct Target {
     pub(super) interval: Interval,
     pub(super) nodes: Vec<String>,
     pub(super) user: String,
+    /// What the site wants of it besides; that counts when it is made.
+    pub(super) options: Vec<String>,
     /// Whether its user may submit jobs by now.
     pub(super) handed: bool,
     /// Whether jobs of ours in front of it have limits, in whole minutes, that reach into it. They end with their slots before.
@@ -138,6 +140,7 @@ impl SlurmExecutor {
         if target.behind_own_jobs {
             arguments.push("Flags=IGNORE_JOBS".to_owned());
         }
+        arguments.extend(target.options.iter().cloned());
         self.slurm.call("scontrol", arguments)?;
         if target.handed {
             self.let_overlap(&self.name_of(target.id))?;

@@ -308,6 +308,11 @@ impl SlurmExecutor {
                 behind_own_jobs: own.iter().any(|job| reaches_in(&job)),
                 nodes,
                 user: self.settings.account_of(&slot.party).user.clone(),
+                options: self
+                    .settings
+                    .policies
+                    .of(&slot.party, &slot.application)
+                    .reservation_options,
                 handed: slot.begun && !slot.has_job,
             });
         }

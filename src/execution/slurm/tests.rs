@@ -18,6 +18,7 @@ pub(super) fn executor() -> (TempDir, SlurmExecutor) {
             account: None,
         },
         parties: BTreeMap::new(),
+        policies: Policies::default(),
         patience: Duration::from_secs(1),
         turnaround: 0,
         dedicated: Vec::new(),

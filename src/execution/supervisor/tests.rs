@@ -22,6 +22,7 @@ fn supervised<T>(slot_end: Micros, clock: Clock, fact: impl FnOnce(&Supervisor, 
     let job = JobSpec {
         agreement: uuid::Uuid::now_v7(),
         party: "physics".into(),
+        application: "test".into(),
         program: "/bin/sleep".into(),
         arguments: Vec::new(),
         inputs: Vec::new(),

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use uuid::Uuid;
 
+use super::super::nodes::{NodeReport, NodeState, Reporter};
 use super::super::tests::domain::{Domain, arm, proposal, rated};
 use super::super::{Plan, Proposal, Resource, Termination};
 use super::*;
@@ -93,6 +94,78 @@ fn a_resource_is_chosen_by_what_is_asked_of_its_nodes() {
         Reason::SizeExceedsCapacity
     );
     domain.check();
+}
+
+#[test]
+fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_never_moves_there() {
+    let mut domain = Domain::new(vec![
+        Resource::new("cluster", "slurm", 4),
+        Resource::new("other", "slurm", 4),
+    ]);
+    let bar = |resource: &str, sizes: Vec<Shape>| Barred {
+        resource: resource.into(),
+        sizes,
+        why: format!("no {resource}"),
+    };
+    let with = |barred: Vec<Barred>| Proposal {
+        barred,
+        ..proposal(3, 10, (0, 10))
+    };
+    let size = Shape {
+        nodes: 3,
+        duration: 10,
+    };
+    let another = Shape { nodes: 2, ..size };
+    let taken = domain
+        .place(with(vec![bar("cluster", vec![size])]))
+        .unwrap()
+        .agreement;
+    assert_eq!((&*taken.resource, taken.leeway.barred.len()), ("other", 1));
+    let refusal = domain
+        .place(with(vec![
+            bar("cluster", vec![another]),
+            bar("other", Vec::new()),
+        ]))
+        .map(|of| of.agreement.resource);
+    assert_eq!(refusal.unwrap(), "cluster", "only another size is barred there");
+    let refusal = domain
+        .place(with(vec![bar("cluster", Vec::new()), bar("other", vec![size])]))
+        .unwrap_err();
+    assert_eq!(refusal.reason, Reason::ResourceNotOffered);
+    assert_eq!(
+        refusal.binding,
+        "cluster would refuse the job: no cluster; other would refuse the job: no other"
+    );
+    // No room on the one, and a bar on the other.
+    let refusal = domain.place(with(vec![bar("cluster", Vec::new())])).unwrap_err();
+    assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
+    assert!(
+        refusal
+            .binding
+            .ends_with("; cluster would refuse the job: no cluster"),
+        "{refusal}"
+    );
+    domain.check();
+    // Its nodes fail, and the only other resource would refuse it.
+    let (mut domain, barred) = (
+        Domain::new(vec![
+            Resource::new("cluster", "slurm", 4),
+            Resource::new("other", "slurm", 4),
+        ]),
+        vec![bar("other", Vec::new())],
+    );
+    let waits = Proposal {
+        barred,
+        ..proposal(3, 10, (100, 200))
+    };
+    let id = domain.place(waits).unwrap().agreement.id;
+    let report = NodeReport {
+        states: vec![NodeState::Drained; 4],
+        ..NodeReport::default()
+    };
+    let repaired = domain.decide(|decider| decider.set_nodes("cluster", Reporter::Operator, &report));
+    let repaired = repaired.unwrap();
+    assert_eq!((repaired.moved, domain.of(id).resource.as_str()), (0, "cluster"));
 }
 
 #[test]

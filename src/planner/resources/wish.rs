@@ -5,7 +5,7 @@ use scheduler::domain::Task;
 
 use super::super::Scaling;
 use super::id;
-use crate::agreement::{Filter, Shape};
+use crate::agreement::{Barred, Filter, Shape};
 
 /// Work or nodes to be placed on one of the resources.
 pub(in super::super) struct Wish<'a> {
@@ -13,6 +13,8 @@ pub(in super::super) struct Wish<'a> {
     pub(in super::super) scaling: Scaling,
     pub(in super::super) window: Interval,
     pub(in super::super) filters: &'a [Filter],
+    /// The resources whose clusters would refuse it.
+    pub(in super::super) barred: &'a [Barred],
     /// The resource that may not be taken.
     pub(in super::super) except: Option<usize>,
     /// Whether it would be a new promise, which closed resources do not make.
@@ -32,5 +34,11 @@ impl Wish<'_> {
                 .collect(),
             except: self.except.into_iter().map(id).collect(),
         }
+    }
+
+    /// The names of the resources whose clusters would refuse it in this size.
+    pub(super) fn refusing(&self) -> impl Iterator<Item = &str> {
+        let refusing = self.barred.iter().filter(|of| of.keeps(self.shape, &of.resource));
+        refusing.map(|of| of.resource.as_str())
     }
 }

@@ -90,6 +90,7 @@ pub(in crate::planner) fn proposal(
         scaling: Scaling::Contract,
         preemption: None,
         filters: Vec::new(),
+        barred: Vec::new(),
         fix_at_ppm: None,
         deviation_max: None,
         choices: Vec::new(),

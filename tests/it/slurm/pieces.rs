@@ -72,6 +72,7 @@ pub(super) fn prepare(site: &Site, job: &JobSpec) {
         given: Vec::new(),
         begun: true,
         has_job: true,
+        application: job.application.clone(),
     };
     let prepared = || site.executor.prepare(std::slice::from_ref(&slot)).is_ok();
     assert!(poll_until(PATIENCE, prepared));

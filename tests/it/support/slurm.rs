@@ -4,6 +4,8 @@
 //! the cluster has started, the jobs too, and removes its folder: whether the test ends, panics or is killed itself.
 //! As root the cluster runs jobs of several users, otherwise of the one who runs the tests only.
 
+mod accounting;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::Duration;
 
+use self::accounting::Accounting;
 use super::{output_of, poll_until};
 
 /// The nodes of a cluster.
@@ -44,6 +47,9 @@ struct Shape {
     missing: usize,
     /// How long its jobs may last, in minutes or as Slurm writes times.
     longest_job: &'static str,
+    /// What sacctmgr is told before the controller starts, where there is accounting that associations and limits are
+    /// enforced by: each a command in words.
+    accounting: Option<&'static [&'static str]>,
 }
 
 impl Shape {
@@ -51,6 +57,7 @@ impl Shape {
         nodes: NODES.len(),
         missing: 0,
         longest_job: "INFINITE",
+        accounting: None,
     };
 }
 
@@ -60,6 +67,7 @@ impl Shape {
 pub(crate) struct Cluster {
     folder: PathBuf,
     munged: Child,
+    accounting: Option<Accounting>,
     controller: Option<Child>,
     nodes: BTreeMap<String, Child>,
     guard: Child,
@@ -90,19 +98,34 @@ impl Cluster {
             nodes,
             missing,
             longest_job: "1",
+            accounting: None,
+        })
+    }
+
+    /// Starts a cluster whose accounting knows what these commands have told sacctmgr, and enforces associations, limits and
+    /// qualities of service. Its nodes have the feature `fast`, and there are eight licences of `solver`.
+    pub(crate) fn accounted(commands: &'static [&'static str]) -> Self {
+        Self::shaped(Shape {
+            accounting: Some(commands),
+            ..Shape::USUAL
         })
     }
 
     fn shaped(shape: Shape) -> Self {
-        for name in ["munged", "slurmctld", "slurmd", "scontrol", "sbatch"] {
+        let accounting = shape.accounting.map(|_| ["slurmdbd", "mariadbd"]);
+        let accounting = accounting.into_iter().flatten();
+        for name in ["munged", "slurmctld", "slurmd", "scontrol", "sbatch"]
+            .into_iter()
+            .chain(accounting)
+        {
             assert!(
                 program(name).is_some(),
                 "These tests need Slurm, and {name} is not installed: on Debian and Ubuntu scripts/test installs the \
-                 packages slurmctld, slurmd, slurm-client and munge."
+                 packages slurmctld, slurmd, slurmdbd, slurm-client, munge and mariadb-server."
             );
         }
         for _ in 0..PORT_ATTEMPTS {
-            match Self::on_ports(&free_ports(1 + shape.nodes), shape) {
+            match Self::on_ports(&free_ports(2 + shape.nodes), shape) {
                 Ok(cluster) => return cluster,
                 // Another program has taken one of them since: at the same address, or at all addresses.
                 Err(log)
@@ -114,7 +137,7 @@ impl Cluster {
         panic!("Slurm found no free ports in {PORT_ATTEMPTS} attempts.");
     }
 
-    /// Starts a cluster on a port for its controller and one for each node; what it logged when it does not come up.
+    /// Starts a cluster on a port for its controller, one for each node and one for its accounting; what it logged when it does not come up.
     fn on_ports(ports: &[u16], shape: Shape) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-slurm-")
@@ -144,6 +167,7 @@ impl Cluster {
         let mut cluster = Self {
             folder,
             munged,
+            accounting: None,
             controller: None,
             nodes: BTreeMap::new(),
             guard,
@@ -152,6 +176,15 @@ impl Cluster {
         let socket = cluster.folder.join("munge.sock");
         if !poll_until(DEADLINE, || socket.exists() || ended(&mut cluster.munged)) || !socket.exists() {
             return Err(cluster.log());
+        }
+        if let Some(commands) = shape.accounting {
+            let port = *ports.last().unwrap_or(&0);
+            let accounting = Accounting::start(&cluster.folder, port, &host(), &slurm_user());
+            cluster.accounting = Some(accounting.map_err(|why| format!("{why}\n{}", cluster.log()))?);
+            for command in commands {
+                let words: Vec<&str> = ["-i"].into_iter().chain(command.split(' ')).collect();
+                cluster.run("sacctmgr", &words);
+            }
         }
         cluster.start_controller();
         // A node that registers while the controller is not ready may be overheard, and then stays unknown for minutes.
@@ -304,8 +337,17 @@ impl Cluster {
     /// The end of what the daemons have logged.
     fn log(&self) -> String {
         let mut log = String::new();
-        for name in ["munged.log", "slurmctld.log", "slurmd.n1.log"] {
-            let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let logs = [
+            "munged.log",
+            "mariadb.log",
+            "slurmdbd.log",
+            "slurmctld.log",
+            "slurmd.n1.log",
+        ];
+        for name in logs {
+            let Ok(text) = fs::read_to_string(self.folder.join(name)) else {
+                continue;
+            };
             let lines: Vec<_> = text.lines().collect();
             log += &format!("--- {name}\n");
             for line in &lines[lines.len().saturating_sub(60)..] {
@@ -327,6 +369,9 @@ impl Drop for Cluster {
         let _ = self.munged.wait();
         if let Some(controller) = &mut self.controller {
             let _ = controller.wait();
+        }
+        if let Some(accounting) = &mut self.accounting {
+            accounting.wait();
         }
         for slurmd in self.nodes.values_mut() {
             let _ = slurmd.wait();
@@ -414,15 +459,24 @@ fn random_bytes() -> [u8; 1_024] {
     bytes
 }
 
-/// The text of slurm.conf. Everything is quick to notice; nothing needs privileges that an ordinary user has not.
-fn configuration(folder: &Path, ports: &[u16], shape: Shape) -> String {
+/// The name of this machine, as Slurm knows it.
+fn host() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("Linux tells the host's name");
-    let host = host.trim().split('.').next().unwrap_or_default();
-    let user = if rustix::process::geteuid().is_root() {
+    host.trim().split('.').next().unwrap_or_default().to_owned()
+}
+
+/// The user that the daemons run as.
+fn slurm_user() -> String {
+    if rustix::process::geteuid().is_root() {
         "root".to_owned()
     } else {
         rustix::process::geteuid().as_raw().to_string()
-    };
+    }
+}
+
+/// The text of slurm.conf. Everything is quick to notice; nothing needs privileges that an ordinary user has not.
+fn configuration(folder: &Path, ports: &[u16], shape: Shape) -> String {
+    let (host, user) = (host(), slurm_user());
     let dir = folder.display();
     let silent_seconds = if shape.missing > 0 { 300 } else { 6 };
     let mut text = format!(
@@ -435,13 +489,24 @@ fn configuration(folder: &Path, ports: &[u16], shape: Shape) -> String {
          SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSchedulerType=sched/backfill\n\
          SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,sched_min_interval=0,batch_sched_delay=0\n\
          SlurmdParameters=config_overrides\nReturnToService=1\nSlurmctldTimeout=30\nSlurmdTimeout={silent_seconds}\nKillWait=2\nBatchStartTimeout=30\n\
-         MinJobAge=600\nJobCompType=jobcomp/filetxt\nJobCompLoc={dir}/jobcomp.log\n\
-         AccountingStorageType=accounting_storage/none\n",
+         MinJobAge=600\nJobCompType=jobcomp/filetxt\nJobCompLoc={dir}/jobcomp.log\n",
         ports[0]
     );
-    for (number, port) in (1_u32..).zip(&ports[1..]) {
+    let mut feature = "";
+    if shape.accounting.is_some() {
+        feature = " Feature=fast";
         text += &format!(
-            "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000\n"
+            "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=127.0.0.1\n\
+             AccountingStoragePass={dir}/munge.sock\n\
+             AccountingStoragePort={}\nAccountingStorageEnforce=associations,limits,qos\nLicenses=solver:8\n",
+            ports[shape.nodes + 1]
+        );
+    } else {
+        text += "AccountingStorageType=accounting_storage/none\n";
+    }
+    for (number, port) in (1_u32..).zip(&ports[1..=shape.nodes]) {
+        text += &format!(
+            "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000{feature}\n"
         );
     }
     text += &format!(

@@ -1,0 +1,228 @@
+//! Whether Slurm would refuse a job: a dry run of its submission, long before its slot. What stands in the way of a job for the
+//! moment only (busy nodes, a full queue) is no refusal.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use scheduler::Seconds;
+use tracing::warn;
+
+use super::super::{PlannedSlot, ProspectiveJob};
+use super::command::Error;
+use super::id::SlotId;
+use super::work::Owner;
+use super::{SlurmExecutor, lock};
+
+/// How long a verdict is good for: administrators change what users may have, and tell them so.
+const GOOD_FOR: Duration = Duration::from_mins(1);
+/// The same where Slurm could not say: requests do not each wait for a controller that is down.
+const UNKNOWN_FOR: Duration = Duration::from_secs(10);
+/// Verdicts that are remembered: one for each user, account, policy, number of nodes and of minutes.
+const REMEMBERED_MAX: usize = 1_024;
+/// Planned jobs that are judged at a time: reservations wait meanwhile.
+const PLANNED_AT_ONCE: usize = 2;
+const SECONDS_PER_MINUTE: i64 = 60;
+
+/// What has to be true of a job on whole nodes.
+pub(super) const WHOLE_NODES: [&str; 2] = ["--exclusive", "--mem=0"];
+
+/// What Slurm says of jobs that it would take at another time.
+const FOR_NOW: [&str; 9] = [
+    "nodes are busy",
+    "node configuration is not available",
+    "not available now",
+    "partition not available",
+    "partition is down",
+    "emporarily",
+    "MaxSubmitJob",
+    // It says so where a partition takes jobs with a reservation only, which a dry run does not have.
+    "Access/permission denied",
+    "Access denied to requested reservation",
+];
+/// What stands in front of its reason.
+const BEFORE_REASON: [&str; 2] = ["allocation failure: ", "submission failed: "];
+
+/// What Slurm says of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Takes,
+    /// In its own words.
+    Refuses(String),
+    /// Why it could not say, or that it would not take it now.
+    Unknown(String),
+}
+
+/// A verdict, and when it was given.
+#[derive(Debug)]
+pub(super) struct Given {
+    at: Instant,
+    verdict: Verdict,
+}
+
+impl Given {
+    fn is_good(&self) -> bool {
+        let good_for = match self.verdict {
+            Verdict::Takes | Verdict::Refuses(_) => GOOD_FOR,
+            Verdict::Unknown(_) => UNKNOWN_FOR,
+        };
+        self.at.elapsed() < good_for
+    }
+}
+
+impl SlurmExecutor {
+    /// What every job of a party is submitted with that runs an application, on so many nodes for so many minutes.
+    ///
+    /// # Errors
+    /// When this machine does not know the party's user.
+    pub(super) fn job_arguments(
+        &self,
+        (party, application): (&str, &str),
+        nodes: u32,
+        minutes: i64,
+    ) -> Result<Vec<OsString>, Error> {
+        let mut arguments: Vec<OsString> = vec![
+            format!("--partition={}", self.settings.partition).into(),
+            format!("--nodes={nodes}").into(),
+            format!("--time={}", minutes.max(1)).into(),
+            "--no-requeue".into(),
+        ];
+        if let Some(account) = &self.settings.account_of(party).account {
+            arguments.push(format!("--account={account}").into());
+        }
+        if rustix::process::geteuid().is_root() {
+            let Owner { user, group } = self.owner_of(party)?;
+            arguments.push(format!("--uid={user}").into());
+            arguments.push(format!("--gid={group}").into());
+        }
+        arguments.extend(self.settings.policies.of(party, application).arguments());
+        Ok(arguments)
+    }
+
+    /// The minutes of a job's limit for so many seconds: Slurm counts in minutes, and no job may have more than the partition's
+    /// longest.
+    pub(super) fn minutes(&self, seconds: Seconds) -> Result<i64, Error> {
+        let limit = self.longest_job()?.unwrap_or(i64::MAX);
+        let whole = seconds.saturating_add(SECONDS_PER_MINUTE - 1);
+        Ok((whole.min(limit) / SECONDS_PER_MINUTE).max(1))
+    }
+
+    /// What Slurm says of a job that may be promised, as of a minute ago at most.
+    pub(super) fn judge(&self, job: &ProspectiveJob) -> Verdict {
+        if self.blind.load(Ordering::Relaxed) {
+            // Each request would wait for it.
+            return Verdict::Unknown("Slurm could not be asked just now".to_owned());
+        }
+        let arguments = self
+            .minutes(job.seconds)
+            .and_then(|minutes| self.job_arguments((&job.party, &job.application), job.nodes, minutes));
+        match arguments {
+            Ok(arguments) => self.judged(arguments),
+            Err(why) => Verdict::Unknown(why.to_string()),
+        }
+    }
+
+    fn judged(&self, arguments: Vec<OsString>) -> Verdict {
+        if let Some(known) = lock(&self.verdicts).get(&arguments).filter(|of| of.is_good()) {
+            return known.verdict.clone();
+        }
+        let verdict = self.try_out(&arguments);
+        let mut verdicts = lock(&self.verdicts);
+        if verdicts.len() >= REMEMBERED_MAX {
+            verdicts.retain(|_, of| of.is_good());
+        }
+        if verdicts.len() >= REMEMBERED_MAX {
+            verdicts.clear();
+        }
+        let given = Given {
+            at: Instant::now(),
+            verdict: verdict.clone(),
+        };
+        verdicts.insert(arguments, given);
+        verdict
+    }
+
+    /// Has Slurm judge a job on whole nodes without submitting it. The job has no reservation, so that Slurm finds it a place among
+    /// all that waits; when that would be does not matter.
+    pub(super) fn try_out(&self, arguments: &[OsString]) -> Verdict {
+        let dry = ["--test-only".into(), self.script.clone().into()];
+        let whole = WHOLE_NODES.map(OsString::from);
+        let arguments = arguments.iter().cloned().chain(whole).chain(dry);
+        match self.slurm.call("sbatch", arguments) {
+            Ok(_) => Verdict::Takes,
+            Err(Error::Refused { said, .. }) => of_words(&said),
+            Err(why) => Verdict::Unknown(why.to_string()),
+        }
+    }
+
+    /// Has the jobs of slots judged that are new in the plan, some at a time: those that have moved here, and those that an earlier
+    /// run of the service has promised. Their offers are accepted, so that a refusal is told to the operator, in the log.
+    pub(super) fn judge_planned(&self, slots: &[PlannedSlot]) {
+        let mut judged = lock(&self.judged);
+        let present: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
+        judged.retain(|id| present.contains(id));
+        let is_new =
+            |slot: &&PlannedSlot| slot.has_job && !slot.begun && !judged.contains(&SlotId::from(*slot));
+        let new: Vec<&PlannedSlot> = slots.iter().filter(is_new).take(PLANNED_AT_ONCE).collect();
+        judged.extend(new.iter().map(|slot| SlotId::from(*slot)));
+        drop(judged);
+        for slot in new {
+            let job = ProspectiveJob {
+                party: slot.party.clone(),
+                application: slot.application.clone(),
+                nodes: slot.nodes,
+                seconds: slot.interval.duration(),
+            };
+            match self.judge(&job) {
+                Verdict::Takes | Verdict::Unknown(_) => {}
+                Verdict::Refuses(said) => {
+                    let resource = &self.settings.resource;
+                    warn!(agreement = %slot.agreement, resource, said, "Slurm would refuse its job");
+                }
+            }
+        }
+    }
+}
+
+/// What a refusal means for a job at another time.
+fn of_words(said: &str) -> Verdict {
+    if FOR_NOW.iter().any(|words| said.contains(words)) {
+        return Verdict::Unknown(said.to_owned());
+    }
+    let reasons = BEFORE_REASON.iter().filter_map(|before| said.rsplit_once(before));
+    let reason = reasons
+        .map(|(_, reason)| reason)
+        .min_by_key(|reason| reason.len());
+    let reason = reason.unwrap_or_else(|| said.trim_start_matches("sbatch: error: "));
+    Verdict::Refuses(reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_so_for_now_is_no_refusal_and_the_reason_is_told_alone() {
+        let refuses = |said: &str| Verdict::Refuses(said.to_owned());
+        assert_eq!(
+            of_words("allocation failure: Invalid qos specification"),
+            refuses("Invalid qos specification")
+        );
+        assert_eq!(
+            of_words("sbatch: error: Batch job submission failed: Invalid account"),
+            refuses("Invalid account")
+        );
+        assert_eq!(
+            of_words("sbatch: error: no such project"),
+            refuses("no such project")
+        );
+        for now in [
+            "allocation failure: Requested nodes are busy",
+            "allocation failure: Requested partition configuration not available now",
+            "sbatch: error: AssocMaxSubmitJobLimit allocation failure: Job violates accounting/QOS policy",
+        ] {
+            assert_eq!(of_words(now), Verdict::Unknown(now.to_owned()));
+        }
+    }
+}

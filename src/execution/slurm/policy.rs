@@ -1,0 +1,330 @@
+//! What a site wants of jobs and reservations beside what Bespeak asks for: a quality of service, a constraint, licences and
+//! further options, for a resource, a party or an application.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Characters in one option or value.
+const OPTION_LENGTH_MAX: usize = 256;
+/// Options in one list.
+const OPTIONS_MAX: usize = 32;
+
+/// The options of sbatch that the service sets, or whose meaning would change what was promised.
+const OWN_SBATCH: [&str; 52] = [
+    "account",
+    "array",
+    "begin",
+    "chdir",
+    "clusters",
+    "comment",
+    "constraint",
+    "deadline",
+    "dependency",
+    "error",
+    "exclude",
+    "exclusive",
+    "export",
+    "export-file",
+    "get-user-env",
+    "gid",
+    "help",
+    "hold",
+    "ignore-pbs",
+    "input",
+    "job-name",
+    "licenses",
+    "mem",
+    "mem-per-cpu",
+    "mem-per-gpu",
+    "no-requeue",
+    "nodefile",
+    "nodelist",
+    "nodes",
+    "open-mode",
+    "output",
+    "oversubscribe",
+    "parsable",
+    "partition",
+    "qos",
+    "quiet",
+    "requeue",
+    "reservation",
+    "share",
+    "signal",
+    "spread-job",
+    "test-only",
+    "time",
+    "time-min",
+    "uid",
+    "usage",
+    "use-min-nodes",
+    "user",
+    "verbose",
+    "version",
+    "wait",
+    "wrap",
+];
+
+/// The keys of a reservation that the service sets, or that would give it other nodes, times or users.
+const OWN_RESERVATION: [&str; 17] = [
+    "accounts",
+    "corecnt",
+    "cores",
+    "duration",
+    "endtime",
+    "flags",
+    "groups",
+    "nodecnt",
+    "nodecount",
+    "nodes",
+    "partitionname",
+    "qos",
+    "reservationname",
+    "skip",
+    "starttime",
+    "tres",
+    "users",
+];
+
+/// What a site wants of jobs and reservations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// The quality of service that jobs are submitted with; Slurm's default without.
+    pub qos: Option<String>,
+    /// The features that the nodes of a job must have.
+    pub constraint: Option<String>,
+    /// The licences that a job needs.
+    pub licenses: Option<String>,
+    /// Further options of sbatch, each `--name` or `--name=value`.
+    pub sbatch_options: Vec<String>,
+    /// Further options of reservations, each `Key=value`.
+    pub reservation_options: Vec<String>,
+}
+
+/// The policies of one resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policies {
+    /// Of all jobs and reservations.
+    pub all: Policy,
+    /// Of those of a party, by its name.
+    pub parties: BTreeMap<String, Policy>,
+    /// Of those of an application, by its name in the catalogue.
+    pub applications: BTreeMap<String, Policy>,
+}
+
+impl Policies {
+    /// The policy of the jobs of a party that run an application, and of their reservations; that is empty without a job.
+    /// A single key is the application's, else the party's, else the resource's; lists are joined, the resource's first.
+    pub fn of(&self, party: &str, application: &str) -> Policy {
+        let own = [self.parties.get(party), self.applications.get(application)];
+        own.into_iter().flatten().fold(self.all.clone(), Policy::with)
+    }
+}
+
+impl Policy {
+    /// This policy where another one says nothing else, with the lists of both.
+    fn with(self, more: &Self) -> Self {
+        let joined =
+            |first: Vec<String>, then: &[String]| first.into_iter().chain(then.iter().cloned()).collect();
+        Self {
+            qos: more.qos.clone().or(self.qos),
+            constraint: more.constraint.clone().or(self.constraint),
+            licenses: more.licenses.clone().or(self.licenses),
+            sbatch_options: joined(self.sbatch_options, &more.sbatch_options),
+            reservation_options: joined(self.reservation_options, &more.reservation_options),
+        }
+    }
+
+    /// What sbatch is told of it.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = OsString> + '_ {
+        let single = [
+            ("qos", &self.qos),
+            ("constraint", &self.constraint),
+            ("licenses", &self.licenses),
+        ];
+        let single = single.into_iter();
+        let single = single.filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?).into()));
+        single.chain(self.sbatch_options.iter().map(Into::into))
+    }
+
+    /// Checks what was configured.
+    ///
+    /// # Errors
+    /// The key that is wrong and what was expected, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let single = [
+            ("qos", &self.qos),
+            ("constraint", &self.constraint),
+            ("licenses", &self.licenses),
+        ];
+        for (key, value) in single {
+            if let Some(value) = value.as_ref().filter(|value| !is_value(value)) {
+                return Err(format!(
+                    "{key}: expected 1 to {OPTION_LENGTH_MAX} printable characters without spaces, found {value:?}"
+                ));
+            }
+        }
+        for (key, options) in [
+            ("sbatch_options", &self.sbatch_options),
+            ("reservation_options", &self.reservation_options),
+        ] {
+            if options.len() > OPTIONS_MAX {
+                let found = options.len();
+                return Err(format!("{key}: expected at most {OPTIONS_MAX}, found {found}"));
+            }
+        }
+        self.sbatch_options.iter().try_for_each(|of| check_sbatch(of))?;
+        self.reservation_options
+            .iter()
+            .try_for_each(|of| check_reservation(of))
+    }
+}
+
+fn check_sbatch(option: &str) -> Result<(), String> {
+    let wrong = || format!("sbatch_options: expected \"--name\" or \"--name=value\", found {option:?}");
+    let (name, value) = option.split_once('=').unwrap_or((option, "-"));
+    let name = name.strip_prefix("--").ok_or_else(wrong)?;
+    let is_name = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if name.is_empty() || !is_name || !is_text(value) {
+        return Err(wrong());
+    }
+    // sbatch takes the beginning of a name for the name.
+    match OWN_SBATCH.iter().find(|own| own.starts_with(name)) {
+        Some(own @ (&"account" | &"qos" | &"constraint" | &"licenses")) => Err(format!(
+            "sbatch_options: expected no {option:?}: the key {own} says that"
+        )),
+        Some(own) => Err(format!(
+            "sbatch_options: expected no {option:?}: Bespeak itself decides about --{own}"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_reservation(option: &str) -> Result<(), String> {
+    let wrong = || format!("reservation_options: expected \"Key=value\", found {option:?}");
+    let (key, value) = option.split_once('=').ok_or_else(wrong)?;
+    if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphabetic()) || !is_text(value) {
+        return Err(wrong());
+    }
+    // scontrol takes the beginning of a key for the key, and what begins with a key, in whatever case.
+    let key = key.to_ascii_lowercase();
+    let is_own = |own: &&&str| own.starts_with(&key) || key.starts_with(**own);
+    match OWN_RESERVATION.iter().find(is_own) {
+        Some(_) => Err(format!(
+            "reservation_options: expected no {option:?}: Bespeak itself decides about nodes, times, users and flags"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether a value is what one option may have.
+fn is_text(value: &str) -> bool {
+    (1..=OPTION_LENGTH_MAX).contains(&value.len()) && !value.chars().any(char::is_control)
+}
+
+/// The same without spaces.
+fn is_value(value: &str) -> bool {
+    is_text(value) && !value.starts_with('-') && !value.chars().any(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(sbatch: &[&str], reservation: &[&str]) -> Policy {
+        let owned = |of: &[&str]| of.iter().map(|of| (*of).to_owned()).collect();
+        Policy {
+            sbatch_options: owned(sbatch),
+            reservation_options: owned(reservation),
+            ..Policy::default()
+        }
+    }
+
+    #[test]
+    fn the_last_that_names_a_key_wins_and_lists_are_joined() {
+        let named = |qos: &str, option: &str| Policy {
+            qos: Some(qos.into()),
+            ..options(&[option], &[])
+        };
+        let policies = Policies {
+            all: Policy {
+                constraint: Some("fast".into()),
+                ..named("normal", "--nice=1")
+            },
+            parties: [("physics".to_owned(), named("high", "--wckey=a"))].into(),
+            applications: [("solver".to_owned(), named("long", "--gres=b"))].into(),
+        };
+        let said = |party: &str, application: &str| {
+            let policy = policies.of(party, application);
+            let words: Vec<_> = policy.arguments().map(|of| of.into_string().unwrap()).collect();
+            words.join(" ")
+        };
+        assert_eq!(said("x", ""), "--qos=normal --constraint=fast --nice=1");
+        assert_eq!(
+            said("physics", "x"),
+            "--qos=high --constraint=fast --nice=1 --wckey=a"
+        );
+        assert_eq!(
+            said("physics", "solver"),
+            "--qos=long --constraint=fast --nice=1 --wckey=a --gres=b"
+        );
+    }
+
+    #[test]
+    fn what_the_service_sets_is_refused_also_where_it_is_shortened() {
+        let fine = options(
+            &["--ntasks-per-node=4", "--gres=gpu:1", "--nice", "--mail-type=END"],
+            &["Features=fast", "Licenses=solver:2"],
+        );
+        assert_eq!(fine.check(), Ok(()));
+        for wrong in [
+            "--partition=x",
+            "--part=x",
+            "--nodes=2",
+            "--time=5",
+            "--uid=0",
+            "--wrap=ls",
+            "--qos=high",
+            "--test-only",
+            "-p x",
+            "--",
+            "--gres",
+            "gres=gpu",
+            "--gres=a\nb",
+            "--gres=",
+            "--=x",
+            "--Nodes=2",
+        ] {
+            let found = options(&[wrong], &[]).check();
+            assert_eq!(found.is_err(), wrong != "--gres", "{wrong}: {found:?}");
+        }
+        for wrong in [
+            "Nodes=n1",
+            "nod=n1",
+            "NodeCnt=2",
+            "StartTime=now",
+            "start=now",
+            "Users=root",
+            "Flags=MAINT",
+            "Flags",
+            "Features+=x",
+            "TRES=cpu=4",
+            "TRESPerNode=cpu=4",
+            "PartitionName=x",
+            "Features=a\nb",
+            "=x",
+        ] {
+            let found = options(&[], &[wrong]).check();
+            assert!(found.is_err(), "{wrong}: {found:?}");
+        }
+        let too_many = options(&["--nice"; OPTIONS_MAX + 1], &[]).check();
+        assert!(too_many.unwrap_err().contains("at most"));
+        let spaced = Policy {
+            constraint: Some("a b".into()),
+            ..Policy::default()
+        };
+        assert!(spaced.check().unwrap_err().starts_with("constraint: "));
+    }
+}

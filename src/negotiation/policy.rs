@@ -1,0 +1,98 @@
+//! What a cluster would refuse is not promised on it: before the planner is asked, each cluster says what it thinks of the job.
+
+use futures_util::future::join_all;
+
+use super::Negotiation;
+use crate::agreement::{Barred, Job, Shape};
+use crate::execution::ProspectiveJob;
+use crate::execution::dispatcher::Shared;
+use crate::planner::Proposal;
+
+/// Sizes of one request that a cluster judges: refusals are mostly about whose job it is, and each other size may cost a call.
+const SIZES_MAX: usize = 8;
+
+/// Seconds that a piece of work lasts at least, by which the limits for time are judged where the work may be cut.
+const PIECE_SECONDS: i64 = 60;
+
+impl Negotiation {
+    /// Notes in a proposal which clusters would refuse its job, and in which of its sizes, `others` among them. A cluster that
+    /// cannot be asked refuses nothing.
+    pub(super) async fn bar(&self, proposal: &mut Proposal, others: &[Shape]) {
+        let Some(job) = proposal.job.clone() else {
+            return;
+        };
+        let asked = self.clusters.iter();
+        let asked =
+            asked.map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
+        let barred = join_all(asked).await;
+        proposal.barred = barred.into_iter().flatten().collect();
+    }
+
+    /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
+    async fn barred_on(
+        &self,
+        resource: &str,
+        cluster: &Shared,
+        proposal: &Proposal,
+        job: &Job,
+        others: &[Shape],
+    ) -> Option<Barred> {
+        let there = |shape: &Shape| {
+            let there = self.planner.size_on(resource, proposal.scaling, *shape)?;
+            Some((*shape, there))
+        };
+        let all: Vec<_> = proposal.shapes.iter().chain(others).filter_map(there).collect();
+        let asked = some_of(&all, SIZES_MAX);
+        let (mut sizes, mut why) = (Vec::new(), None);
+        for (shape, there) in &asked {
+            let is_cut = proposal.preemption.is_some();
+            let prospective = ProspectiveJob {
+                party: proposal.party.clone(),
+                application: job.application.clone(),
+                nodes: there.nodes,
+                seconds: if is_cut {
+                    PIECE_SECONDS.min(there.duration)
+                } else {
+                    there.duration
+                },
+            };
+            if let Some(said) = cluster.refusal_of(prospective).await {
+                sizes.push(*shape);
+                why.get_or_insert(said);
+            }
+        }
+        if sizes.len() == asked.len() {
+            sizes.clear();
+        }
+        why.map(|why| Barred {
+            resource: resource.to_owned(),
+            sizes,
+            why,
+        })
+    }
+}
+
+/// At most so many of the sizes, at even distances, the first and the last among them.
+fn some_of<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
+    if shapes.len() <= most {
+        return shapes.to_vec();
+    }
+    let last = shapes.len() - 1;
+    (0..most).map(|at| shapes[at * last / (most - 1)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_sizes_some_are_judged_the_largest_and_the_smallest_among_them() {
+        let shapes = |count: u32| -> Vec<Shape> {
+            let shape = |nodes| Shape { nodes, duration: 60 };
+            (1..=count).map(shape).collect()
+        };
+        assert_eq!(some_of(&shapes(3), 8), shapes(3));
+        let some: Vec<u32> = some_of(&shapes(100), 4).iter().map(|shape| shape.nodes).collect();
+        assert_eq!(some, [1, 34, 67, 100]);
+    }
+}
