@@ -161,17 +161,29 @@ fn no_node_is_used_twice_and_no_limit_reaches_into_a_slot() {
                         "node {node} twice at {start}: {choice:?}"
                     );
                 }
-                // A job may begin when another has ended before its limit, so only jobs and slots are compared.
-                let uses = uses(&jobs, &promises, &outcome, true);
-                for (node, start, end, _) in uses.iter().filter(|(.., slot)| *slot) {
-                    let reaches = |job: &&(u32, Seconds, Seconds, bool)| {
-                        !job.3 && job.0 == *node && job.1 < *end && *start < job.2
-                    };
-                    assert_eq!(uses.iter().find(reaches), None, "slot at {start}, {choice:?}");
-                }
+                assert_limits_are_respected(&jobs, &promises, &outcome, lead);
                 assert_all_is_counted(&jobs, &promises, &outcome, choice, lead);
             }
         }
+    }
+}
+
+/// No job that began since the nodes of a slot were reserved could reach into it. One that began before may have had a limit within
+/// the slot, where it ended before the reservation was made.
+fn assert_limits_are_respected(jobs: &[BatchJob], promises: &[Promise], outcome: &Outcome, lead: Seconds) {
+    let limits = uses(jobs, &[], outcome, true);
+    for (promise, kept) in promises.iter().zip(&outcome.promises) {
+        let reaches = |(node, start, end, _): &&(u32, Seconds, Seconds, bool)| {
+            *start >= promise.start - lead
+                && kept.nodes.contains(node)
+                && *start < promise.end()
+                && promise.start < *end
+        };
+        assert!(
+            kept.late || limits.iter().find(reaches).is_none(),
+            "slot at {}",
+            promise.start
+        );
     }
 }
 
