@@ -272,21 +272,42 @@ impl State<'_> {
             self.queue.pop_front();
         }
         let Some(&first) = self.queue.front() else { return };
+        let mut idle = self.idle_before();
         let mut head = None;
         let waiting = std::mem::take(&mut self.queue);
         self.queue = waiting
             .into_iter()
             .filter(|&job| {
-                if job == first || self.fitting(job).len() < self.jobs[job].nodes as usize {
+                let BatchJob { limit, nodes, .. } = self.jobs[job];
+                // Most jobs of a long queue are passed over here, without a look at each node.
+                let fits = |idle: &[Seconds]| {
+                    let end = self.now + limit;
+                    idle.len() - idle.partition_point(|next| *next < end) >= nodes as usize
+                };
+                if job == first || idle.len() < nodes as usize || !fits(&idle) {
                     return true;
                 }
                 // Found out only where a job might go first.
                 let mut of_first = head.take().unwrap_or_else(|| self.head(first));
                 let started = self.start(job, Some(&mut of_first));
                 head = Some(of_first);
+                if started {
+                    idle = self.idle_before();
+                }
                 !started
             })
             .collect();
+    }
+
+    /// When the next slots of the idle nodes begin, in order.
+    fn idle_before(&self) -> Vec<Seconds> {
+        let nodes = self.nodes[..self.shared].iter();
+        let mut idle: Vec<Seconds> = nodes
+            .filter(|node| node.is_idle(self.now))
+            .map(Node::next)
+            .collect();
+        idle.sort_unstable();
+        idle
     }
 
     /// The nodes that a job could have now without reaching into a slot.
