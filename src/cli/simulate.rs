@@ -26,8 +26,17 @@ const RUNS_MAX: i64 = 300;
 /// Lines of a trace that are reported one by one.
 const MALFORMED_SHOWN: usize = 10;
 
+const EXAMPLES: &str = "\
+beside-batch replays a month of the log as the batch queue of a cluster, with promised slots beside it: what they cost the queue, by
+how early nodes are reserved and how much is promised. Filter and windows do not apply to it.
+
+Examples:
+  bespeak simulate all --trace SDSC-SP2-1998-4.2-cln.swf.gz --out sdsc
+  bespeak simulate beside-batch --trace SDSC-SP2-1998-4.2-cln.swf.gz --out beside-batch";
+
 /// Options of `simulate`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// The experiment, or `all`.
     #[arg(value_name = "NAME|all")]

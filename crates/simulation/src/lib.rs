@@ -10,6 +10,7 @@
 )]
 
 pub mod advisor;
+pub mod beside;
 pub mod experiment;
 pub mod figure;
 pub mod flow;

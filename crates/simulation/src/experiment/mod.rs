@@ -2,6 +2,7 @@
 
 mod adaptive;
 pub mod advisor;
+pub mod beside;
 mod bound;
 pub mod flexible;
 mod optimum;
@@ -114,6 +115,7 @@ pub const ALL: &[&[Experiment]] = &[
     bound::EXPERIMENTS,
     portfolio::EXPERIMENTS,
     advisor::EXPERIMENTS,
+    beside::EXPERIMENTS,
 ];
 
 /// The experiments of a name; `all` is every one. Empty if there is none.
