@@ -92,7 +92,7 @@ enum Command {
     Explain(explain::Options),
     /// Follow an agreement until it ends.
     Watch(watch::Options),
-    /// End an agreement before its time.
+    /// End an agreement before its time; an operator takes back the time of another party's.
     Terminate(terminate::Options),
     /// Print, list or remove what an agreement's job wrote.
     Output(output::Options),

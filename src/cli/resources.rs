@@ -83,6 +83,18 @@ impl Maintenance {
 pub(super) struct Failures {
     repair_hours: u32,
     settle_seconds: u32,
+    /// What the guarantees of an agreement are whose time an operator takes back.
+    taken_back: TakenBack,
+}
+
+/// How guarantees are judged where an operator takes the time of an agreement back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TakenBack {
+    /// As always: what was not kept is violated, and pays.
+    Violated,
+    /// What was not kept pays nothing.
+    Excused,
 }
 
 /// Nodes that are thought to be gone for longer than a year are gone.
@@ -95,6 +107,7 @@ impl Default for Failures {
         Self {
             repair_hours: 24,
             settle_seconds: 300,
+            taken_back: TakenBack::Violated,
         }
     }
 }
@@ -120,6 +133,7 @@ impl Failures {
         planner::Failures {
             repair: i64::from(self.repair_hours) * 3_600,
             settle: i64::from(self.settle_seconds),
+            taken_back_pays: self.taken_back == TakenBack::Violated,
         }
     }
 }

@@ -16,15 +16,15 @@ const CALL_SECONDS_MAX: u64 = 300;
 /// Seconds that a node is left alone after others' use: Slurm kills up to half a minute late.
 const TURNAROUND_SECONDS: u32 = 30;
 /// More than an hour between two uses of a node is a slip of the pen.
-const TURNAROUND_SECONDS_MAX: u32 = 3_600;
+const TURNAROUND_SECONDS_MAX: u64 = 3_600;
 /// Nodes that are reserved more than a month early are hardly anything that is shared.
-const LEAD_MINUTES_MAX: u32 = 31 * 24 * 60;
+const LEAD_MINUTES_MAX: u64 = 31 * 24 * 60;
 /// Changes of reservations in a minute: two a second on the average.
 const CHANGES_A_MINUTE: u32 = 120;
 /// Fewer could not keep up with a few agreements, and more are no bound.
-const CHANGES_A_MINUTE_RANGE: RangeInclusive<u32> = 10..=6_000;
+const CHANGES_A_MINUTE_RANGE: RangeInclusive<u64> = 10..=6_000;
 /// Whoever waits longer than a day for a job may as well wait for ever.
-const RECLAIM_MINUTES_MAX: u32 = 1_440;
+const RECLAIM_MINUTES_MAX: u64 = 1_440;
 /// Characters in the name of a user, account or partition.
 const NAME_LENGTH_MAX: usize = 64;
 
@@ -153,42 +153,36 @@ impl Slurm {
                 ));
             }
         }
-        if let Some(seconds) = self.call_seconds
-            && !(1..=CALL_SECONDS_MAX).contains(&seconds)
-        {
-            return Err(format!(
-                "call_seconds: expected 1 to {CALL_SECONDS_MAX}, found {seconds}"
-            ));
+        let numbers = [
+            ("call_seconds", self.call_seconds, 1..=CALL_SECONDS_MAX),
+            (
+                "turnaround_seconds",
+                self.turnaround_seconds.map(u64::from),
+                0..=TURNAROUND_SECONDS_MAX,
+            ),
+            ("lead_minutes", self.lead_minutes.map(u64::from), 1..=LEAD_MINUTES_MAX),
+            (
+                "changes_a_minute",
+                self.changes_a_minute.map(u64::from),
+                CHANGES_A_MINUTE_RANGE,
+            ),
+            (
+                "reclaim_minutes",
+                self.reclaim_minutes.map(u64::from),
+                1..=RECLAIM_MINUTES_MAX,
+            ),
+        ];
+        for (key, number, range) in numbers {
+            if let Some(number) = number.filter(|number| !range.contains(number)) {
+                let (least, most) = (range.start(), range.end());
+                return Err(format!("{key}: expected {least} to {most}, found {number}"));
+            }
         }
-        if let Some(seconds) = self.turnaround_seconds
-            && seconds > TURNAROUND_SECONDS_MAX
-        {
-            return Err(format!(
-                "turnaround_seconds: expected 0 to {TURNAROUND_SECONDS_MAX}, found {seconds}"
-            ));
-        }
-        if let Some(minutes) = self.lead_minutes
-            && !(1..=LEAD_MINUTES_MAX).contains(&minutes)
-        {
-            return Err(format!(
-                "lead_minutes: expected 1 to {LEAD_MINUTES_MAX}, or none for the longest job of the partition, found {minutes}"
-            ));
-        }
-        if let Some(changes) = self.changes_a_minute
-            && !CHANGES_A_MINUTE_RANGE.contains(&changes)
-        {
-            let (least, most) = (CHANGES_A_MINUTE_RANGE.start(), CHANGES_A_MINUTE_RANGE.end());
-            return Err(format!(
-                "changes_a_minute: expected {least} to {most}, found {changes}"
-            ));
-        }
-        if let Some(minutes) = self.reclaim_minutes
-            && !(1..=RECLAIM_MINUTES_MAX).contains(&minutes)
-        {
-            return Err(format!(
-                "reclaim_minutes: expected 1 to {RECLAIM_MINUTES_MAX}, or none for never, found {minutes}"
-            ));
-        }
+        self.check_policies()
+    }
+
+    /// Checks what is said of parties and applications.
+    fn check_policies(&self) -> Result<(), String> {
         policy_of!(self).check()?;
         let mut parties = BTreeSet::new();
         for (index, party) in self.parties.iter().enumerate() {

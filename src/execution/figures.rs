@@ -93,26 +93,24 @@ pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
     for (resource, cluster) in clusters {
         family.sample(&[("resource", resource)], cluster.reservations());
     }
-    let of_nodes: [(&str, &str, fn(Cost) -> Duration); 2] = [
-        (
-            "bespeak_cluster_reserved_node_seconds_total",
-            "Time of nodes in reservations that had begun.",
-            |cost| cost.reserved,
-        ),
-        (
-            "bespeak_cluster_idled_node_seconds_total",
-            "Time of nodes that were idle in front of reservations, or dedicated to them, while jobs of others waited.",
-            |cost| cost.idled,
-        ),
-    ];
-    for (name, what, of) in of_nodes {
-        let mut family = text.family(name, Kind::Counter, what);
-        for (resource, cluster) in clusters {
-            let cost = cluster.cost().map(of);
-            if let Some(time) = cost {
-                family.sample(&[("resource", resource)], time.as_secs());
-            }
-        }
+    let costs = clusters.iter();
+    let costs = costs.filter_map(|(resource, cluster)| Some((resource, cluster.cost()?)));
+    let costs: Vec<(&String, Cost)> = costs.collect();
+    let mut family = text.family(
+        "bespeak_cluster_reserved_node_seconds_total",
+        Kind::Counter,
+        "Time of nodes in reservations that had begun.",
+    );
+    for (resource, cost) in &costs {
+        family.sample(&[("resource", resource)], cost.reserved.as_secs());
+    }
+    let mut family = text.family(
+        "bespeak_cluster_idled_node_seconds_total",
+        Kind::Counter,
+        "Time of nodes that were idle in front of reservations, or dedicated to them, while jobs of others waited.",
+    );
+    for (resource, cost) in &costs {
+        family.sample(&[("resource", resource)], cost.idled.as_secs());
     }
     let mut family = text.family(
         "bespeak_cluster_start_delay_seconds",

@@ -196,6 +196,7 @@ pub(super) async fn terminate(
     let order = TerminateRequest {
         id,
         input,
+        by: caller.party.clone(),
         versions,
         key,
     };

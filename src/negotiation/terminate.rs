@@ -18,6 +18,8 @@ pub struct TerminateRequest {
     pub input: Input,
     /// The versions that the agreement may have; none for any.
     pub versions: Option<Vec<i64>>,
+    /// The party of the caller. An operator who ends another party's agreement takes its time back for the provider.
+    pub by: String,
     /// The key of the request.
     pub key: Option<RequestKey>,
 }
@@ -33,6 +35,7 @@ impl Negotiation {
         let TerminateRequest {
             id,
             input,
+            by,
             versions,
             key,
         } = request;
@@ -47,6 +50,7 @@ impl Negotiation {
         let order = Termination {
             id,
             party: scope.party().map(ToOwned::to_owned),
+            by_provider: scope == Scope::All && before.party != by,
             versions,
             idempotency: key.map(|key| key.kept(|done: &Agreement| kept(&AgreementView::of(done)))),
         };

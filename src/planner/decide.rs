@@ -175,7 +175,11 @@ impl Decider<'_> {
         {
             return Err(Error::Changed);
         }
-        let ending = self.terminated(agreement)?;
+        let ending = if order.by_provider {
+            self.taken_back(agreement)?
+        } else {
+            self.terminated(agreement)?
+        };
         self.remember(order.idempotency, &ending);
         Ok(ending)
     }

@@ -1,13 +1,38 @@
-//! What may still run of work that was lost: its agreement is over, and its job is to be stopped.
+//! Work that is lost while it may still run: its agreement is over, and its job is to be stopped.
 
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use super::Plan;
-use crate::agreement::Agreement;
+use super::decide::Decider;
+use super::{Error, Plan};
+use crate::agreement::{Agreement, EventKind};
 
 /// Seconds after the end of its slot from when on nothing of a lost job can run.
 const STOPPED_AFTER: Seconds = 3_600;
+
+impl Decider<'_> {
+    /// Ends an agreement whose time the provider takes back, at once: its work is lost, and nothing is charged. Its guarantees are
+    /// judged as they are; where the provider has excused itself in general, they pay nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it cannot be closed.
+    pub(super) fn taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement, Error> {
+        if agreement.state.terminating().is_none() {
+            // Its party has ended it already.
+            return Ok(agreement);
+        }
+        if !self.settings.failures.taken_back_pays {
+            for guarantee in &mut agreement.guarantees {
+                guarantee.values.penalties.clear();
+            }
+        }
+        let detail = format!("the operator of {} has taken its time back", agreement.resource);
+        let lost = self.lose_because(agreement, EventKind::Broken, detail);
+        let lost = lost.ok_or(Error::Unavailable)?;
+        self.release_about(lost.id);
+        Ok(lost)
+    }
+}
 
 impl Plan {
     /// Forgets the jobs that were to be stopped and whose slots have long been over, and for as long as this plan was made with

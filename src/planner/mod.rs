@@ -263,6 +263,8 @@ pub struct Termination {
     pub id: Uuid,
     /// The party that it must be of; none for any.
     pub party: Option<String>,
+    /// Whether the provider takes its time back, and not its party ends it.
+    pub by_provider: bool,
     /// The versions that it may have, where that matters to whoever asks.
     pub versions: Option<Vec<i64>>,
     /// The key that the request came with.
@@ -275,6 +277,7 @@ impl Termination {
         Self {
             id,
             party,
+            by_provider: false,
             versions: None,
             idempotency: None,
         }

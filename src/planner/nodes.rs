@@ -192,6 +192,8 @@ pub struct Failures {
     pub repair: Seconds,
     /// For how long a node that comes back has to be up before it is given to anybody.
     pub settle: Seconds,
+    /// Whether the guarantees of an agreement whose time the provider takes back pay their penalties.
+    pub taken_back_pays: bool,
 }
 
 impl Default for Failures {
@@ -200,6 +202,7 @@ impl Default for Failures {
         Self {
             repair: 86_400,
             settle: 300,
+            taken_back_pays: true,
         }
     }
 }
@@ -487,6 +490,7 @@ mod tests {
     const FAILURES: Failures = Failures {
         repair: 80,
         settle: 5,
+        taken_back_pays: true,
     };
 
     fn report(states: &[NodeState]) -> NodeReport {

@@ -181,6 +181,7 @@ pub(super) async fn terminate(
     let order = TerminateRequest {
         id,
         input: Input::Xml(Vec::new()),
+        by: visitor.caller.party.clone(),
         versions: None,
         key: None,
     };

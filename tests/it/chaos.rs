@@ -88,6 +88,7 @@ fn settings() -> Settings {
         failures: Failures {
             repair: 2 * AHEAD,
             settle: 20,
+            taken_back_pays: true,
         },
         restarting: [RESTARTING.to_owned()].into(),
         ..Settings::new(resources, 5_000)

@@ -5,7 +5,7 @@ use bespeak::agreement::{
     Obligated, Outcome, Posting, PostingKind, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
+use bespeak::planner::{Failures, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{Change, Finding, Invariant, ResourceRow, Store};
 use scheduler::{Fraction, Time};
 use serde_json::json;
@@ -22,6 +22,7 @@ use crate::support::{eventually, poll_until};
 on_both_engines!(
     a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute,
     what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing,
+    what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excused,
     who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing,
     each_side_pays_for_what_it_owes,
     a_forged_ledger_is_found,
@@ -48,6 +49,10 @@ fn eur(micros: i64) -> Money {
 
 impl Domain {
     async fn start(url: &str, clock: Clock) -> Self {
+        Self::start_with(url, clock, Failures::default()).await
+    }
+
+    async fn start_with(url: &str, clock: Clock, failures: Failures) -> Self {
         let store = Store::open(url).await.expect("the database is there");
         let lease = store.acquire_lease().await.expect("nobody else decides");
         let row = ResourceRow {
@@ -63,6 +68,7 @@ impl Domain {
         let mut pricing = Pricing::flat(1_000_000, eur(0).currency);
         pricing.cancellation = Fraction::percent(10);
         settings.pricing = Some(pricing);
+        settings.failures = failures;
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
@@ -275,6 +281,44 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
         83_334 - 16_667,
         "no price, and the penalty"
     );
+}
+
+async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excused(url: String) {
+    let mut domain = Domain::new(&url).await;
+    for (taken_back_pays, penalties) in [(true, 2 * 83_334), (false, 0)] {
+        domain.stop.cancel();
+        domain.task.await.expect("the planner does not panic");
+        domain.store.close().await;
+        let failures = Failures {
+            taken_back_pays,
+            ..Failures::default()
+        };
+        domain = Domain::start_with(&url, domain.clock, failures).await;
+        let before = domain.balance().await;
+        let half = || penalty(Worth::PricePart(50_000_000), None);
+        let asked = || proposal(vec![guarantee("COMPLETION", "completed le deadline", half())]);
+        let (waits, runs) = (domain.place(asked()).await.id, domain.place(asked()).await.id);
+        let take_back = |id| Termination {
+            by_provider: true,
+            ..Termination::of(id, None)
+        };
+        let taken = domain.planner.terminate(take_back(waits)).await;
+        assert_eq!(taken.expect("it is stored").outcome, Some(Outcome::Lost));
+        domain.pass(100).await;
+        let taken = domain
+            .planner
+            .terminate(take_back(runs))
+            .await
+            .expect("it is stored");
+        assert_eq!(taken.guarantees[0].state, GuaranteeState::Violated);
+        assert_eq!(domain.balance().await - before, penalties);
+        let told = domain.store.events(runs).await.expect("they can be read");
+        assert!(
+            told.iter()
+                .any(|event| event.detail.contains("has taken its time back")),
+            "{told:?}"
+        );
+    }
 }
 
 async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(url: String) {

@@ -95,7 +95,7 @@ const TURNED_AWAY: [i32; 2] = [117, 118];
 const STOPPED: [i32; 2] = [124, 137];
 
 /// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
-const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
+pub(super) const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
 /// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
 const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
 /// How long after Slurm has given it its nodes a job may say that its program began: its user writes that record, and whoever
@@ -402,8 +402,7 @@ impl SlurmExecutor {
                 })
             }
             JobState::Cancelled if cut => Some(Outcome::Killed),
-            // By its user, or by an administrator: nothing that the nodes failed in.
-            JobState::Cancelled => Some(Outcome::Terminated),
+            JobState::Cancelled => self.outcome_of_cancelled(row, job)?,
             JobState::Lost => Some(Outcome::Lost),
             JobState::Failed => match self.slurm.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,

@@ -10,6 +10,7 @@
 //! not rest on what Slurm remembers: a job first claims its folder on the disk that all nodes share ([`work`]), and
 //! whoever comes second goes away.
 
+mod cancelled;
 mod check;
 mod command;
 mod cost;
@@ -154,8 +155,6 @@ pub struct SlurmExecutor {
     listed: Mutex<Option<Listed>>,
     /// What the cluster said when its nodes were last looked at, while nothing was changed since.
     observed: Mutex<Option<(Instant, Arc<Present>)>>,
-    /// The slots of the plan that was last followed, while all of it is held.
-    followed: Mutex<Option<Vec<PlannedSlot>>>,
     pace: Mutex<Pace>,
     costs: Mutex<Costs>,
     /// The partitions, and when they were asked for.
@@ -222,7 +221,6 @@ impl SlurmExecutor {
             script,
             listed: Mutex::default(),
             observed: Mutex::default(),
-            followed: Mutex::default(),
             costs: Mutex::default(),
             pace: Mutex::new(Pace::new(settings.changes_a_minute)),
             settings,

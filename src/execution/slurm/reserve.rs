@@ -1,6 +1,7 @@
 //! Reservations that follow the plan, and what Slurm says of its nodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -49,18 +50,19 @@ struct Applied {
 
 impl SlurmExecutor {
     /// Makes, moves, resizes and deletes reservations until they are those of the plan. What Slurm refuses is tried again
-    /// after the rest: it may be in the way of something that is still to move. Where the plan is the one that was followed before,
-    /// and the last look at the nodes has shown all of it held, Slurm is not asked.
+    /// after the rest: it may be in the way of something that is still to move. Where the last look has shown all of the plan held,
+    /// and nothing else of ours, Slurm is not asked.
     pub(super) fn follow_plan(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         if self.is_followed(slots)? {
             return Ok(());
         }
-        *lock(&self.followed) = None;
         *lock(&self.observed) = None;
         lock(&self.lacking).clear();
+        let asked = Instant::now();
         let present = self
             .present()
             .inspect_err(|_| self.blind.store(true, Ordering::Relaxed))?;
+        let present = Arc::new(present);
         let now = present.now;
         let held = self.by_slot(&present.reservations);
         self.note_kept(slots, &held);
@@ -136,7 +138,7 @@ impl SlurmExecutor {
         let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
         failures.extend(differ.iter().map(say));
         if is_as_planned && failures.is_empty() {
-            *lock(&self.followed) = Some(slots.to_vec());
+            *lock(&self.observed) = Some((asked, present));
         }
         match failures.into_iter().next() {
             None => Ok(()),
@@ -148,11 +150,10 @@ impl SlurmExecutor {
         }
     }
 
-    /// Whether the plan is as it was when it was last followed, and the last look at the nodes has shown that it still is.
+    /// Whether the last look has shown that all of the plan is held, and nothing else of ours.
     fn is_followed(&self, slots: &[PlannedSlot]) -> Result<bool, ExecutionError> {
-        let is_same = lock(&self.followed).as_deref() == Some(slots);
         let observed = lock(&self.observed).clone();
-        let Some((at, present)) = observed.filter(|(at, _)| is_same && at.elapsed() < OBSERVED_FOR) else {
+        let Some((at, present)) = observed.filter(|(at, _)| at.elapsed() < OBSERVED_FOR) else {
             return Ok(false);
         };
         let held = self.by_slot(&present.reservations);
@@ -170,6 +171,8 @@ impl SlurmExecutor {
         };
         let is_followed = unnamed.is_empty() && targets.iter().all(is_met);
         if is_followed {
+            lock(&self.lacking).clear();
+            self.note_kept(slots, &held);
             self.note_use_of(slots, &held, &present, at);
         }
         Ok(is_followed)

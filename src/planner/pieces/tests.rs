@@ -22,6 +22,7 @@ fn domain(resources: Vec<Resource>) -> Domain {
     domain.settings.failures = Failures {
         repair: 10_000,
         settle: 0,
+        taken_back_pays: true,
     };
     domain
 }

@@ -12,6 +12,7 @@ fn domain(resources: Vec<Resource>) -> Domain {
     domain.settings.failures = Failures {
         repair: 1_000,
         settle: 0,
+        taken_back_pays: true,
     };
     domain
 }

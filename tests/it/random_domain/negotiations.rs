@@ -485,6 +485,7 @@ async fn terminate(domain: &Domain, told: &Told, random: &mut Random) {
         let order = Termination {
             id: one.id,
             party: Some("physics".into()),
+            by_provider: random.below(4) == 0,
             versions: None,
             idempotency: None,
         };

@@ -72,6 +72,24 @@ async fn job(cluster: &Cluster, id: Uuid, format: &str) -> String {
     .await
 }
 
+/// Accounting knows that it was not the job's own user. Without root there is only one user.
+async fn is_lost_where_an_administrator_cancels_it(client: &Client, cluster: &Cluster) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let id = client
+        .post("/agreements", Offer::sleep(50, 60).xml())
+        .await
+        .created();
+    eventually("its start", SOON, async || {
+        (job(cluster, id, "%T").await == "RUNNING").then_some(())
+    })
+    .await;
+    cluster.run("scancel", &["--name", &name_of("cluster", id)]);
+    let over = until(client, cluster, id, "Complete").await;
+    assert_eq!(over.text("Outcome"), "lost", "{over:?}");
+}
+
 #[test]
 fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_when_it_is_offered() {
     run(async {
@@ -110,6 +128,8 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
 
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(over.texts("State")[..2], ["Complete", "Fulfilled"], "{over:?}");
+
+        is_lost_where_an_administrator_cancels_it(&client, &cluster).await;
 
         // What an administrator grants counts from the next dry run on: each try is of another size.
         let user = Cluster::user();

@@ -19,6 +19,7 @@ fn domain() -> Domain {
     domain.settings.failures = Failures {
         repair: 10_000,
         settle: 0,
+        taken_back_pays: true,
     };
     domain.settings.overruns = Overruns {
         percent: 50,
