@@ -79,7 +79,9 @@ impl Demand {
                 misses += 1;
                 continue;
             }
-            taken.iter_mut().for_each(|taken| *taken += model.nodes);
+            for taken in taken {
+                *taken += model.nodes;
+            }
             misses = 0;
             drawn += duration * i64::from(model.nodes);
             promises.push(Promise {
