@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use simulation::beside::{Choice, Demand, Scale};
 use simulation::experiment::beside::{Cost, LEADS, Month};
 use simulation::lublin;
+use simulation::statistics::Summary;
 use simulation::swf::Trace;
 use simulation::workload::Workload;
 
@@ -24,7 +25,7 @@ fn trace() -> Option<Workload> {
 
 /// Means over the seeds.
 fn mean(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
-    costs.iter().map(of).sum::<f64>() / f64::from(u32::try_from(costs.len()).unwrap())
+    Summary::of(&costs.iter().map(of).collect::<Vec<_>>()).mean
 }
 
 fn costs(month: &Month, share: u32, scale: Scale, lead: i64, choice: Choice) -> Vec<Cost> {
