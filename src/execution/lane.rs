@@ -36,6 +36,8 @@ use crate::store::Condition;
 const CALLS_MAX: usize = 16;
 /// Jobs that may be promised and that an executor judges at a time: a controller has better things to do.
 const JUDGED_AT_ONCE: usize = 2;
+/// How long a request waits for such a judgement: that of a slower executor counts for the next request.
+const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// What all lanes act with.
 pub(super) struct Hands {
     pub(super) planner: Planner,
@@ -108,10 +110,7 @@ impl Shared {
             };
             tokio::task::spawn_blocking(call).await.ok().flatten()
         };
-        tokio::time::timeout(self.executor.patience(), asked)
-            .await
-            .ok()
-            .flatten()
+        tokio::time::timeout(JUDGED_WITHIN, asked).await.ok().flatten()
     }
 
     /// An executor for one resource or, cloned, for several.

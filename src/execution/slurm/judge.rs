@@ -29,7 +29,7 @@ const SECONDS_PER_MINUTE: i64 = 60;
 pub(super) const WHOLE_NODES: [&str; 2] = ["--exclusive", "--mem=0"];
 
 /// What Slurm says of jobs that it would take at another time.
-const FOR_NOW: [&str; 9] = [
+const FOR_NOW: [&str; 10] = [
     "nodes are busy",
     "node configuration is not available",
     "not available now",
@@ -37,6 +37,7 @@ const FOR_NOW: [&str; 9] = [
     "partition is down",
     "emporarily",
     "MaxSubmitJob",
+    "GrpSubmitJob",
     // It says so where a partition takes jobs with a reservation only, which a dry run does not have.
     "Access/permission denied",
     "Access denied to requested reservation",

@@ -7,7 +7,7 @@ use std::process::Child;
 
 use super::{DEADLINE, daemon, ended, output_of, poll_until};
 
-/// The database that slurmdbd makes.
+/// The database of slurmdbd.
 const DATABASE: &str = "slurm_acct_db";
 
 /// What accounting consists of: the database's server, and slurmdbd.
@@ -41,6 +41,9 @@ impl Accounting {
         if !made.status.success() {
             return Err(String::from_utf8_lossy(&made.stdout).into_owned());
         }
+        // slurmdbd would make it, too. Then recent versions of the database's library forget their settings on the way.
+        let init = folder.join("mariadb.sql");
+        fs::write(&init, format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n")).expect("a file");
         let server = daemon("mariadbd", folder)
             .args([
                 "--no-defaults",
@@ -52,6 +55,7 @@ impl Accounting {
                 "--innodb-lock-wait-timeout=900",
             ])
             .args([data_option, format!("--socket={}", socket.display())])
+            .arg(format!("--init-file={}", init.display()))
             .arg(format!("--pid-file={}", folder.join("mariadb.pid").display()))
             .args(named)
             .stderr(log("mariadb.log"))
