@@ -160,7 +160,11 @@ impl Slurm {
                 self.turnaround_seconds.map(u64::from),
                 0..=TURNAROUND_SECONDS_MAX,
             ),
-            ("lead_minutes", self.lead_minutes.map(u64::from), 1..=LEAD_MINUTES_MAX),
+            (
+                "lead_minutes",
+                self.lead_minutes.map(u64::from),
+                1..=LEAD_MINUTES_MAX,
+            ),
             (
                 "changes_a_minute",
                 self.changes_a_minute.map(u64::from),
