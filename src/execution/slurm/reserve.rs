@@ -309,7 +309,7 @@ impl SlurmExecutor {
             for target in &left {
                 let row = held.get(&target.id);
                 let waiting = row.filter(|row| row.interval.start > now);
-                if waiting.is_some_and(|row| self.make_nameless(row).is_ok()) {
+                if waiting.is_some_and(|row| self.make_nameless(target.id, row).is_ok()) {
                     held.remove(&target.id);
                 }
             }
