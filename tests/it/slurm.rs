@@ -145,6 +145,7 @@ fn settings(cluster: &Cluster) -> Settings {
         programs: None,
         configuration: Some(cluster.configuration()),
         work_dir,
+        helper: None,
         account: Account {
             user: Cluster::user(),
             account: None,

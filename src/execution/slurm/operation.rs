@@ -352,5 +352,5 @@ fn at(seconds: i64) -> String {
 }
 
 fn look_into(work: &Work) -> impl FnOnce(std::io::Error) -> ExecutionError + use<> {
-    ExecutionError::system("look into", work.path())
+    ExecutionError::system("look into", work.path().to_owned())
 }

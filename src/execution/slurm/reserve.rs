@@ -269,7 +269,7 @@ impl SlurmExecutor {
                 let done = match held.get(&target.id) {
                     // Slurm does not move the start of one that has begun.
                     Some(row) if row.interval.start <= now && target.interval.start > now + 1 => self
-                        .delete(&row.name)
+                        .delete(target.id)
                         .map_err(ExecutionError::from)
                         .and_then(|()| self.create(target, now)),
                     Some(row) => self.update(target, row, now),

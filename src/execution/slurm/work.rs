@@ -198,6 +198,11 @@ impl Work {
         }
     }
 
+    /// What it is called where the helper reaches into it; none without one.
+    pub(super) fn place(&self) -> Option<&Place> {
+        self.helper.as_ref().map(|(_, place)| place)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
