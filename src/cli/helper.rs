@@ -50,9 +50,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Usage("the configuration has no cluster".to_owned()));
     }
     let user = number_of(&options.user)?;
-    let unavailable = |what: &Path, why: &dyn std::fmt::Display| {
-        Failure::Unavailable(format!("{}: {why}", what.display()))
-    };
+    let unavailable =
+        |what: &Path, why: &dyn std::fmt::Display| Failure::Unavailable(format!("{}: {why}", what.display()));
     let folder = own_folder()?;
     let helping = Helping::new(clusters, config.catalogue()?, user, &folder)
         .map_err(|why| unavailable(&folder, &why))?;

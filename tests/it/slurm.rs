@@ -10,6 +10,7 @@ mod never;
 mod others;
 mod passing;
 mod pieces;
+mod privilege;
 mod restarts;
 mod seen;
 mod service;

@@ -129,7 +129,10 @@ impl SlurmExecutor {
             nodes: settings.nodes.clone(),
             work_dir: settings.work_dir.clone(),
         });
-        let socket = self.helper.as_ref().map_or_else(String::new, |of| of.socket().display().to_string());
+        let socket = self
+            .helper
+            .as_ref()
+            .map_or_else(String::new, |of| of.socket().display().to_string());
         Ok(match greeted {
             Ok(_) => Found::Good(format!("it answers at {socket}, and knows the same cluster")),
             Err(Error::Refused { said, .. }) => Found::Wrong(format!("it refuses: {said}")),

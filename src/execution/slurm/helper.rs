@@ -229,9 +229,7 @@ impl Serving {
         let request: Request = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
         let Request { resource, operation } = request;
         let cluster = self.clusters.get(&resource).ok_or_else(|| {
-            Reply::Forbidden(format!(
-                "the helper's configuration has no cluster {resource:?}"
-            ))
+            Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
         })?;
         let operation = self.allowed(cluster, operation, &files)?;
         let done = cluster.carry_out(operation, files);
@@ -255,7 +253,12 @@ impl Serving {
             Operation::Reserve(of) => nodes(settings, &of.nodes)
                 .and_then(|()| users(cluster, &of.users))
                 .and_then(|()| instants(of.start.iter().chain([&of.end])))
-                .and_then(|()| ensure(of.start.is_none_or(|start| start < of.end), "it ends before it begins")),
+                .and_then(|()| {
+                    ensure(
+                        of.start.is_none_or(|start| start < of.end),
+                        "it ends before it begins",
+                    )
+                }),
             Operation::Change(of) => of
                 .nodes
                 .as_ref()
@@ -292,9 +295,9 @@ impl Serving {
                 .and_then(|()| instants([until]))
                 .and_then(|()| save.map_or(Ok(()), saves))
                 .and_then(|()| given(inputs, files)),
-            Operation::Put { place: at, .. } | Operation::Exists { place: at, .. } | Operation::List { place: at } => {
-                place(cluster, at)
-            }
+            Operation::Put { place: at, .. }
+            | Operation::Exists { place: at, .. }
+            | Operation::List { place: at } => place(cluster, at),
             Operation::Open { place: at, item } => place(cluster, at).and_then(|()| match item {
                 Item::File(name) => ensure(is_name(name), "it is no name of a file"),
                 _ => Ok(()),
@@ -305,7 +308,10 @@ impl Serving {
             Operation::Remove { id } => is_safe(&settings.work_dir).and_then(|()| {
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
-                ensure(!is_other, "what is there in place of the job's folder is no folder")
+                ensure(
+                    !is_other,
+                    "what is there in place of the job's folder is no folder",
+                )
             }),
             Operation::Touch => is_safe(&settings.work_dir),
             Operation::Release { .. } => Ok(()),
@@ -331,9 +337,15 @@ impl Serving {
                 continue;
             };
             let is_named = cluster.id_of(&row.name).is_some() && known.contains(&row.user);
-            let within = row.reservation.as_ref().is_some_and(|name| cluster.id_of(name).is_some());
+            let within = row
+                .reservation
+                .as_ref()
+                .is_some_and(|name| cluster.id_of(name).is_some());
             if !is_named && !(inside && within) {
-                let what = format!("the job {job} is none of the resource {}", cluster.settings.resource);
+                let what = format!(
+                    "the job {job} is none of the resource {}",
+                    cluster.settings.resource
+                );
                 return Err(Reply::Forbidden(what));
             }
             found.push(job.clone());
@@ -344,7 +356,9 @@ impl Serving {
     /// The numbers of the users that jobs of a cluster belong to.
     fn known_users(&self, cluster: &SlurmExecutor) -> BTreeSet<u32> {
         let parties = cluster.settings.parties.keys().map(String::as_str);
-        let owners = parties.chain([""]).filter_map(|party| cluster.owner_of(party).ok());
+        let owners = parties
+            .chain([""])
+            .filter_map(|party| cluster.owner_of(party).ok());
         owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
     }
 
@@ -362,7 +376,9 @@ impl Serving {
             "there is no such piece",
         )?;
         let applications = self.catalogue.applications().iter();
-        let mut named = applications.filter(|application| application.program == of.program).peekable();
+        let mut named = applications
+            .filter(|application| application.program == of.program)
+            .peekable();
         ensure(named.peek().is_some(), "the program is not in the catalogue")?;
         ensure(
             named.any(|application| takes(application, &of.arguments, is_later)),
@@ -433,7 +449,9 @@ fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
     let settings = &cluster.settings;
     for name in names.split(',') {
         let accounts = || settings.parties.iter().map(|(party, of)| (party.as_str(), of));
-        let party = accounts().chain([("", &settings.account)]).find(|(_, of)| of.user == name);
+        let party = accounts()
+            .chain([("", &settings.account)])
+            .find(|(_, of)| of.user == name);
         match party {
             Some((party, _)) => user_of(cluster, party)?,
             None => return Err(Reply::Forbidden(format!("{name:?} is the user of no party"))),
@@ -444,13 +462,18 @@ fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
 
 /// Whether the user of a party may have jobs.
 fn user_of(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
-    let owner = cluster.owner_of(party).map_err(|error| Reply::from(&error.into()))?;
+    let owner = cluster
+        .owner_of(party)
+        .map_err(|error| Reply::from(&error.into()))?;
     ensure(owner.user != 0, "nothing is done as root")
 }
 
 fn instants<'a>(of: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
     let is_wrong = |second: &&i64| !(0..=SECONDS_MAX).contains(*second);
-    ensure(!of.into_iter().any(|second| is_wrong(&second)), "an instant is out of range")
+    ensure(
+        !of.into_iter().any(|second| is_wrong(&second)),
+        "an instant is out of range",
+    )
 }
 
 fn saves(save: SaveWork) -> Result<(), Reply> {
@@ -476,7 +499,10 @@ fn given(names: &[String], files: &[File]) -> Result<(), Reply> {
         names.len() == files.len() && names.len() <= FILES_MAX && distinct.len() == names.len(),
         "each input has to come with a name of its own",
     )?;
-    ensure(names.iter().all(|name| is_file_name(name)), "an input's name is none of a file")?;
+    ensure(
+        names.iter().all(|name| is_file_name(name)),
+        "an input's name is none of a file",
+    )?;
     let is_file = |file: &File| file.metadata().is_ok_and(|meta| meta.is_file());
     ensure(files.iter().all(is_file), "an input is no file")
 }

@@ -240,7 +240,12 @@ impl SlurmExecutor {
         Ok(JobStatus::Running { started: None })
     }
 
-    pub(super) fn submit(&self, job: &JobSpec, save: Option<SaveWork>, work: &Work) -> Result<(), ExecutionError> {
+    pub(super) fn submit(
+        &self,
+        job: &JobSpec,
+        save: Option<SaveWork>,
+        work: &Work,
+    ) -> Result<(), ExecutionError> {
         let account = self.settings.account_of(&job.party);
         let name = self.name_of(job.into());
         let end = second_of(job.slot_end).seconds();

@@ -129,7 +129,11 @@ impl SlurmExecutor {
             end: target.interval.end.seconds(),
             nodes: target.nodes.clone(),
             users: target.user.clone(),
-            flags: target.behind_own_jobs.then_some(Flag::IgnoreJobs).into_iter().collect(),
+            flags: target
+                .behind_own_jobs
+                .then_some(Flag::IgnoreJobs)
+                .into_iter()
+                .collect(),
         }))?;
         if target.handed {
             self.let_overlap(target.id)?;

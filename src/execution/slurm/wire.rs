@@ -124,7 +124,10 @@ pub(super) fn send(mut to: &UnixStream, line: &impl Serialize, files: &[File]) -
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(&files)) {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "these are too many files"));
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "these are too many files",
+        ));
     }
     let sent = sendmsg(to, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
     to.write_all(&bytes[sent..])

@@ -307,7 +307,8 @@ impl Work {
 
     /// Whether a job has begun here.
     pub(super) fn is_claimed(&self) -> Result<bool, ExecutionError> {
-        self.exists(Part::Claim).map_err(self.failed("look for a claim in"))
+        self.exists(Part::Claim)
+            .map_err(self.failed("look for a claim in"))
     }
 
     /// Whether something of it is there. What lies in place of a folder and is none, or another user's, is an error.
@@ -323,9 +324,7 @@ impl Work {
         };
         let looked = self.folder(of).and_then(|folder| match part {
             Part::Folder => Ok(()),
-            Part::Claim => {
-                Ok(rustix::fs::statat(&folder, "claim", AtFlags::SYMLINK_NOFOLLOW).map(drop)?)
-            }
+            Part::Claim => Ok(rustix::fs::statat(&folder, "claim", AtFlags::SYMLINK_NOFOLLOW).map(drop)?),
             Part::Work => inner(&folder, WORK).map(drop),
         });
         match looked {
@@ -504,10 +503,18 @@ impl Work {
             return Ok(helper.look(&Operation::Open { place, item })?.file);
         }
         let opened = match item {
-            Item::Started => self.folder(&self.path).and_then(|in_it| self.file(in_it, "started")),
-            Item::Ended => self.folder(&self.path).and_then(|in_it| self.file(in_it, "ended")),
-            Item::Stdout => self.folder(&self.common).and_then(|in_it| self.file(in_it, "stdout")),
-            Item::Stderr => self.folder(&self.common).and_then(|in_it| self.file(in_it, "stderr")),
+            Item::Started => self
+                .folder(&self.path)
+                .and_then(|in_it| self.file(in_it, "started")),
+            Item::Ended => self
+                .folder(&self.path)
+                .and_then(|in_it| self.file(in_it, "ended")),
+            Item::Stdout => self
+                .folder(&self.common)
+                .and_then(|in_it| self.file(in_it, "stdout")),
+            Item::Stderr => self
+                .folder(&self.common)
+                .and_then(|in_it| self.file(in_it, "stderr")),
             Item::File(name) => {
                 let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
                 folder.and_then(|in_it| self.file(in_it, name))
