@@ -25,7 +25,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -454,7 +454,8 @@ impl Work {
         };
         let mut names = Vec::new();
         let is_no_dots = |entry: &rustix::fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
-        let entries = rustix::fs::Dir::read_from(&folder)?;
+        let listing = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let entries = Dir::new(rustix::fs::openat(&folder, ".", listing, Mode::empty())?)?;
         for entry in entries
             .filter(|entry| entry.as_ref().map_or(true, is_no_dots))
             .take(FILES_MAX)
