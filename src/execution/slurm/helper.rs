@@ -371,10 +371,7 @@ impl Serving {
         instants([&crate::clock::second_of(of.slot_end).seconds()])?;
         of.save.map_or(Ok(()), saves)?;
         let is_later = of.place.id.piece > 1;
-        ensure(
-            of.pieces.is_none_or(|pieces| pieces >= of.place.id.piece) && (of.pieces.is_some() || !is_later),
-            "there is no such piece",
-        )?;
+        ensure(of.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
             .filter(|application| application.program == of.program)
