@@ -51,7 +51,7 @@ impl SlurmExecutor {
             goes_on
         };
         if look("programs", self.programs()) && look("controller", self.controller()) {
-            if self.helper.is_some() && !look("helper", self.greet_helper()) {
+            if self.helper.is_some() && !look("helper", Ok(self.greet_helper())) {
                 return checks;
             }
             if look("partition", self.partition()) {
@@ -122,7 +122,7 @@ impl SlurmExecutor {
     }
 
     /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-    fn greet_helper(&self) -> Seen {
+    fn greet_helper(&self) -> Found {
         let settings = &self.settings;
         let greeted = self.act(Operation::Greet {
             partition: settings.partition.clone(),
@@ -133,12 +133,12 @@ impl SlurmExecutor {
             .helper
             .as_ref()
             .map_or_else(String::new, |of| of.socket().display().to_string());
-        Ok(match greeted {
+        match greeted {
             Ok(_) => Found::Good(format!("it answers at {socket}, and knows the same cluster")),
             Err(Error::Refused { said, .. }) => Found::Wrong(format!("it refuses: {said}")),
             Err(Error::Missing { why, .. }) => Found::Wrong(format!("it does not answer: {why}")),
             Err(why) => Found::Wrong(why.to_string()),
-        })
+        }
     }
 
     fn partition(&self) -> Seen {

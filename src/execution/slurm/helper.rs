@@ -268,13 +268,11 @@ impl Serving {
             Operation::Limit { job, minutes } => {
                 ensure((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
                 let job = job.clone();
-                return match self.ours(cluster, &[job], false)?.is_empty() {
-                    true => Err(Reply::Forbidden("Slurm has no such job".to_owned())),
-                    false => Ok(operation),
-                };
+                let found = ours(cluster, &[job], false)?;
+                ensure(!found.is_empty(), "Slurm has no such job")
             }
             Operation::Cancel { jobs } => {
-                let jobs = self.ours(cluster, jobs, true)?;
+                let jobs = ours(cluster, jobs, true)?;
                 if jobs.is_empty() {
                     // As scancel says of those that have ended.
                     let said = "Invalid job id specified".to_owned();
@@ -319,49 +317,6 @@ impl Serving {
         checked.map(|()| operation)
     }
 
-    /// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
-    fn ours(&self, cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
-        let is_number = |job: &String| {
-            job.len() <= JOB_LENGTH_MAX
-                && job.starts_with(|c: char| c.is_ascii_digit())
-                && job.chars().all(|c| c.is_ascii_digit() || "_+[]-,%".contains(c))
-        };
-        if let Some(wrong) = jobs.iter().find(|job| !is_number(job)) {
-            return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
-        }
-        let rows = cluster.jobs_now().map_err(|error| Reply::from(&error.into()))?;
-        let known = self.known_users(cluster);
-        let mut found = Vec::new();
-        for job in jobs {
-            let Some(row) = rows.iter().find(|row| row.id == *job) else {
-                continue;
-            };
-            let is_named = cluster.id_of(&row.name).is_some() && known.contains(&row.user);
-            let within = row
-                .reservation
-                .as_ref()
-                .is_some_and(|name| cluster.id_of(name).is_some());
-            if !is_named && !(inside && within) {
-                let what = format!(
-                    "the job {job} is none of the resource {}",
-                    cluster.settings.resource
-                );
-                return Err(Reply::Forbidden(what));
-            }
-            found.push(job.clone());
-        }
-        Ok(found)
-    }
-
-    /// The numbers of the users that jobs of a cluster belong to.
-    fn known_users(&self, cluster: &SlurmExecutor) -> BTreeSet<u32> {
-        let parties = cluster.settings.parties.keys().map(String::as_str);
-        let owners = parties
-            .chain([""])
-            .filter_map(|party| cluster.owner_of(party).ok());
-        owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
-    }
-
     fn submission(&self, settings: &Settings, of: &Submission) -> Result<(), Reply> {
         let most = u32::try_from(settings.nodes.len()).unwrap_or(u32::MAX);
         ensure(
@@ -382,6 +337,49 @@ impl Serving {
             "no application of the catalogue with this program takes these arguments",
         )
     }
+}
+
+/// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
+fn ours(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
+    let is_number = |job: &String| {
+        job.len() <= JOB_LENGTH_MAX
+            && job.starts_with(|c: char| c.is_ascii_digit())
+            && job.chars().all(|c| c.is_ascii_digit() || "_+[]-,%".contains(c))
+    };
+    if let Some(wrong) = jobs.iter().find(|job| !is_number(job)) {
+        return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
+    }
+    let rows = cluster.jobs_now().map_err(|error| Reply::from(&error.into()))?;
+    let known = known_users(cluster);
+    let mut found = Vec::new();
+    for job in jobs {
+        let Some(row) = rows.iter().find(|row| row.id == *job) else {
+            continue;
+        };
+        let is_named = cluster.id_of(&row.name).is_some() && known.contains(&row.user);
+        let within = row
+            .reservation
+            .as_ref()
+            .is_some_and(|name| cluster.id_of(name).is_some());
+        if !(is_named || inside && within) {
+            let what = format!(
+                "the job {job} is none of the resource {}",
+                cluster.settings.resource
+            );
+            return Err(Reply::Forbidden(what));
+        }
+        found.push(job.clone());
+    }
+    Ok(found)
+}
+
+/// The numbers of the users that jobs of a cluster belong to.
+fn known_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
+    let parties = cluster.settings.parties.keys().map(String::as_str);
+    let owners = parties
+        .chain([""])
+        .filter_map(|party| cluster.owner_of(party).ok());
+    owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
 }
 
 /// Whether an application takes these arguments, with those behind them by which it goes on with saved work.

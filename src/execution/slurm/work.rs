@@ -506,19 +506,19 @@ impl Work {
         let opened = match item {
             Item::Started => self
                 .folder(&self.path)
-                .and_then(|in_it| self.file(in_it, "started")),
+                .and_then(|in_it| self.file(&in_it, "started")),
             Item::Ended => self
                 .folder(&self.path)
-                .and_then(|in_it| self.file(in_it, "ended")),
+                .and_then(|in_it| self.file(&in_it, "ended")),
             Item::Stdout => self
                 .folder(&self.common)
-                .and_then(|in_it| self.file(in_it, "stdout")),
+                .and_then(|in_it| self.file(&in_it, "stdout")),
             Item::Stderr => self
                 .folder(&self.common)
-                .and_then(|in_it| self.file(in_it, "stderr")),
+                .and_then(|in_it| self.file(&in_it, "stderr")),
             Item::File(name) => {
                 let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
-                folder.and_then(|in_it| self.file(in_it, name))
+                folder.and_then(|in_it| self.file(&in_it, name))
             }
         };
         match opened {
@@ -527,8 +527,8 @@ impl Work {
         }
     }
 
-    fn file(&self, folder: OwnedFd, name: &str) -> io::Result<File> {
-        open_file(&folder, name, self.owner)
+    fn file(&self, folder: &OwnedFd, name: &str) -> io::Result<File> {
+        open_file(folder, name, self.owner)
     }
 }
 
