@@ -222,6 +222,134 @@ fn place(id: &str, party: &str) -> Value {
     json!({ "id": id, "common": id, "party": party })
 }
 
+/// What the helper itself refuses, with its words. The ids are those of a job's folder, of a link in place of one, and of
+/// somebody else's job.
+fn forbidden([own, led, job]: [&str; 3], program: &Path) -> Vec<(Value, &'static str)> {
+    let reserve = |id: &str, nodes: &[&str], users: &str| json!({"reserve": {"id": id, "start": null, "end": 4_000_000_000_i64, "nodes": nodes, "users": users, "flags": []}});
+    let (user, up) = (Cluster::user(), format!("../{own}"));
+    vec![
+        (
+            json!({"release": {"id": "theirs"}}),
+            "expected the id of an agreement",
+        ),
+        (
+            json!({"release": {"id": "../theirs"}}),
+            "expected the id of an agreement",
+        ),
+        (json!({"run": {"program": "/bin/sh"}}), "unknown variant"),
+        (json!({"release": {"id": own, "name": "theirs"}}), "unknown field"),
+        (reserve(own, &["n4"], &user), "\"n4\" is not in node_list"),
+        (reserve(own, &["n1 Flags=MAINT"], &user), "is not in node_list"),
+        (reserve(own, &[], &user), "nodes have to be named"),
+        (reserve(own, &["n1"], "bin"), "\"bin\" is the user of no party"),
+        (reserve(own, &["n1"], "root"), "nothing is done as root"),
+        (
+            json!({"cancel": {"jobs": [job]}}),
+            "is none of the resource cluster",
+        ),
+        (
+            json!({"cancel": {"jobs": ["--user=root"]}}),
+            "is no number of a job",
+        ),
+        (
+            json!({"limit": {"job": job, "minutes": 1}}),
+            "is none of the resource cluster",
+        ),
+        (
+            submission(own, "operator", Path::new("/bin/sh"), &[]),
+            "not in the catalogue",
+        ),
+        (
+            submission(own, "operator", program, &["other"]),
+            "takes these arguments",
+        ),
+        (
+            submission(own, "root", program, &["kept"]),
+            "nothing is done as root",
+        ),
+        (
+            submission(&up, "operator", program, &["kept"]),
+            "expected the id of an agreement",
+        ),
+        (
+            json!({"open": {"place": place(own, "operator"), "item": {"file": "../started"}}}),
+            "no name of a file",
+        ),
+        (
+            json!({"create": {"place": place(led, "operator"), "until": 1, "save": null, "inputs": ["a"]}}),
+            "has to come",
+        ),
+        (json!({"remove": {"id": led}}), "is no folder"),
+    ]
+}
+
+/// What the system refuses on the way.
+fn led_astray([own, led, _]: [&str; 3], program: &Path) -> Vec<(Value, &'static str)> {
+    vec![
+        (submission(led, "operator", program, &["kept"]), "Not a directory"),
+        (
+            json!({"open": {"place": place(led, "operator"), "item": {"file": "passwd"}}}),
+            "Not a directory",
+        ),
+        (
+            json!({"open": {"place": place(own, "operator"), "item": {"file": "link"}}}),
+            "symbolic links",
+        ),
+        (
+            json!({"open": {"place": place(own, "operator"), "item": "stderr"}}),
+            "no file of the job's user",
+        ),
+        (
+            json!({"open": {"place": place(own, "other"), "item": "stdout"}}),
+            "no folder of the job's user",
+        ),
+        (
+            json!({"put": {"place": place(led, "operator"), "record": {"until": 1}}}),
+            "Not a directory",
+        ),
+    ]
+}
+
+fn refuses_what_is_no_request(helper: &Helper) {
+    for (bytes, words) in [
+        (&b"\xff\x00\x01 no JSON\n"[..], "cannot be read"),
+        (
+            b"{\"resource\":\"other\",\"operation\":\"touch\"}\n",
+            "no cluster \"other\"",
+        ),
+        (
+            b"{\"resource\":\"cluster\",\"operation\":\"touch\"}\n{}\n",
+            "cannot be read",
+        ),
+        (&vec![b' '; 3 << 20], "a line of at most"),
+    ] {
+        let answer = helper.answer_to(bytes);
+        assert!(
+            answer["forbidden"]
+                .as_str()
+                .is_some_and(|said| said.contains(words)),
+            "{answer}"
+        );
+    }
+}
+
+/// Where others could put something beside the folders, nothing is done; nor by a configuration that others can write.
+fn nothing_is_done_where_others_can_write(helper: &Helper, work_dir: &Path) {
+    fs::set_permissions(work_dir, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(
+        helper
+            .refusal(&json!("touch"))
+            .contains("nobody else may write there")
+    );
+    fs::set_permissions(&helper.configuration, fs::Permissions::from_mode(0o666)).unwrap();
+    let refused = output_of(&mut Helper::command(&helper.configuration), DEADLINE);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(2) && said.contains("nobody else may write to it"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_helper_does_nothing_but_what_its_own_configuration_allows() {
     if !is_root() {
@@ -272,134 +400,21 @@ fn a_helper_does_nothing_but_what_its_own_configuration_allows() {
     };
     let before = state();
 
-    let reserve = |id: &str, nodes: &[&str], users: &str| json!({"reserve": {"id": id, "start": null, "end": 4_000_000_000_i64, "nodes": nodes, "users": users, "flags": []}});
+    let ids = [own.as_str(), led.as_str(), job.as_str()];
     let program = cluster.folder().join("private");
-    let (user, up) = (Cluster::user(), format!("../{own}"));
-    for (operation, words) in [
-        (
-            json!({"release": {"id": "theirs"}}),
-            "expected the id of an agreement",
-        ),
-        (
-            json!({"release": {"id": "../theirs"}}),
-            "expected the id of an agreement",
-        ),
-        (json!({"run": {"program": "/bin/sh"}}), "unknown variant"),
-        (json!({"release": {"id": own, "name": "theirs"}}), "unknown field"),
-        (reserve(&own, &["n4"], &user), "\"n4\" is not in node_list"),
-        (reserve(&own, &["n1 Flags=MAINT"], &user), "is not in node_list"),
-        (reserve(&own, &[], &user), "nodes have to be named"),
-        (reserve(&own, &["n1"], "bin"), "\"bin\" is the user of no party"),
-        (reserve(&own, &["n1"], "root"), "nothing is done as root"),
-        (
-            json!({"cancel": {"jobs": [job]}}),
-            "is none of the resource cluster",
-        ),
-        (
-            json!({"cancel": {"jobs": ["--user=root"]}}),
-            "is no number of a job",
-        ),
-        (
-            json!({"limit": {"job": job, "minutes": 1}}),
-            "is none of the resource cluster",
-        ),
-        (
-            submission(&own, "operator", Path::new("/bin/sh"), &[]),
-            "not in the catalogue",
-        ),
-        (
-            submission(&own, "operator", &program, &["other"]),
-            "takes these arguments",
-        ),
-        (
-            submission(&own, "root", &program, &["kept"]),
-            "nothing is done as root",
-        ),
-        (
-            submission(&up, "operator", &program, &["kept"]),
-            "expected the id of an agreement",
-        ),
-        (
-            json!({"open": {"place": place(&own, "operator"), "item": {"file": "../started"}}}),
-            "no name of a file",
-        ),
-        (
-            json!({"create": {"place": place(&led, "operator"), "until": 1, "save": null, "inputs": ["a"]}}),
-            "has to come",
-        ),
-        (json!({"remove": {"id": led}}), "is no folder"),
-    ] {
+    for (operation, words) in forbidden(ids, &program) {
         let said = helper.refusal(&operation);
         assert!(said.contains(words), "{operation}: {said}");
     }
-    // What the system refuses on the way.
-    for (operation, words) in [
-        (
-            submission(&led, "operator", &program, &["kept"]),
-            "Not a directory",
-        ),
-        (
-            json!({"open": {"place": place(&led, "operator"), "item": {"file": "passwd"}}}),
-            "Not a directory",
-        ),
-        (
-            json!({"open": {"place": place(&own, "operator"), "item": {"file": "link"}}}),
-            "symbolic links",
-        ),
-        (
-            json!({"open": {"place": place(&own, "operator"), "item": "stderr"}}),
-            "no file of the job's user",
-        ),
-        (
-            json!({"open": {"place": place(&own, "other"), "item": "stdout"}}),
-            "no folder of the job's user",
-        ),
-        (
-            json!({"put": {"place": place(&led, "operator"), "record": {"until": 1}}}),
-            "Not a directory",
-        ),
-    ] {
+    for (operation, words) in led_astray(ids, &program) {
         let answer = helper.ask(&operation);
         let said = answer["system"][1].as_str().unwrap_or_default();
         assert!(said.contains(words), "{operation}: {answer}");
     }
-    for (bytes, words) in [
-        (&b"\xff\x00\x01 no JSON\n"[..], "cannot be read"),
-        (
-            b"{\"resource\":\"other\",\"operation\":\"touch\"}\n",
-            "no cluster \"other\"",
-        ),
-        (
-            b"{\"resource\":\"cluster\",\"operation\":\"touch\"}\n{}\n",
-            "cannot be read",
-        ),
-        (&vec![b' '; 3 << 20], "a line of at most"),
-    ] {
-        let answer = helper.answer_to(bytes);
-        assert!(
-            answer["forbidden"]
-                .as_str()
-                .is_some_and(|said| said.contains(words)),
-            "{answer}"
-        );
-    }
+    refuses_what_is_no_request(&helper);
     assert_eq!(state(), before);
     assert_eq!(fs::read_to_string(&secret).unwrap(), "root's");
-
-    // Where others could put something beside the folders, nothing is done; nor by a configuration that others can write.
-    fs::set_permissions(&work_dir, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(
-        helper
-            .refusal(&json!("touch"))
-            .contains("nobody else may write there")
-    );
-    fs::set_permissions(&helper.configuration, fs::Permissions::from_mode(0o666)).unwrap();
-    let refused = output_of(&mut Helper::command(&helper.configuration), DEADLINE);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        refused.status.code() == Some(2) && said.contains("nobody else may write to it"),
-        "{said}"
-    );
+    nothing_is_done_where_others_can_write(&helper, &work_dir);
 }
 
 #[test]
