@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::Failure;
 use super::client::print_json;
 use super::config::Config;
+use super::helper;
 use crate::execution::slurm::{Settings, SlurmExecutor};
 use crate::execution::{Check, ExecutionError, Executor, Found};
 
@@ -33,6 +34,8 @@ pub(super) struct Options {
 enum Command {
     /// Check programs, controller, clocks, partition, nodes, rights, users, accounts and the shared folder of each cluster.
     Check(CheckOptions),
+    /// Do what needs rights on the clusters of the configuration, for a service that has none.
+    Helper(helper::Options),
 }
 
 /// Options of `cluster check`.
@@ -53,7 +56,10 @@ struct CheckOptions {
 }
 
 pub(super) fn run(options: Options) -> Result<(), Failure> {
-    let Command::Check(options) = options.command;
+    let options = match options.command {
+        Command::Check(options) => options,
+        Command::Helper(options) => return helper::run(&options),
+    };
     let config = Config::load(options.config.as_deref())?;
     let clusters: Vec<Settings> = config.clusters();
     let clusters = clusters

@@ -18,6 +18,7 @@ mod execution;
 mod executions;
 mod explain;
 mod files;
+mod helper;
 mod history;
 mod key;
 mod ledger;

@@ -66,7 +66,7 @@ pub(super) struct Options {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum LogFormat {
+pub(super) enum LogFormat {
     Text,
     Json,
 }
@@ -117,7 +117,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+        .map_err(|why| Failure::Unavailable(why.to_string()))?
+        .helped_on(&config.clusters());
     let executors = executors(&settings, &config, &folders, data_dir)?;
     let clusters: Vec<_> = executors
         .iter()
@@ -390,7 +391,7 @@ async fn open_store(url: &str, settings: &Settings, clock: &Clock) -> Result<(St
     Ok((store, lease))
 }
 
-fn start_log(format: LogFormat) {
+pub(super) fn start_log(format: LogFormat) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     let log = tracing_subscriber::fmt()

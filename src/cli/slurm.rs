@@ -43,6 +43,8 @@ pub(super) struct Slurm {
     configuration: Option<PathBuf>,
     /// A folder that the service shares with the nodes.
     work_dir: PathBuf,
+    /// The socket of the helper that does what needs rights.
+    helper: Option<PathBuf>,
     /// Whom the jobs of parties belong to that are not named.
     user: String,
     account: Option<String>,
@@ -144,6 +146,7 @@ impl Slurm {
         let paths = [
             ("programs", &self.programs),
             ("configuration", &self.configuration),
+            ("helper", &self.helper),
         ];
         for (key, path) in paths {
             if let Some(path) = path.as_ref().filter(|path| !path.is_absolute()) {
@@ -260,6 +263,7 @@ impl Slurm {
             programs: self.programs.clone(),
             configuration: self.configuration.clone(),
             work_dir: self.work_dir.clone(),
+            helper: self.helper.clone(),
             account: Account {
                 user: self.user.clone(),
                 account: self.account.clone(),

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::folder::{ASIDE, Folder, PIECE};
 use super::limits::Excess;
+use super::slurm::{self, Helper};
 use super::tree;
 use super::{ExecutionError, JobId};
 use crate::agreement::Limit;
@@ -39,6 +40,8 @@ const DOOMED: char = '.';
 #[derive(Debug, Clone)]
 pub struct JobFolders {
     jobs: PathBuf,
+    /// Who removes the folders on disks of clusters that the service may not write to, by the folder that they are in.
+    helpers: Arc<Vec<(PathBuf, Arc<Helper>)>>,
     /// Bytes that those of one party may have together; none for as many as there are.
     quota: Option<u64>,
     /// What is known of each, by its name.
@@ -105,10 +108,21 @@ impl JobFolders {
     pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
         Ok(Self {
             jobs: std::path::absolute(data_dir)?.join("jobs"),
+            helpers: Arc::default(),
             quota,
             known: Arc::default(),
             damaged: Arc::default(),
         })
+    }
+
+    /// The same with the helpers of these clusters, which remove what jobs have on their disks.
+    #[must_use]
+    pub fn helped_on(self, clusters: &[slurm::Settings]) -> Self {
+        let helper = |of: &slurm::Settings| Some((of.work_dir.clone(), Helper::of(of)?));
+        Self {
+            helpers: Arc::new(clusters.iter().filter_map(helper).collect()),
+            ..self
+        }
     }
 
     /// Where they are.
@@ -287,7 +301,7 @@ impl JobFolders {
 
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
         let path = self.jobs.join(name);
-        remove_shared(&path)?;
+        self.remove_shared(&path)?;
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder would not be known for what it is.
         match fs::rename(&path, &doomed) {
@@ -297,6 +311,27 @@ impl JobFolders {
         self.known().remove(name);
         tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
         Ok(true)
+    }
+
+    /// Removes the folders that a job, and each piece of its work, has on a disk of its cluster. They belong to the job's user, who
+    /// may have put anything there: no link is followed.
+    fn remove_shared(&self, path: &Path) -> Result<(), ExecutionError> {
+        let pieces = match fs::read_dir(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(ExecutionError::system("list", path))?,
+        };
+        let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
+        let pieces = pieces.flatten().filter(|entry| is_piece(&entry.file_name()));
+        for folder in pieces.map(|entry| entry.path()).chain([path.to_owned()]) {
+            if let Some(shared) = Folder::at(&folder).shared()? {
+                let is_there = |of: &&(PathBuf, Arc<Helper>)| shared.parent() == Some(of.0.as_path());
+                match self.helpers.iter().find(is_there) {
+                    Some((_, helper)) => helper.remove(&shared)?,
+                    None => tree::remove(&shared).map_err(ExecutionError::system("remove", shared))?,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Puts the records of a job that was lost aside, with the number of its time.
@@ -405,21 +440,4 @@ fn total(known: &HashMap<String, Known>, party: &str) -> u64 {
     let own = known.values().filter(|of| of.party == party);
     // Of one that cannot be looked into there is more than can be counted.
     own.fold(0, |sum, of| sum.saturating_add(of.bytes))
-}
-
-/// Removes the folders that a job, and each piece of its work, has on a disk of its cluster. They belong to the job's user, who
-/// may have put anything there: no link is followed.
-fn remove_shared(path: &Path) -> Result<(), ExecutionError> {
-    let pieces = match fs::read_dir(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(ExecutionError::system("list", path))?,
-    };
-    let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
-    let pieces = pieces.flatten().filter(|entry| is_piece(&entry.file_name()));
-    for folder in pieces.map(|entry| entry.path()).chain([path.to_owned()]) {
-        if let Some(shared) = Folder::at(&folder).shared()? {
-            tree::remove(&shared).map_err(ExecutionError::system("remove", shared))?;
-        }
-    }
-    Ok(())
 }

@@ -12,6 +12,7 @@ mod others;
 mod passing;
 mod pieces;
 mod policy;
+mod privilege;
 mod restarts;
 mod seen;
 mod service;
@@ -148,6 +149,7 @@ fn settings(cluster: &Cluster) -> Settings {
         programs: None,
         configuration: Some(cluster.configuration()),
         work_dir,
+        helper: None,
         account: Account {
             user: Cluster::user(),
             account: None,

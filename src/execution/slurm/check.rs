@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::chown;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
 use scheduler::Time;
 use uuid::Uuid;
 
@@ -14,8 +15,10 @@ use super::super::{Check, ExecutionError, Found};
 use super::SlurmExecutor;
 use super::command::{Error, option};
 use super::id::SlotId;
-use super::judge::Verdict;
+use super::judge::{DryRun, Verdict};
+use super::operation::{Flag, Operation, Reservation};
 use super::view::controller_time;
+use super::work::open_file;
 use crate::clock::Clock;
 
 /// The programs of Slurm that are run.
@@ -31,6 +34,8 @@ const PROBE_AHEAD: i64 = 300 * 86_400;
 const NAMES_MAX: usize = 10;
 /// How often it is looked whether the probe has run on its node.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Bytes of what it writes that are read at most.
+const SEEN_MAX: u64 = 200;
 
 type Seen = Result<Found, Error>;
 
@@ -47,6 +52,9 @@ impl SlurmExecutor {
             goes_on
         };
         if look("programs", self.programs()) && look("controller", self.controller()) {
+            if self.helper.is_some() && !look("helper", Ok(self.greet_helper())) {
+                return checks;
+            }
             if look("partition", self.partition()) {
                 look("nodes", self.known_nodes());
                 if look("users", self.users()) {
@@ -114,6 +122,26 @@ impl SlurmExecutor {
         Ok(of_clock("the controller", at, (before, Clock::system().now())))
     }
 
+    /// Whether the helper answers, lets the service speak to it, and means the same cluster.
+    fn greet_helper(&self) -> Found {
+        let settings = &self.settings;
+        let greeted = self.act(Operation::Greet {
+            partition: settings.partition.clone(),
+            nodes: settings.nodes.clone(),
+            work_dir: settings.work_dir.clone(),
+        });
+        let socket = self
+            .helper
+            .as_ref()
+            .map_or_else(String::new, |of| of.socket().display().to_string());
+        match greeted {
+            Ok(_) => Found::Good(format!("it answers at {socket}, and knows the same cluster")),
+            Err(Error::Refused { said, .. }) => Found::Wrong(format!("it refuses: {said}")),
+            Err(Error::Missing { why, .. }) => Found::Wrong(format!("it does not answer: {why}")),
+            Err(why) => Found::Wrong(why.to_string()),
+        }
+    }
+
     fn partition(&self) -> Seen {
         let name = &self.settings.partition;
         let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
@@ -178,24 +206,21 @@ impl SlurmExecutor {
     /// Makes a reservation far in the future, and deletes it. Its mark has it deleted by the service, too.
     fn right_to_reserve(&self) -> Seen {
         let id = SlotId::from(Uuid::now_v7());
-        let name = self.name_of(id);
-        let start = super::reservation::instant(Clock::system().now() + PROBE_AHEAD);
+        let start = (Clock::system().now() + PROBE_AHEAD).seconds();
         if let Err(why) = self.make_mark(id) {
             return Ok(Found::Wrong(why.to_string()));
         }
-        let mut arguments = vec![
-            "create".to_owned(),
-            "reservation".to_owned(),
-            format!("ReservationName={name}"),
-            format!("StartTime={start}"),
-            "Duration=1".to_owned(),
-            format!("Nodes={}", self.settings.nodes[0]),
-            format!("Users={}", self.settings.account.user),
-            "Flags=OVERLAP,IGNORE_JOBS".to_owned(),
-        ];
-        arguments.extend(self.settings.policies.all.reservation_options.clone());
-        let made = self.slurm.call("scontrol", arguments);
-        let deleted = made.and_then(|_| self.delete(&name));
+        let made = self.act(Operation::Reserve(Reservation {
+            id,
+            start: Some(start),
+            end: start + 60,
+            nodes: vec![self.settings.nodes[0].clone()],
+            users: self.settings.account.user.clone(),
+            party: String::new(),
+            application: String::new(),
+            flags: vec![Flag::Overlap, Flag::IgnoreJobs],
+        }));
+        let deleted = made.and_then(|_| self.delete(id));
         // Where it is still there the service deletes it by its mark.
         let is_gone =
             deleted.is_ok() || matches!(&deleted, Err(Error::Refused { said, .. }) if is_about_rights(said));
@@ -222,7 +247,13 @@ impl SlurmExecutor {
             if judged.contains(&arguments) {
                 continue;
             }
-            match self.try_out(&arguments) {
+            let dry = DryRun {
+                party: party.to_owned(),
+                application: application.to_owned(),
+                nodes: 1,
+                minutes: 1,
+            };
+            match self.try_out(&dry) {
                 Verdict::Takes => {}
                 // No node is free, a limit is reached, or the partition wants reservations, which these jobs do not have.
                 Verdict::Unknown(said) => unknown = Some(said),
@@ -264,55 +295,82 @@ impl SlurmExecutor {
     }
 
     fn shared_folder(&self) -> Found {
-        let folder = &self.settings.work_dir;
-        let probe = folder.join(format!(".check-{}", Uuid::now_v7().simple()));
-        match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
-            Ok(()) => Found::Good(format!("{} is written here", folder.display())),
-            Err(why) => Found::Wrong(format!("{} cannot be written: {why}", folder.display())),
+        let folder = self.settings.work_dir.display();
+        match self.act(Operation::Touch) {
+            Ok(_) => Found::Good(format!("{folder} is written here")),
+            Err(Error::Unknown { said, .. }) => Found::Wrong(format!("{folder} cannot be written: {said}")),
+            Err(why) => Found::Wrong(why.to_string()),
         }
+    }
+
+    /// Writes into the shared folder, and removes that.
+    pub(super) fn touch_shared_folder(&self) -> Result<(), ExecutionError> {
+        let probe = self.probe_folder(Uuid::now_v7());
+        let written = fs::write(&probe, "").and_then(|()| fs::remove_file(&probe));
+        written.map_err(ExecutionError::system("write", probe))
     }
 
     /// Has a job read a file of the shared folder on a node, and write what it read and its clock's time.
     fn seen_by_a_job(&self, wait: Duration) -> Seen {
-        let token = Uuid::now_v7().simple().to_string();
-        let folder = self.settings.work_dir.join(format!(".check-{token}"));
-        let owner = self.owner_of("")?;
-        let prepared = fs::create_dir(&folder)
-            .and_then(|()| fs::write(folder.join("token"), &token))
-            .and_then(|()| chown(folder.join("token"), Some(owner.user), Some(owner.group)))
-            .and_then(|()| chown(&folder, Some(owner.user), Some(owner.group)));
-        if let Err(why) = prepared {
-            let _ = fs::remove_dir_all(&folder);
-            return Ok(Found::Wrong(
-                ExecutionError::system("prepare", &folder)(why).to_string(),
-            ));
-        }
-        let seen = self.run_probe(&folder, &token, wait);
+        let token = Uuid::now_v7();
+        let seen = self.run_probe(token, wait);
         // Files that the job writes later do no harm.
-        let _ = fs::remove_dir_all(&folder);
+        let _ = self.act(Operation::Forget { token });
         seen
     }
 
-    fn run_probe(&self, folder: &Path, token: &str, wait: Duration) -> Seen {
+    /// Makes a folder with a file for a job to read, and submits the job; answers its number.
+    pub(super) fn submit_probe(&self, token: Uuid) -> Result<String, ExecutionError> {
+        let folder = self.probe_folder(token);
+        let owner = self.owner_of("")?;
+        let prepared = fs::create_dir(&folder)
+            .and_then(|()| fs::write(folder.join("token"), token.to_string()))
+            .and_then(|()| chown(folder.join("token"), Some(owner.user), Some(owner.group)))
+            .and_then(|()| chown(&folder, Some(owner.user), Some(owner.group)));
+        prepared.map_err(ExecutionError::system("prepare", &folder))?;
         let mut arguments = self.job_arguments(("", ""), 1, 1)?;
         arguments.extend([
             "--parsable".into(),
-            format!("--job-name={}", self.name_of(SlotId::from(Uuid::now_v7()))).into(),
-            option("--chdir", folder),
+            format!("--job-name={}", self.name_of(SlotId::from(token))).into(),
+            option("--chdir", &folder),
             "--output=/dev/null".into(),
             "--error=/dev/null".into(),
             "--wrap=echo $(cat token) $(date +%s) >draft && mv draft seen".into(),
         ]);
-        let before = Clock::system().now();
         let submitted = self.slurm.call("sbatch", arguments)?;
-        let job = submitted.trim().split(';').next().unwrap_or_default().to_owned();
+        Ok(submitted.trim().split(';').next().unwrap_or_default().to_owned())
+    }
+
+    /// What that job has written; nothing before it has.
+    pub(super) fn seen_by_probe(&self, token: Uuid) -> Result<String, ExecutionError> {
+        let (folder, owner) = (self.probe_folder(token), self.owner_of("")?);
+        let work_dir = &self.settings.work_dir;
+        let mut seen = String::new();
+        let mut read = || -> std::io::Result<()> {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = rustix::fs::open(&folder, flags, Mode::empty())?;
+            let file = open_file(&opened, "seen", owner)?;
+            file.take(SEEN_MAX).read_to_string(&mut seen).map(drop)
+        };
+        match read() {
+            Err(why) if why.kind() != ErrorKind::NotFound => {
+                Err(ExecutionError::system("read what a job wrote in", work_dir)(why))
+            }
+            _ => Ok(seen),
+        }
+    }
+
+    fn run_probe(&self, token: Uuid, wait: Duration) -> Seen {
+        let before = Clock::system().now();
+        let job = self.act(Operation::Probe { token })?;
         let began = Instant::now();
         while began.elapsed() < wait {
-            if let Ok(seen) = fs::read_to_string(folder.join("seen")) {
+            let seen = self.act(Operation::Seen { token })?;
+            if !seen.is_empty() {
                 let mut words = seen.split_whitespace();
                 let (read, time) = (words.next(), words.next().and_then(|time| time.parse().ok()));
                 return Ok(match time {
-                    Some(time) if read == Some(token) => {
+                    Some(time) if read == Some(&token.to_string()) => {
                         of_clock("the node", Time(time), (before, Clock::system().now()))
                     }
                     _ => Found::Wrong("it could not read on its node what was written here".to_owned()),
@@ -325,7 +383,7 @@ impl SlurmExecutor {
             .call("squeue", ["-h", "-t", "all", "-j", &job, "-o", "%T %r"])?;
         let (state, seconds) = (state.trim().to_owned(), wait.as_secs());
         // It may have ended in between.
-        let _ = self.slurm.call("scancel", [&job]);
+        let _ = self.act(Operation::Cancel { jobs: vec![job] });
         let is_over = ["COMPLETED", "FAILED"].iter().any(|word| state.starts_with(word));
         Ok(if is_over {
             let folder = self.settings.work_dir.display();

@@ -70,7 +70,7 @@ pub enum Error {
 
 impl Error {
     /// The outcome under which the call is counted.
-    fn word(&self) -> &'static str {
+    pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Down(_) => "down",
             Self::Slow { .. } => "slow",
@@ -140,8 +140,13 @@ impl Slurm {
     ) -> Result<String, Error> {
         let answer = self.run(program, arguments, environment);
         let outcome = answer.as_ref().map_or_else(Error::word, |_| "done");
-        *lock(&self.calls).entry((program, outcome)).or_default() += 1;
+        self.count(program, outcome);
         answer
+    }
+
+    /// Counts a call by its program and by what came of it.
+    pub(super) fn count(&self, program: &'static str, outcome: &'static str) {
+        *lock(&self.calls).entry((program, outcome)).or_default() += 1;
     }
 
     fn run<A: AsRef<OsStr>>(

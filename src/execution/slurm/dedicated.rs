@@ -8,6 +8,7 @@ use tracing::info;
 
 use super::super::ExecutionError;
 use super::command::Error;
+use super::operation::Operation;
 use super::present::Present;
 use super::view::ReservationRow;
 use super::{PREFIX, SlurmExecutor};
@@ -53,7 +54,7 @@ impl SlurmExecutor {
         }
         let exists = present.reservations.iter().any(|row| row.name == name);
         if wanted.is_empty() {
-            self.delete(&name)?;
+            self.act(Operation::Undedicate)?;
             info!(reservation = name, "deleted: no nodes are dedicated any more");
             return fs::remove_file(&mark).map_err(ExecutionError::system("remove", &mark));
         }
@@ -65,22 +66,33 @@ impl SlurmExecutor {
             }
             .into());
         }
-        let nodes = format!("Nodes={}", wanted.join(","));
-        let named = format!("ReservationName={name}");
-        let users = format!("Users={USER}");
-        if exists {
-            let update = ["update", &named, &nodes, "Flags+=OVERLAP,IGNORE_JOBS"];
-            self.slurm.call("scontrol", update)?;
-        } else {
+        if !exists {
             fs::write(&mark, "").map_err(ExecutionError::system("write", &mark))?;
-            let when = ["StartTime=now", "Duration=UNLIMITED"];
-            let create = ["create", "reservation", &named, &nodes, &users];
-            let flags = ["Flags=OVERLAP,IGNORE_JOBS"];
-            self.slurm
-                .call("scontrol", [&create[..], &when, &flags].concat())?;
         }
+        self.act(Operation::Dedicate { exists })?;
         info!(reservation = name, nodes = wanted.join(","), "dedicated");
         Ok(())
+    }
+
+    /// Makes the reservation of the configured nodes, or changes the one that exists, with the rights of this process.
+    pub(super) fn dedicate(&self, exists: bool) -> Result<String, Error> {
+        let nodes = format!("Nodes={}", self.settings.dedicated.join(","));
+        let named = format!("ReservationName={}", self.dedicated_name());
+        if exists {
+            let update = ["update", &named, &nodes, "Flags+=OVERLAP,IGNORE_JOBS"];
+            return self.slurm.call("scontrol", update);
+        }
+        let users = format!("Users={USER}");
+        let create = ["create", "reservation", &named, &nodes, &users];
+        let when = ["StartTime=now", "Duration=UNLIMITED"];
+        let flags = ["Flags=OVERLAP,IGNORE_JOBS"];
+        self.slurm.call("scontrol", [&create[..], &when, &flags].concat())
+    }
+
+    /// Deletes that reservation, with the rights of this process.
+    pub(super) fn undedicate(&self) -> Result<String, Error> {
+        let named = format!("ReservationName={}", self.dedicated_name());
+        self.slurm.call("scontrol", ["delete", &named])
     }
 }
 

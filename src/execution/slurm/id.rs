@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::{JobId, JobSpec, PlannedSlot};
@@ -12,7 +13,8 @@ const SEPARATOR: char = '.';
 
 /// A slot of an agreement, with its reservation and its job: each piece of its work has its own, and so has each time that it
 /// is run again. Written as `AGREEMENT`, `AGREEMENT.PIECE` or `AGREEMENT.PIECE.RESTARTS`, the shortest that says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(super) struct SlotId {
     pub(super) agreement: Uuid,
     /// Which piece of the work, from 1.
@@ -74,7 +76,8 @@ impl fmt::Display for SlotId {
 }
 
 /// It is not written as one is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected the id of an agreement, with the numbers of a piece and of a time behind it")]
 pub(super) struct NoSlotId;
 
 impl FromStr for SlotId {
@@ -98,6 +101,20 @@ impl FromStr for SlotId {
         } else {
             Err(NoSlotId)
         }
+    }
+}
+
+impl TryFrom<String> for SlotId {
+    type Error = NoSlotId;
+
+    fn try_from(text: String) -> Result<Self, NoSlotId> {
+        text.parse()
+    }
+}
+
+impl From<SlotId> for String {
+    fn from(id: SlotId) -> Self {
+        id.to_string()
     }
 }
 

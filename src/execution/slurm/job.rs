@@ -11,6 +11,7 @@ use super::super::{ExecutionError, JobId, JobSpec, JobStatus, SaveWork, WORTH_ST
 use super::command::{Error, not_understood, option};
 use super::id::SlotId;
 use super::judge::WHOLE_NODES;
+use super::operation::Operation;
 use super::view::{JobRow, JobState};
 use super::work::{Ended, Owner, Work, signal_and_grace};
 use super::{SlurmExecutor, lock};
@@ -235,12 +236,17 @@ impl SlurmExecutor {
             if work.create(job, save, &folder.work())? {
                 folder.note_copied(micros(began.elapsed()))?;
             }
-            self.submit(job, save, work)?;
+            self.have_submitted(job, save, work)?;
         }
         Ok(JobStatus::Running { started: None })
     }
 
-    fn submit(&self, job: &JobSpec, save: Option<SaveWork>, work: &Work) -> Result<(), ExecutionError> {
+    pub(super) fn submit(
+        &self,
+        job: &JobSpec,
+        save: Option<SaveWork>,
+        work: &Work,
+    ) -> Result<(), ExecutionError> {
         let name = self.name_of(job.into());
         let end = second_of(job.slot_end).seconds();
         // Slurm counts in minutes; the script ends the job at the second.
@@ -282,7 +288,7 @@ impl SlurmExecutor {
             environment.push(("BESPEAK_PIECE", piece.number.to_string()));
             environment.push(("BESPEAK_PIECES", piece.of.to_string()));
         }
-        self.let_overlap(&name)?;
+        self.let_overlap(job.into())?;
         let submitted = self.slurm.call_with("sbatch", arguments, environment);
         self.forget_list();
         if submitted.is_err() {
@@ -291,15 +297,6 @@ impl SlurmExecutor {
         }
         submitted?;
         Ok(())
-    }
-
-    /// Has jobs in a reservation that has begun not mind the next one on its nodes. Slurm counts their limits in whole
-    /// minutes, and would refuse one whose limit reaches into that by some seconds.
-    pub(super) fn let_overlap(&self, name: &str) -> Result<(), Error> {
-        let named = format!("ReservationName={name}");
-        self.slurm
-            .call("scontrol", ["update", &named, "Flags+=OVERLAP"])
-            .map(drop)
     }
 
     /// Has a job stop at another instant than it was told: its script is told, which stops it to the second, the service's
@@ -330,8 +327,10 @@ impl SlurmExecutor {
             }
             let seconds = second_of(end) - start;
             let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
-            let (of, limit) = (format!("JobId={}", row.id), format!("TimeLimit={minutes}"));
-            self.slurm.call("scontrol", ["update", &of, &limit])?;
+            self.act(Operation::Limit {
+                job: row.id.clone(),
+                minutes,
+            })?;
             self.forget_list();
         }
         Ok(())
@@ -435,7 +434,7 @@ impl SlurmExecutor {
         } else {
             None
         };
-        Ok(Work::of(work_dir, id, first, owner))
+        Ok(Work::of(work_dir, id, first, owner).through(self.helper.as_ref(), id, &job.party))
     }
 
     /// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be had hold up nobody.
@@ -531,9 +530,9 @@ impl SlurmExecutor {
         let (Some(Some(user)), Some(Some(group))) = (ids.next(), ids.next()) else {
             return Err(not_understood("getent", &entry));
         };
-        if !geteuid().is_root() && geteuid().as_raw() != user {
+        if self.helper.is_none() && !geteuid().is_root() && geteuid().as_raw() != user {
             return Err(refused(format!(
-                "only root can run jobs as {name}: run the service as root or as {name}"
+                "only root can run jobs as {name}: let the service use a helper, or run it as root or as {name}"
             )));
         }
         let owner = Owner { user, group };

@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use scheduler::Seconds;
+use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::super::{PlannedSlot, ProspectiveJob};
 use super::command::Error;
 use super::id::SlotId;
+use super::operation::Operation;
 use super::work::Owner;
 use super::{SlurmExecutor, lock};
 
@@ -53,6 +55,17 @@ pub(super) enum Verdict {
     Refuses(String),
     /// Why it could not say, or that it would not take it now.
     Unknown(String),
+}
+
+/// A job to judge without submitting it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DryRun {
+    pub(super) party: String,
+    pub(super) application: String,
+    pub(super) nodes: u32,
+    /// Its limit.
+    pub(super) minutes: i64,
 }
 
 /// A verdict, and when it was given.
@@ -115,20 +128,28 @@ impl SlurmExecutor {
             // Each request would wait for it.
             return Verdict::Unknown("Slurm could not be asked just now".to_owned());
         }
-        let arguments = self
-            .minutes(job.seconds)
-            .and_then(|minutes| self.job_arguments((&job.party, &job.application), job.nodes, minutes));
-        match arguments {
-            Ok(arguments) => self.judged(arguments),
+        match self.minutes(job.seconds) {
+            Ok(minutes) => self.judged(&DryRun {
+                party: job.party.clone(),
+                application: job.application.clone(),
+                nodes: job.nodes,
+                minutes,
+            }),
             Err(why) => Verdict::Unknown(why.to_string()),
         }
     }
 
-    fn judged(&self, arguments: Vec<OsString>) -> Verdict {
-        if let Some(known) = lock(&self.verdicts).get(&arguments).filter(|of| of.is_good()) {
+    fn judged(&self, dry: &DryRun) -> Verdict {
+        let arguments = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes);
+        let mut key = match arguments {
+            Ok(arguments) => arguments,
+            Err(why) => return Verdict::Unknown(why.to_string()),
+        };
+        key.push(self.settings.account_of(&dry.party).user.clone().into());
+        if let Some(known) = lock(&self.verdicts).get(&key).filter(|of| of.is_good()) {
             return known.verdict.clone();
         }
-        let verdict = self.try_out(&arguments);
+        let verdict = self.try_out(dry);
         let mut verdicts = lock(&self.verdicts);
         if verdicts.len() >= REMEMBERED_MAX {
             verdicts.retain(|_, of| of.is_good());
@@ -140,21 +161,27 @@ impl SlurmExecutor {
             at: Instant::now(),
             verdict: verdict.clone(),
         };
-        verdicts.insert(arguments, given);
+        verdicts.insert(key, given);
         verdict
     }
 
     /// Has Slurm judge a job on whole nodes without submitting it. The job has no reservation, so that Slurm finds it a place among
     /// all that waits; when that would be does not matter.
-    pub(super) fn try_out(&self, arguments: &[OsString]) -> Verdict {
-        let dry = ["--test-only".into(), self.script.clone().into()];
-        let whole = WHOLE_NODES.map(OsString::from);
-        let arguments = arguments.iter().cloned().chain(whole).chain(dry);
-        match self.slurm.call("sbatch", arguments) {
+    pub(super) fn try_out(&self, dry: &DryRun) -> Verdict {
+        match self.act(Operation::Judge(dry.clone())) {
             Ok(_) => Verdict::Takes,
             Err(Error::Refused { said, .. }) => of_words(&said),
             Err(why) => Verdict::Unknown(why.to_string()),
         }
+    }
+
+    /// The same, with the rights of this process; answers what was said.
+    pub(super) fn run_dry(&self, dry: &DryRun) -> Result<String, Error> {
+        let arguments = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes)?;
+        let last = ["--test-only".into(), self.script.clone().into()];
+        let whole = WHOLE_NODES.map(OsString::from);
+        self.slurm
+            .call("sbatch", arguments.into_iter().chain(whole).chain(last))
     }
 
     /// Has the jobs of slots judged that are new in the plan, some at a time: those that have moved here, and those that an earlier

@@ -16,12 +16,14 @@ mod command;
 mod cost;
 mod dedicated;
 mod handed;
+mod helper;
 mod hostlist;
 mod id;
 mod job;
 mod judge;
 mod load;
 mod names;
+mod operation;
 mod pace;
 mod policy;
 mod present;
@@ -29,6 +31,7 @@ mod reservation;
 mod reserve;
 mod view;
 mod way;
+mod wire;
 mod work;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -46,9 +49,12 @@ pub use command::Error;
 use command::Slurm;
 use cost::Costs;
 use handed::Handed;
+pub(in crate::execution) use helper::Helper;
+pub use helper::Serving as Helping;
 pub use hostlist::expand as expand_nodes;
 use id::SlotId;
 use judge::{Given, Verdict};
+use operation::{Operation, Submission};
 use pace::Pace;
 pub use policy::{Policies, Policy};
 use present::Present;
@@ -56,7 +62,6 @@ use reserve::Refused;
 use view::{JobRow, PartitionRow};
 
 use super::folder::Folder;
-use super::local::is_folder;
 use super::retention::JobFolders;
 use super::{
     Calls, Check, Cost, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, ProspectiveJob,
@@ -96,6 +101,8 @@ pub struct Settings {
     pub configuration: Option<PathBuf>,
     /// A folder that this machine and all nodes share: each job has its own in there.
     pub work_dir: PathBuf,
+    /// The socket of the helper that does what needs rights; without one the service does that itself.
+    pub helper: Option<PathBuf>,
     /// Whom the jobs of a party belong to that is not named in `parties`.
     pub account: Account,
     /// Whom the jobs of a party belong to, by its name.
@@ -143,6 +150,8 @@ pub fn name_of(resource: &str, agreement: Uuid) -> String {
 pub struct SlurmExecutor {
     settings: Settings,
     slurm: Slurm,
+    /// Who does what needs rights, where that is not the service itself.
+    helper: Option<Arc<Helper>>,
     /// The place of each node in the settings.
     numbers: HashMap<String, usize>,
     /// Where the jobs' durable records are.
@@ -215,6 +224,7 @@ impl SlurmExecutor {
                 patience: settings.patience,
                 calls: Arc::default(),
             },
+            helper: Helper::of(&settings),
             numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
             folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
             marks,
@@ -343,7 +353,9 @@ impl SlurmExecutor {
         if jobs.is_empty() {
             return Ok(());
         }
-        let cancelled = self.slurm.call("scancel", jobs.iter().map(|job| &job.id));
+        let cancelled = self.act(Operation::Cancel {
+            jobs: jobs.iter().map(|job| job.id.clone()).collect(),
+        });
         self.forget_list();
         match cancelled {
             // It ended in between.
@@ -354,6 +366,22 @@ impl SlurmExecutor {
             }
             cancelled => cancelled.map(drop),
         }
+    }
+
+    /// Has a job submitted whose folder is there.
+    fn have_submitted(
+        &self,
+        job: &JobSpec,
+        save: Option<SaveWork>,
+        work: &work::Work,
+    ) -> Result<(), ExecutionError> {
+        let Some(place) = work.place() else {
+            return self.submit(job, save, work);
+        };
+        let submission = Submission::of(job, save, place.clone());
+        let submitted = self.act(Operation::Submit(Box::new(submission)));
+        self.forget_list();
+        Ok(submitted.map(drop)?)
     }
 
     /// The name of a reservation, and of its job, on this resource.
@@ -416,12 +444,12 @@ impl Executor for SlurmExecutor {
     }
 
     fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
-        if job.id().piece == 1 || is_folder(&self.work_of(job)?.work())? {
+        let work_dir = &self.settings.work_dir;
+        let failed = |error| ExecutionError::system("look into", work_dir)(error);
+        if job.id().piece == 1 || self.work_of(job)?.exists(work::Part::Work).map_err(failed)? {
             return Ok(true);
         }
         // Where nothing is, the disk may be away.
-        let work_dir = &self.settings.work_dir;
-        let failed = |error| ExecutionError::system("look into", work_dir)(error);
         if fs::read_dir(work_dir).map_err(failed)?.next().is_none() {
             return Err(failed(std::io::Error::other("it is empty: is its disk there?")));
         }

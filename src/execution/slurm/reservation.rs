@@ -17,6 +17,7 @@ use super::super::{ExecutionError, PlannedSlot};
 use super::SlurmExecutor;
 use super::command::Error;
 use super::id::SlotId;
+use super::operation::{Change, Flag, Operation, Reservation};
 use super::view::{JobRow, ReservationRow};
 
 /// A reservation as the plan wants it.
@@ -26,8 +27,9 @@ pub(super) struct Target {
     pub(super) interval: Interval,
     pub(super) nodes: Vec<String>,
     pub(super) user: String,
-    /// What the site wants of it besides; that counts when it is made.
-    pub(super) options: Vec<String>,
+    /// Whose policy says what else the site wants of it; that counts when it is made.
+    pub(super) party: String,
+    pub(super) application: String,
     /// Whether its user may submit jobs by now.
     pub(super) handed: bool,
     /// Whether jobs of ours in front of it have limits, in whole minutes, that reach into it. They end with their slots before.
@@ -62,7 +64,7 @@ impl SlurmExecutor {
         jobs: &[JobRow],
     ) -> Result<(bool, Option<String>), ExecutionError> {
         let passed = self.empty(row, jobs).and_then(|()| {
-            let flag = (!row.overlaps).then(|| self.let_overlap(&row.name));
+            let flag = (!row.overlaps).then(|| self.let_overlap(id));
             flag.unwrap_or(Ok(()))
         });
         match passed {
@@ -79,7 +81,7 @@ impl SlurmExecutor {
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<Option<String>, ExecutionError> {
-        match self.empty(row, jobs).and_then(|()| self.delete(&row.name)) {
+        match self.empty(row, jobs).and_then(|()| self.delete(id)) {
             Ok(()) => info!(agreement = %id, "reservation given back"),
             Err(Error::Refused { said, .. }) => return Ok(Some(format!("{}: {said}", row.name))),
             Err(other) => return Err(other.into()),
@@ -123,27 +125,23 @@ impl SlurmExecutor {
 
     pub(super) fn create(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
         self.make_mark(target.id)?;
-        let start = if target.interval.start <= now {
-            "now".to_owned()
-        } else {
-            instant(target.interval.start)
-        };
-        let mut arguments = vec![
-            "create".to_owned(),
-            "reservation".to_owned(),
-            format!("ReservationName={}", self.name_of(target.id)),
-            format!("StartTime={start}"),
-            format!("EndTime={}", instant(target.interval.end)),
-            format!("Nodes={}", target.nodes.join(",")),
-            format!("Users={}", target.user),
-        ];
-        if target.behind_own_jobs {
-            arguments.push("Flags=IGNORE_JOBS".to_owned());
-        }
-        arguments.extend(target.options.iter().cloned());
-        self.slurm.call("scontrol", arguments)?;
+        let start = target.interval.start;
+        self.act(Operation::Reserve(Reservation {
+            id: target.id,
+            start: (start > now).then_some(start.seconds()),
+            end: target.interval.end.seconds(),
+            nodes: target.nodes.clone(),
+            users: target.user.clone(),
+            party: target.party.clone(),
+            application: target.application.clone(),
+            flags: target
+                .behind_own_jobs
+                .then_some(Flag::IgnoreJobs)
+                .into_iter()
+                .collect(),
+        }))?;
         if target.handed {
-            self.let_overlap(&self.name_of(target.id))?;
+            self.let_overlap(target.id)?;
         }
         Ok(())
     }
@@ -156,37 +154,40 @@ impl SlurmExecutor {
         row: &ReservationRow,
         now: Time,
     ) -> Result<(), ExecutionError> {
-        let mut arguments = vec!["update".to_owned(), format!("ReservationName={}", row.name)];
-        if !target.starts_with(row, now) {
-            arguments.push(format!(
-                "StartTime={}",
-                instant(target.interval.start.max(now + 1))
-            ));
-        }
-        if target.interval.end != row.interval.end {
-            arguments.push(format!("EndTime={}", instant(target.interval.end)));
-        }
-        if !target.is_on(row) {
-            arguments.push(format!("Nodes={}", target.nodes.join(",")));
-        }
-        if target.user != row.users {
-            arguments.push(format!("Users={}", target.user));
-        }
-        if target.handed && !row.overlaps {
-            arguments.push("Flags+=OVERLAP".to_owned());
-        } else if target.behind_own_jobs {
-            arguments.push("Flags+=IGNORE_JOBS".to_owned());
-        }
-        self.slurm.call("scontrol", arguments)?;
+        let interval = target.interval;
+        let flag = if target.handed && !row.overlaps {
+            Some(Flag::Overlap)
+        } else {
+            target.behind_own_jobs.then_some(Flag::IgnoreJobs)
+        };
+        self.act(Operation::Change(Change {
+            id: target.id,
+            start: (!target.starts_with(row, now)).then(|| interval.start.max(now + 1).seconds()),
+            end: (interval.end != row.interval.end).then_some(interval.end.seconds()),
+            nodes: (!target.is_on(row)).then(|| target.nodes.clone()),
+            users: (target.user != row.users).then(|| target.user.clone()),
+            flag,
+        }))?;
         Ok(())
     }
 
+    /// Has jobs in a reservation that has begun not mind the next one on its nodes. Slurm counts their limits in whole
+    /// minutes, and would refuse one whose limit reaches into that by some seconds.
+    pub(super) fn let_overlap(&self, id: SlotId) -> Result<(), Error> {
+        let change = Change {
+            id,
+            start: None,
+            end: None,
+            nodes: None,
+            users: None,
+            flag: Some(Flag::Overlap),
+        };
+        self.act(Operation::Change(change)).map(drop)
+    }
+
     /// Deletes a reservation; one that is gone is as good.
-    pub(super) fn delete(&self, name: &str) -> Result<(), Error> {
-        match self
-            .slurm
-            .call("scontrol", ["delete", &format!("ReservationName={name}")])
-        {
+    pub(super) fn delete(&self, id: SlotId) -> Result<(), Error> {
+        match self.act(Operation::Release { id }) {
             Err(Error::Refused { said, .. }) if said.contains("reservation is invalid") => Ok(()),
             deleted => deleted.map(drop),
         }
@@ -194,27 +195,23 @@ impl SlurmExecutor {
 
     /// Frees the name of a reservation that waits, so that it can be made anew elsewhere. Its nodes are kept by a nameless one
     /// meanwhile, which is no agreement's: it is given back as such are, once nothing of the plan wants its nodes.
-    pub(super) fn make_nameless(&self, row: &ReservationRow) -> Result<(), ExecutionError> {
+    pub(super) fn make_nameless(&self, id: SlotId, row: &ReservationRow) -> Result<(), ExecutionError> {
         let nameless = SlotId::from(Uuid::now_v7());
-        let name = self.name_of(nameless);
         self.make_mark(nameless)?;
-        self.slurm.call(
-            "scontrol",
-            [
-                "create".to_owned(),
-                "reservation".to_owned(),
-                format!("ReservationName={name}"),
-                format!("StartTime={}", instant(row.interval.start)),
-                format!("EndTime={}", instant(row.interval.end)),
-                format!("Nodes={}", row.nodes.join(",")),
-                format!("Users={}", row.users),
-                "Flags=OVERLAP".to_owned(),
-            ],
-        )?;
-        let freed = self.delete(&row.name);
+        self.act(Operation::Reserve(Reservation {
+            id: nameless,
+            start: Some(row.interval.start.seconds()),
+            end: row.interval.end.seconds(),
+            nodes: row.nodes.clone(),
+            users: row.users.clone(),
+            party: String::new(),
+            application: String::new(),
+            flags: vec![Flag::Overlap],
+        }))?;
+        let freed = self.delete(id);
         if freed.is_err() {
             // A job waits in it, or the controller went away: there is to be one for it at most.
-            self.delete(&name)?;
+            self.delete(nameless)?;
             self.remove_mark(nameless)?;
         }
         Ok(freed?)

@@ -311,11 +311,8 @@ impl SlurmExecutor {
                 behind_own_jobs: own.iter().any(|job| reaches_in(&job)),
                 nodes,
                 user: self.settings.account_of(&slot.party).user.clone(),
-                options: self
-                    .settings
-                    .policies
-                    .of(&slot.party, &slot.application)
-                    .reservation_options,
+                party: slot.party.clone(),
+                application: slot.application.clone(),
                 handed: slot.begun && !slot.has_job,
             });
         }
@@ -344,7 +341,7 @@ impl SlurmExecutor {
                 let done = match held.get(&target.id) {
                     // Slurm does not move the start of one that has begun.
                     Some(row) if row.interval.start <= now && target.interval.start > now + 1 => self
-                        .delete(&row.name)
+                        .delete(target.id)
                         .map_err(ExecutionError::from)
                         .and_then(|()| self.create(target, now)),
                     Some(row) => self.update(target, row, now),
@@ -385,7 +382,7 @@ impl SlurmExecutor {
             for target in &left {
                 let row = held.get(&target.id);
                 let waiting = row.filter(|row| row.interval.start > now);
-                if waiting.is_some_and(|row| self.make_nameless(row).is_ok()) {
+                if waiting.is_some_and(|row| self.make_nameless(target.id, row).is_ok()) {
                     held.remove(&target.id);
                 }
             }

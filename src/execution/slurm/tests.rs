@@ -13,6 +13,7 @@ pub(super) fn executor() -> (TempDir, SlurmExecutor) {
         programs: None,
         configuration: Some(data.path().join("no-slurm.conf")),
         work_dir: data.path().into(),
+        helper: None,
         account: Account {
             user: "nobody".into(),
             account: None,

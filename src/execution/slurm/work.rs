@@ -16,24 +16,32 @@
 //! working folder and no outputs: these are the first piece's. They lie beside its folder and not inside, where its user could
 //! make a claim for a piece that has not been submitted.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use scheduler::Time;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::folder::Stream;
 use super::super::{ExecutionError, JobSpec, SaveWork};
+use super::helper::Helper;
 use super::id::SlotId;
+use super::operation::{Operation, YES};
 use crate::clock::{Micros, second_of};
 
 /// The word in the record of its end for a job that was told to save its work.
 const TOLD: &str = "told";
 const UNTIL: &str = "until";
 const SAVE: &str = "save";
+const WORK: &str = "work";
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
 const MICROS_PER_MILLI: Micros = 1_000;
@@ -57,7 +65,84 @@ pub(super) struct Work {
     /// Where the working folder and the outputs are.
     common: PathBuf,
     owner: Owner,
+    /// Who reaches into it, and what it is called there, where the service may not do so itself.
+    helper: Option<(Arc<Helper>, Place)>,
 }
+
+/// A job's folder as the helper is told of it, which knows where such folders are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Place {
+    /// The job.
+    pub(super) id: SlotId,
+    /// The job whose working folder and outputs are its, too.
+    pub(super) common: SlotId,
+    /// Whose job it is.
+    pub(super) party: String,
+}
+
+/// What the job looks at while it runs.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Record {
+    /// When its slot ends, in seconds.
+    Until(i64),
+    /// How it is told to save its work.
+    Save(Option<SaveWork>),
+}
+
+impl Record {
+    /// Its name, and what it says.
+    fn text(self) -> (&'static str, String) {
+        match self {
+            Self::Until(end) => (UNTIL, end.to_string()),
+            Self::Save(save) => {
+                let (signal, grace) = signal_and_grace(save);
+                (SAVE, format!("{signal} {grace}"))
+            }
+        }
+    }
+}
+
+/// What may be there of a job's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Part {
+    /// All of it.
+    Folder,
+    /// The mark that it has begun.
+    Claim,
+    /// The working folder.
+    Work,
+}
+
+/// What the job writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Item {
+    /// The record of its begin.
+    Started,
+    /// The record of its end.
+    Ended,
+    /// The standard output.
+    Stdout,
+    /// The standard error output.
+    Stderr,
+    /// A file of the working folder.
+    File(String),
+}
+
+impl From<Stream> for Item {
+    fn from(stream: Stream) -> Self {
+        match stream {
+            Stream::Out => Self::Stdout,
+            Stream::Err => Self::Stderr,
+        }
+    }
+}
+
+/// How a folder is opened on the way to what is in it.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
 pub(super) fn signal_and_grace(save: Option<SaveWork>) -> (&'static str, i64) {
@@ -95,7 +180,27 @@ impl Work {
             common: first.unwrap_or_else(|| path.clone()),
             path,
             owner,
+            helper: None,
         }
+    }
+
+    /// The same reached into by the helper, where there is one.
+    pub(super) fn through(self, helper: Option<&Arc<Helper>>, id: SlotId, party: &str) -> Self {
+        let name = self.common.file_name().and_then(OsStr::to_str);
+        let place = Place {
+            id,
+            common: name.and_then(|name| name.parse().ok()).unwrap_or(id),
+            party: party.to_owned(),
+        };
+        Self {
+            helper: helper.map(|helper| (Arc::clone(helper), place)),
+            ..self
+        }
+    }
+
+    /// What it is called where the helper reaches into it; none without one.
+    pub(super) fn place(&self) -> Option<&Place> {
+        self.helper.as_ref().map(|(_, place)| place)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -104,7 +209,7 @@ impl Work {
 
     /// The job's working folder.
     pub(super) fn work(&self) -> PathBuf {
-        self.common.join("work")
+        self.common.join(WORK)
     }
 
     /// Where one of its outputs goes.
@@ -121,11 +226,41 @@ impl Work {
         save: Option<SaveWork>,
         kept: &Path,
     ) -> Result<bool, ExecutionError> {
+        let mut inputs = Vec::new();
+        if self.path == self.common && !self.exists(Part::Folder).map_err(self.failed("look for"))? {
+            for input in &job.inputs {
+                let name = input.file_name().unwrap_or_default();
+                let from = kept.join(name);
+                let file = File::open(&from).map_err(ExecutionError::system("copy", from))?;
+                inputs.push((name.to_string_lossy().into_owned(), file));
+            }
+        }
+        let until = second_of(job.slot_end).seconds();
+        let Some((helper, place)) = &self.helper else {
+            return self.make(until, save, inputs);
+        };
+        let (names, files): (Vec<String>, Vec<File>) = inputs.into_iter().unzip();
+        let operation = Operation::Create {
+            place: place.clone(),
+            until,
+            save,
+            inputs: names,
+        };
+        Ok(helper.ask(&operation, &files)?.said == YES)
+    }
+
+    /// Makes it here, with copies of these files, for a slot that ends at that second.
+    pub(super) fn make(
+        &self,
+        until: i64,
+        save: Option<SaveWork>,
+        inputs: Vec<(String, File)>,
+    ) -> Result<bool, ExecutionError> {
         let failed = |error| ExecutionError::system("create", &self.path)(error);
-        if self.path.exists() {
+        if self.exists(Part::Folder).map_err(failed)? {
             return Ok(false);
         }
-        let mut name = std::ffi::OsString::from(".");
+        let mut name = OsString::from(".");
         name.push(self.path.file_name().unwrap_or_default());
         let new = self.path.with_file_name(name);
         match fs::remove_dir_all(&new) {
@@ -135,21 +270,25 @@ impl Work {
         let mut folder = DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&new).map_err(failed)?;
         // From the beginning on: a disk of a network may keep it for a while that something was not there.
-        let until = second_of(job.slot_end).to_string();
-        let (signal, grace) = signal_and_grace(save);
         let mut made = Vec::new();
-        for (name, line) in [(UNTIL, until), (SAVE, format!("{signal} {grace}"))] {
+        for record in [Record::Until(until), Record::Save(save)] {
+            let (name, line) = record.text();
             let record = new.join(name);
             fs::write(&record, format!("{line}\n")).map_err(failed)?;
             made.push(record);
         }
         if self.path == self.common {
-            let work = new.join("work");
+            let work = new.join(WORK);
             folder.create(&work).map_err(failed)?;
-            for input in &job.inputs {
-                let name = input.file_name().unwrap_or_default();
-                let (from, copy) = (kept.join(name), work.join(name));
-                fs::copy(&from, &copy).map_err(ExecutionError::system("copy", from))?;
+            for (name, mut input) in inputs {
+                let copy = work.join(name);
+                let mut copied = || -> io::Result<()> {
+                    let mode = input.metadata()?.mode() & 0o777;
+                    let mut options = OpenOptions::new();
+                    let mut to = options.create_new(true).write(true).mode(mode).open(&copy)?;
+                    io::copy(&mut input, &mut to).map(drop)
+                };
+                copied().map_err(ExecutionError::system("copy", &copy))?;
                 made.push(copy);
             }
             made.push(work);
@@ -162,56 +301,93 @@ impl Work {
         Ok(true)
     }
 
+    fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ExecutionError + use<> {
+        ExecutionError::system(doing, self.path.clone())
+    }
+
     /// Whether a job has begun here.
     pub(super) fn is_claimed(&self) -> Result<bool, ExecutionError> {
-        let claim = self.path.join("claim");
-        match fs::symlink_metadata(&claim) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(ExecutionError::system("look for", claim)(error)),
+        self.exists(Part::Claim)
+            .map_err(self.failed("look for a claim in"))
+    }
+
+    /// Whether something of it is there. What lies in place of a folder and is none, or another user's, is an error.
+    pub(super) fn exists(&self, part: Part) -> io::Result<bool> {
+        if let Some((helper, place)) = &self.helper {
+            let place = place.clone();
+            return Ok(helper.look(&Operation::Exists { place, part })?.said == YES);
         }
+        let of = if part == Part::Work {
+            &self.common
+        } else {
+            &self.path
+        };
+        let looked = self.folder(of).and_then(|folder| match part {
+            Part::Folder => Ok(()),
+            Part::Claim => Ok(rustix::fs::statat(&folder, "claim", AtFlags::SYMLINK_NOFOLLOW).map(drop)?),
+            Part::Work => inner(&folder, WORK).map(drop),
+        });
+        match looked {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            looked => looked.map(|()| true),
+        }
+    }
+
+    /// Opens the job's folder at a path, which is no link.
+    fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        let opened = rustix::fs::openat(CWD, path, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())?;
+        if rustix::fs::fstat(&opened)?.st_uid != self.owner.user {
+            return Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "it is no folder of the job's user",
+            ));
+        }
+        Ok(opened)
     }
 
     /// Tells its job that its slot ends at another instant; nothing where there is no folder yet.
     pub(super) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
-        self.put(UNTIL, &end.to_string())
+        self.put(Record::Until(end.seconds()))
     }
 
     /// Tells its job how it is to have its program save its work; nothing where there is no folder yet.
     pub(super) fn put_save(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        let (signal, grace) = signal_and_grace(save);
-        self.put(SAVE, &format!("{signal} {grace}"))
+        self.put(Record::Save(save))
     }
 
     /// Puts a line in place of what a record says, where there is a folder.
     ///
     /// What the job's user may have put there is replaced, and not followed.
-    fn put(&self, name: &str, line: &str) -> Result<(), ExecutionError> {
-        let path = self.path.join(name);
-        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
+    pub(super) fn put(&self, record: Record) -> Result<(), ExecutionError> {
+        if let Some((helper, place)) = &self.helper {
+            let place = place.clone();
+            return helper.ask(&Operation::Put { place, record }, &[]).map(drop);
+        }
+        let (name, line) = record.text();
+        let draft = format!(".{name}.{}", Uuid::now_v7());
         let write = || -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            let opened = options.create_new(true).write(true).mode(0o644).open(&draft);
-            let mut file = match opened {
+            let folder = match self.folder(&self.path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                file => file?,
+                folder => folder?,
             };
-            writeln!(file, "{line}")?;
-            fs::rename(&draft, &path)
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat(&folder, &draft, flags, Mode::from_raw_mode(0o644));
+            writeln!(File::from(opened?), "{line}")?;
+            Ok(rustix::fs::renameat(&folder, &draft, &folder, name)?)
         };
-        write().map_err(ExecutionError::system("write", path))
+        write().map_err(ExecutionError::system("write", self.path.join(name)))
     }
 
     /// When its program began; `None` while it has not, or where that cannot be read.
     pub(super) fn started(&self) -> Option<Micros> {
-        self.record("started").ok()??.parse().ok()
+        self.record(&Item::Started).ok()??.parse().ok()
     }
 
     /// How its program ended; `None` while it has not.
     ///
     /// The job's user may write anything there: what cannot be read is no record, and then Slurm says how it ended.
     pub(super) fn ended(&self) -> Option<Ended> {
-        self.record("ended").ok()?.as_deref().and_then(Ended::read)
+        self.record(&Item::Ended).ok()?.as_deref().and_then(Ended::read)
     }
 
     /// How its program ended, where this record alone decides; `None` while it has not.
@@ -219,12 +395,14 @@ impl Work {
     /// # Errors
     /// When the record cannot be read, or the folder is not there: its disk may be away.
     pub(super) fn ended_for_sure(&self) -> io::Result<Option<Ended>> {
-        fs::symlink_metadata(&self.path)?;
-        Ok(self.record("ended")?.as_deref().and_then(Ended::read))
+        if !self.exists(Part::Folder)? {
+            return Err(ErrorKind::NotFound.into());
+        }
+        Ok(self.record(&Item::Ended)?.as_deref().and_then(Ended::read))
     }
 
-    fn record(&self, name: &str) -> io::Result<Option<String>> {
-        let Some(file) = self.open(self.path.join(name))? else {
+    fn record(&self, item: &Item) -> io::Result<Option<String>> {
+        let Some(file) = self.open(item)? else {
             return Ok(None);
         };
         let mut text = String::new();
@@ -234,7 +412,7 @@ impl Work {
 
     /// Copies an output to a file, as much as is kept of it; answers how much that was, and whether there was more.
     pub(super) fn copy_output(&self, stream: Stream, to: &mut File, limit: u64) -> io::Result<(u64, bool)> {
-        let Some(file) = self.open(self.output(stream))? else {
+        let Some(file) = self.open(&stream.into())? else {
             return Ok((0, false));
         };
         let more = file.metadata()?.len() > limit;
@@ -247,16 +425,10 @@ impl Work {
     /// # Errors
     /// Of the files that could not be copied, what was wrong with the last.
     pub(super) fn fetch_files(&self, inputs: &[PathBuf], to: &Path) -> io::Result<()> {
-        let is_input = |name: &std::ffi::OsStr| inputs.iter().any(|input| input.file_name() == Some(name));
-        let entries = match fs::read_dir(self.work()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            entries => entries?,
-        };
+        let is_input = |name: &OsStr| inputs.iter().any(|input| input.file_name() == Some(name));
         let (mut left, mut fetched) = (FILES_BYTES_MAX, Ok(()));
-        for entry in entries.take(FILES_MAX) {
-            let entry = entry?;
-            let name = entry.file_name();
-            if is_input(&name) || !entry.file_type()?.is_file() {
+        for name in self.names()? {
+            if is_input(&name) {
                 continue;
             }
             match self.fetch(&name, to, left) {
@@ -267,11 +439,47 @@ impl Work {
         fetched
     }
 
+    /// The files among the first [`FILES_MAX`] things in the working folder; none where that is not there. Through the helper
+    /// only those whose names are text.
+    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
+        if let Some((helper, place)) = &self.helper {
+            let place = place.clone();
+            let names: Vec<String> = serde_json::from_str(&helper.look(&Operation::List { place })?.said)?;
+            return Ok(names.into_iter().map(OsString::from).collect());
+        }
+        let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
+        let folder = match folder {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            folder => folder?,
+        };
+        let mut names = Vec::new();
+        let is_no_dots = |entry: &rustix::fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
+        let listing = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let entries = Dir::new(rustix::fs::openat(&folder, ".", listing, Mode::empty())?)?;
+        for entry in entries
+            .filter(|entry| entry.as_ref().map_or(true, is_no_dots))
+            .take(FILES_MAX)
+        {
+            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+            let found = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+            let is_file =
+                |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+            // Others may have been removed since they were listed.
+            if found.is_ok_and(is_file) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
     /// Copies a file of the working folder that has no more bytes than that; how many it has, 0 where it is not copied.
     ///
     /// What is there of this name is replaced and not written to: others may have it, too.
-    fn fetch(&self, name: &std::ffi::OsStr, to: &Path, most: u64) -> io::Result<u64> {
-        let Some(file) = self.open(self.work().join(name))? else {
+    fn fetch(&self, name: &OsStr, to: &Path, most: u64) -> io::Result<u64> {
+        let Some(item) = name.to_str().map(|name| Item::File(name.to_owned())) else {
+            return Ok(0);
+        };
+        let Some(file) = self.open(&item)? else {
             return Ok(0);
         };
         let bytes = file.metadata()?.len();
@@ -290,25 +498,59 @@ impl Work {
     }
 
     /// Opens a file that the job has written; `None` where there is none.
-    fn open(&self, path: impl AsRef<Path>) -> io::Result<Option<File>> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.cast_signed())
-            .open(path);
-        let file = match opened {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let meta = file.metadata()?;
-        if !meta.is_file() || meta.uid() != self.owner.user {
-            return Err(io::Error::new(
-                ErrorKind::PermissionDenied,
-                "it is no file of the job's user",
-            ));
+    pub(super) fn open(&self, item: &Item) -> io::Result<Option<File>> {
+        if let Some((helper, place)) = &self.helper {
+            let (place, item) = (place.clone(), item.clone());
+            return Ok(helper.look(&Operation::Open { place, item })?.file);
         }
-        Ok(Some(file))
+        let opened = match item {
+            Item::Started => self
+                .folder(&self.path)
+                .and_then(|in_it| self.file(&in_it, "started")),
+            Item::Ended => self
+                .folder(&self.path)
+                .and_then(|in_it| self.file(&in_it, "ended")),
+            Item::Stdout => self
+                .folder(&self.common)
+                .and_then(|in_it| self.file(&in_it, "stdout")),
+            Item::Stderr => self
+                .folder(&self.common)
+                .and_then(|in_it| self.file(&in_it, "stderr")),
+            Item::File(name) => {
+                let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
+                folder.and_then(|in_it| self.file(&in_it, name))
+            }
+        };
+        match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
     }
+
+    fn file(&self, folder: &OwnedFd, name: &str) -> io::Result<File> {
+        open_file(folder, name, self.owner)
+    }
+}
+
+/// A folder in another one, which is no link.
+pub(super) fn inner(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = FOLDER.union(OFlags::NOFOLLOW);
+    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+}
+
+/// Opens a file in a folder for reading, where it is one of that user.
+pub(super) fn open_file(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
+    // A pipe would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.uid() != owner.user {
+        return Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "it is no file of the job's user",
+        ));
+    }
+    Ok(file)
 }
 
 #[cfg(test)]

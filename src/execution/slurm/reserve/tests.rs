@@ -22,7 +22,8 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         interval: Interval::new(Time(100), Time(200)),
         nodes: vec!["n1".into()],
         user: "nobody".into(),
-        options: Vec::new(),
+        party: String::new(),
+        application: String::new(),
         handed: false,
         behind_own_jobs: false,
     };
@@ -40,7 +41,8 @@ fn what_was_refused_just_now_waits_until_anything_else_is_wanted() {
         interval: Interval::of(Clock::system().now() + 3_600, 60),
         nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         user: "nobody".into(),
-        options: Vec::new(),
+        party: String::new(),
+        application: String::new(),
         handed: false,
         behind_own_jobs: false,
     };

@@ -1,0 +1,516 @@
+//! The helper: a small process with the rights that a cluster's jobs need, beside a service that has none. It listens on a socket of
+//! its machine, where only the service may speak to it, and does what [`super::operation`] has words for, one request a
+//! connection, where its own configuration allows that.
+//!
+//! What it is told is not believed: the process that listens on the network may have been taken over. Then it can still have the
+//! applications of the catalogue run for the users of parties on the nodes of the resources, but nothing else as anybody else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+use tracing::{info, warn};
+
+use super::super::{ExecutionError, SaveWork};
+use super::command::{Error, Slurm};
+use super::operation::{Done, Operation, Submission};
+use super::wire::{FILES_MAX, Reply, Request, receive, send};
+use super::work::{Item, Place};
+use super::{CALLS_OF_ONE_USE, Settings, SlurmExecutor};
+use crate::catalogue::{Application, Catalogue, is_file_name};
+
+/// What errors call it.
+pub(super) const HELPER: &str = "bespeak-helper";
+/// Requests that are worked on at the same time; more wait.
+const WORKERS: usize = 16;
+/// How long a request may take to arrive.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(5);
+/// Characters of a job's number at most, as Slurm writes those of arrays.
+const JOB_LENGTH_MAX: usize = 64;
+/// The last second of which Slurm can be told: of the year 9999.
+const SECONDS_MAX: i64 = 253_402_300_799;
+/// Minutes that a job may last at most: as many as Slurm counts.
+const MINUTES_MAX: i64 = u32::MAX as i64;
+
+/// The helper as the service has it.
+#[derive(Debug)]
+pub(in crate::execution) struct Helper {
+    socket: PathBuf,
+    resource: String,
+    /// How long an answer may take.
+    patience: Duration,
+}
+
+impl Helper {
+    /// The one that a cluster's settings name.
+    pub(in crate::execution) fn of(settings: &Settings) -> Option<Arc<Self>> {
+        let helper = |socket: &PathBuf| {
+            Arc::new(Self {
+                socket: socket.clone(),
+                resource: settings.resource.clone(),
+                patience: settings.patience * CALLS_OF_ONE_USE,
+            })
+        };
+        settings.helper.as_ref().map(helper)
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Has something done, and counts that as a call of the program that does it.
+    pub(super) fn have_done(&self, operation: &Operation, slurm: &Slurm) -> Result<Done, ExecutionError> {
+        let done = self.ask(operation, &[]);
+        let outcome = match &done {
+            Err(ExecutionError::Slurm(error)) => error.word(),
+            Err(_) => "failed",
+            Ok(_) => "done",
+        };
+        slurm.count(operation.program(), outcome);
+        done
+    }
+
+    /// Has something done with these files.
+    pub(super) fn ask(&self, operation: &Operation, files: &[File]) -> Result<Done, ExecutionError> {
+        let missing = |why: io::Error| Error::Missing {
+            program: HELPER,
+            why: format!("{}: {why}", self.socket.display()),
+        };
+        let stream = UnixStream::connect(&self.socket).map_err(missing)?;
+        stream.set_write_timeout(Some(self.patience)).map_err(missing)?;
+        let request = Request {
+            resource: self.resource.clone(),
+            operation: operation.clone(),
+        };
+        // One that is turned away at once does not read it, but says why.
+        let sent = send(&stream, &request, files);
+        let answered = receive(&stream, Instant::now() + self.patience);
+        let (line, files) = match (answered, sent) {
+            (Err(why), _) if why.kind() == io::ErrorKind::TimedOut => {
+                return Err(ExecutionError::Slurm(Error::Slow {
+                    program: HELPER,
+                    patience: self.patience,
+                }));
+            }
+            (Err(_), Err(why)) | (Err(why), Ok(())) => return Err(missing(why).into()),
+            (Ok(answer), _) => answer,
+        };
+        let reply: Reply = serde_json::from_slice(&line).map_err(|why| missing(why.into()))?;
+        Ok(Done {
+            said: reply.into_result()?,
+            file: files.into_iter().next(),
+        })
+    }
+
+    /// Has a job's folder removed.
+    pub(in crate::execution) fn remove(&self, folder: &Path) -> Result<(), ExecutionError> {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let Some(id) = name.and_then(|name| name.parse().ok()) else {
+            let why = io::Error::other("it is no folder of a job");
+            return Err(ExecutionError::system("remove", folder)(why));
+        };
+        self.ask(&Operation::Remove { id }, &[]).map(drop)
+    }
+
+    /// The same for what only looks at folders.
+    pub(super) fn look(&self, operation: &Operation) -> io::Result<Done> {
+        self.ask(operation, &[]).map_err(|error| match error {
+            ExecutionError::System { source, .. } => source,
+            other => io::Error::other(other.to_string()),
+        })
+    }
+}
+
+/// The helper of some clusters.
+#[derive(Debug)]
+pub struct Serving {
+    clusters: BTreeMap<String, SlurmExecutor>,
+    catalogue: Catalogue,
+    /// Who may speak to it, beside its own user.
+    user: u32,
+}
+
+impl Serving {
+    /// A helper of clusters that runs the applications of a catalogue for a service with that user's number. What it needs itself
+    /// it puts into a folder of its own.
+    ///
+    /// # Errors
+    /// When that folder cannot be written.
+    pub fn new(
+        clusters: Vec<Settings>,
+        catalogue: Catalogue,
+        user: u32,
+        folder: &Path,
+    ) -> Result<Self, ExecutionError> {
+        let mut served = BTreeMap::new();
+        for settings in clusters {
+            let name = settings.resource.clone();
+            let own = Settings {
+                helper: None,
+                ..settings
+            };
+            served.insert(name, SlurmExecutor::new(own, folder)?);
+        }
+        Ok(Self {
+            clusters: served,
+            catalogue,
+            user,
+        })
+    }
+
+    /// Answers on a socket for ever.
+    ///
+    /// # Errors
+    /// When nothing can be accepted there.
+    pub fn serve(&self, listener: &UnixListener) -> io::Result<()> {
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..WORKERS)
+                .map(|_| scope.spawn(|| self.work(listener)))
+                .collect();
+            for worker in workers {
+                match worker.join() {
+                    Ok(ended) => ended?,
+                    Err(_) => return Err(io::Error::other("a worker has panicked")),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn work(&self, listener: &UnixListener) -> io::Result<()> {
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => self.answer(&stream),
+                // The other side has given up, or files are short for a moment.
+                Err(why) if why.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(why) if super::super::shortage::is_shortage(&why) => thread::sleep(ARRIVES_WITHIN),
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    /// Answers one request.
+    fn answer(&self, stream: &UnixStream) {
+        let (reply, file) = match self.done(stream) {
+            Ok(done) => (Reply::Done(done.said), done.file),
+            Err(reply) => {
+                match &reply {
+                    Reply::Forbidden(said) => warn!(said, "refused"),
+                    other => info!(?other, "not done"),
+                }
+                (reply, None)
+            }
+        };
+        // Who has gone away needs no answer.
+        let _ = stream.set_write_timeout(Some(ARRIVES_WITHIN));
+        let _ = send(stream, &reply, file.as_slice());
+    }
+
+    fn done(&self, stream: &UnixStream) -> Result<Done, Reply> {
+        let unread = |why: io::Error| Reply::Forbidden(format!("the request cannot be read: {why}"));
+        let peer = socket_peercred(stream).map_err(|why| unread(why.into()))?;
+        let peer = peer.uid.as_raw();
+        if peer != self.user && peer != geteuid().as_raw() {
+            return Err(Reply::Forbidden(format!(
+                "the user {peer} may not speak to the helper, only the service's user {}",
+                self.user
+            )));
+        }
+        let (line, files) = receive(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
+        let request: Request = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
+        let Request { resource, operation } = request;
+        let cluster = self.clusters.get(&resource).ok_or_else(|| {
+            Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
+        })?;
+        let operation = self.allowed(cluster, operation, &files)?;
+        let done = cluster.carry_out(operation, files);
+        done.map_err(|error| Reply::from(&error))
+    }
+
+    /// An operation as far as it is to be done, or why it is not.
+    fn allowed(
+        &self,
+        cluster: &SlurmExecutor,
+        operation: Operation,
+        files: &[File],
+    ) -> Result<Operation, Reply> {
+        let settings = &cluster.settings;
+        let checked = match &operation {
+            Operation::Greet {
+                partition,
+                nodes,
+                work_dir,
+            } => same(settings, partition, nodes, work_dir).and_then(|()| is_safe(&settings.work_dir)),
+            Operation::Reserve(of) => nodes(settings, &of.nodes)
+                .and_then(|()| users(cluster, &of.users))
+                .and_then(|()| instants(of.start.iter().chain([&of.end])))
+                .and_then(|()| {
+                    ensure(
+                        of.start.is_none_or(|start| start < of.end),
+                        "it ends before it begins",
+                    )
+                }),
+            Operation::Change(of) => of
+                .nodes
+                .as_ref()
+                .map_or(Ok(()), |names| nodes(settings, names))
+                .and_then(|()| of.users.as_ref().map_or(Ok(()), |names| users(cluster, names)))
+                .and_then(|()| instants(of.start.iter().chain(&of.end))),
+            Operation::Limit { job, minutes } => {
+                ensure((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
+                let job = job.clone();
+                let found = ours(cluster, &[job], false)?;
+                ensure(!found.is_empty(), "Slurm has no such job")
+            }
+            Operation::Cancel { jobs } => {
+                let jobs = ours(cluster, jobs, true)?;
+                if jobs.is_empty() {
+                    // As scancel says of those that have ended.
+                    let said = "Invalid job id specified".to_owned();
+                    return Err(Reply::Refused("scancel".to_owned(), said));
+                }
+                return Ok(Operation::Cancel { jobs });
+            }
+            Operation::Submit(of) => self
+                .submission(settings, of)
+                .and_then(|()| place(cluster, &of.place)),
+            Operation::Judge(dry) => user_of(cluster, &dry.party).and_then(|()| {
+                let is_one = dry.nodes > 0 && (1..=MINUTES_MAX).contains(&dry.minutes);
+                ensure(is_one, "nodes and minutes are from 1 on")
+            }),
+            Operation::Dedicate { .. } => ensure(
+                !settings.dedicated.is_empty(),
+                "the helper's configuration dedicates no nodes",
+            ),
+            Operation::Undedicate => Ok(()),
+            Operation::Create {
+                place: at,
+                until,
+                save,
+                inputs,
+            } => place(cluster, at)
+                .and_then(|()| instants([until]))
+                .and_then(|()| save.map_or(Ok(()), saves))
+                .and_then(|()| given(inputs, files)),
+            Operation::Put { place: at, .. }
+            | Operation::Exists { place: at, .. }
+            | Operation::List { place: at } => place(cluster, at),
+            Operation::Open { place: at, item } => place(cluster, at).and_then(|()| match item {
+                Item::File(name) => ensure(is_name(name), "it is no name of a file"),
+                _ => Ok(()),
+            }),
+            Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
+                is_safe(&settings.work_dir).and_then(|()| user_of(cluster, ""))
+            }
+            Operation::Remove { id } => is_safe(&settings.work_dir).and_then(|()| {
+                let path = settings.work_dir.join(id.to_string());
+                let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
+                ensure(
+                    !is_other,
+                    "what is there in place of the job's folder is no folder",
+                )
+            }),
+            Operation::Touch => is_safe(&settings.work_dir),
+            Operation::Release { .. } => Ok(()),
+        };
+        checked.map(|()| operation)
+    }
+
+    fn submission(&self, settings: &Settings, of: &Submission) -> Result<(), Reply> {
+        let most = u32::try_from(settings.nodes.len()).unwrap_or(u32::MAX);
+        ensure(
+            (1..=most).contains(&of.nodes),
+            "it wants more nodes than the resource has, or none",
+        )?;
+        instants([&crate::clock::second_of(of.slot_end).seconds()])?;
+        of.save.map_or(Ok(()), saves)?;
+        let is_later = of.place.id.piece > 1;
+        ensure(of.pieces.is_some() || !is_later, "there is no such piece")?;
+        let applications = self.catalogue.applications().iter();
+        let mut named = applications
+            .filter(|application| application.name == of.application && application.program == of.program)
+            .peekable();
+        ensure(named.peek().is_some(), "the program is not in the catalogue")?;
+        ensure(
+            named.any(|application| takes(application, &of.arguments, is_later)),
+            "no application of the catalogue with this program takes these arguments",
+        )
+    }
+}
+
+/// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
+fn ours(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
+    let is_number = |job: &String| {
+        job.len() <= JOB_LENGTH_MAX
+            && job.starts_with(|c: char| c.is_ascii_digit())
+            && job.chars().all(|c| c.is_ascii_digit() || "_+[]-,%".contains(c))
+    };
+    if let Some(wrong) = jobs.iter().find(|job| !is_number(job)) {
+        return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
+    }
+    let rows = cluster.jobs_now().map_err(|error| Reply::from(&error.into()))?;
+    let known = known_users(cluster);
+    let mut found = Vec::new();
+    for job in jobs {
+        let Some(row) = rows.iter().find(|row| row.id == *job) else {
+            continue;
+        };
+        let is_named = cluster.id_of(&row.name).is_some() && known.contains(&row.user);
+        let within = row
+            .reservation
+            .as_ref()
+            .is_some_and(|name| cluster.id_of(name).is_some());
+        if !(is_named || inside && within) {
+            let what = format!(
+                "the job {job} is none of the resource {}",
+                cluster.settings.resource
+            );
+            return Err(Reply::Forbidden(what));
+        }
+        found.push(job.clone());
+    }
+    Ok(found)
+}
+
+/// The numbers of the users that jobs of a cluster belong to.
+fn known_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
+    let parties = cluster.settings.parties.keys().map(String::as_str);
+    let owners = parties
+        .chain([""])
+        .filter_map(|party| cluster.owner_of(party).ok());
+    owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
+}
+
+/// Whether an application takes these arguments, with those behind them by which it goes on with saved work.
+fn takes(application: &Application, arguments: &[String], goes_on: bool) -> bool {
+    let resume = application.checkpoint.as_ref().map(|of| of.resume.as_slice());
+    let given = if goes_on {
+        arguments.strip_suffix(resume.unwrap_or_default())
+    } else {
+        Some(arguments)
+    };
+    given.is_some_and(|given| application.check(given, |_| true).is_ok())
+}
+
+fn ensure(is_so: bool, otherwise: &str) -> Result<(), Reply> {
+    if is_so {
+        return Ok(());
+    }
+    Err(Reply::Forbidden(otherwise.to_owned()))
+}
+
+fn same(settings: &Settings, partition: &str, nodes: &[String], work_dir: &Path) -> Result<(), Reply> {
+    for (what, is_same) in [
+        ("partition", settings.partition == partition),
+        ("node_list", settings.nodes == nodes),
+        ("work_dir", settings.work_dir == work_dir),
+    ] {
+        ensure(is_same, &format!("the helper's configuration has another {what}"))?;
+    }
+    Ok(())
+}
+
+/// Whether jobs' folders are safe in this one: where others could put something there, paths below it could lead anywhere.
+fn is_safe(work_dir: &Path) -> Result<(), Reply> {
+    let meta = fs::metadata(work_dir).map_err(|why| {
+        let path = work_dir.display();
+        Reply::System(why.raw_os_error(), format!("look at {path}: {why}"))
+    })?;
+    ensure(
+        meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0,
+        &format!(
+            "{} has to belong to the helper's user, and nobody else may write there",
+            work_dir.display()
+        ),
+    )
+}
+
+fn nodes(settings: &Settings, names: &[String]) -> Result<(), Reply> {
+    let distinct: BTreeSet<_> = names.iter().collect();
+    ensure(
+        !names.is_empty() && distinct.len() == names.len(),
+        "nodes have to be named, each once",
+    )?;
+    let known: BTreeSet<_> = settings.nodes.iter().collect();
+    let unknown = names.iter().find(|name| !known.contains(name));
+    unknown.map_or(Ok(()), |name| {
+        Err(Reply::Forbidden(format!("{name:?} is not in node_list")))
+    })
+}
+
+/// Whether all of these are users of parties.
+fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
+    let settings = &cluster.settings;
+    for name in names.split(',') {
+        let accounts = || settings.parties.iter().map(|(party, of)| (party.as_str(), of));
+        let party = accounts()
+            .chain([("", &settings.account)])
+            .find(|(_, of)| of.user == name);
+        match party {
+            Some((party, _)) => user_of(cluster, party)?,
+            None => return Err(Reply::Forbidden(format!("{name:?} is the user of no party"))),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the user of a party may have jobs.
+fn user_of(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
+    let owner = cluster
+        .owner_of(party)
+        .map_err(|error| Reply::from(&error.into()))?;
+    ensure(owner.user != 0, "nothing is done as root")
+}
+
+fn instants<'a>(of: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
+    let is_wrong = |second: &&i64| !(0..=SECONDS_MAX).contains(*second);
+    ensure(
+        !of.into_iter().any(|second| is_wrong(&second)),
+        "an instant is out of range",
+    )
+}
+
+fn saves(save: SaveWork) -> Result<(), Reply> {
+    let SaveWork { signal: _, grace } = save;
+    ensure(grace >= 0, "the time to save work is negative")
+}
+
+/// Whether a job's folder may be reached into.
+fn place(cluster: &SlurmExecutor, place: &Place) -> Result<(), Reply> {
+    is_safe(&cluster.settings.work_dir)?;
+    user_of(cluster, &place.party)?;
+    let Place { id, common, .. } = place;
+    ensure(
+        common == id || id.piece > 1 && common.piece == 1 && common.agreement == id.agreement,
+        "that is the folder of another job",
+    )
+}
+
+/// Whether these are the names of the files that came.
+fn given(names: &[String], files: &[File]) -> Result<(), Reply> {
+    let distinct: BTreeSet<_> = names.iter().collect();
+    ensure(
+        names.len() == files.len() && names.len() <= FILES_MAX && distinct.len() == names.len(),
+        "each input has to come with a name of its own",
+    )?;
+    ensure(
+        names.iter().all(|name| is_file_name(name)),
+        "an input's name is none of a file",
+    )?;
+    let is_file = |file: &File| file.metadata().is_ok_and(|meta| meta.is_file());
+    ensure(files.iter().all(is_file), "an input is no file")
+}
+
+/// Whether this names something in a folder.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
+}
