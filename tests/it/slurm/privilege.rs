@@ -78,6 +78,8 @@ impl Helper {
             .arg(format!("--bounding-set=-all{}", kept.collect::<String>()))
             .args([EXECUTABLE, "cluster", "helper", "--user", "nobody", "--config"])
             .arg(configuration)
+            // What it keeps there goes with the cluster.
+            .env("RUNTIME_DIRECTORY", configuration.parent().unwrap())
             .stdin(Stdio::null());
         command
     }
