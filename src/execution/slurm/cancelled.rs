@@ -39,7 +39,7 @@ impl SlurmExecutor {
 
 impl Slurm {
     fn cancelled(&self, id: &str, name: &str) -> Result<Cancelled, Error> {
-        let options = ["-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
+        let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
         match self.call("sacct", options) {
             Ok(listed) => cancelled_of(&listed, name).ok_or_else(|| not_understood("sacct", &listed)),
             Err(Error::Refused { said, .. }) if said.contains("disabled") => Ok(Cancelled::Unknown),

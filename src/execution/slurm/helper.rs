@@ -291,7 +291,6 @@ impl Serving {
                 !settings.dedicated.is_empty(),
                 "the helper's configuration dedicates no nodes",
             ),
-            Operation::Undedicate => Ok(()),
             Operation::Create {
                 place: at,
                 until,
@@ -320,7 +319,7 @@ impl Serving {
                 )
             }),
             Operation::Touch => is_safe(&settings.work_dir),
-            Operation::Release { .. } => Ok(()),
+            Operation::Release { .. } | Operation::Undedicate => Ok(()),
         };
         checked.map(|()| operation)
     }
