@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
+use super::failures::Failures;
 use super::standing::NodeCounts;
 use crate::agreement::Agreement;
 use crate::clock::{MICROS_PER_SECOND, Micros};
@@ -183,28 +184,6 @@ pub struct Said {
     pub since: Micros,
     /// Why, where that is said.
     pub reason: Option<String>,
-}
-
-/// How failures are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Failures {
-    /// For how long a node that is down or drained is thought to be out of use from any moment on.
-    pub repair: Seconds,
-    /// For how long a node that comes back has to be up before it is given to anybody.
-    pub settle: Seconds,
-    /// Whether the guarantees of an agreement whose time the provider takes back pay their penalties.
-    pub taken_back_pays: bool,
-}
-
-impl Default for Failures {
-    /// A day: whoever repairs nodes comes in every day. Five minutes: longer than most machines take to fail again.
-    fn default() -> Self {
-        Self {
-            repair: 86_400,
-            settle: 300,
-            taken_back_pays: true,
-        }
-    }
 }
 
 /// How the nodes of one resource stand.

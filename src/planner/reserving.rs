@@ -3,6 +3,8 @@
 //! resource's executor reserves the nodes as it does for agreements ([`super::Planned`]). When it holds them the command is
 //! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
 
+mod begins;
+
 use std::collections::BTreeMap;
 
 use scheduler::{Interval, Move, Reason, Seconds, Time};
@@ -284,28 +286,6 @@ impl Decider<'_> {
         }
     }
 
-    /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
-    /// that time; without the time of slots that it has refused.
-    pub(super) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
-        let (window, within) = (wanted.window, &self.plan.reserving.within);
-        if let Some(not_before) = self.plan.reserving.not_before {
-            return Interval::new(window.start.max(not_before), window.end);
-        }
-        let later = Interval::new(window.start.max(now + BEGINS_AFTER), window.end);
-        let least = wanted.shapes.iter().map(|shape| shape.duration).min();
-        if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
-            return window;
-        }
-        let needs_time = match self.best_to_pay(wanted) {
-            Ok((at, _, slot)) => {
-                let of = self.plan.resources.get(at);
-                slot.start < later.start && of.is_some_and(|of| within.contains_key(&of.resource.name))
-            }
-            Err(_) => true,
-        };
-        if needs_time { later } else { window }
-    }
-
     /// Finds the place of an offer, as [`Decider::admitted_or`] does; none where its cluster has to hold it first.
     pub(super) fn reserved_or(
         &mut self,
@@ -471,16 +451,6 @@ impl Decider<'_> {
     /// The slot that was reserved for the acceptance of an offer.
     pub(super) fn reserved_for(&mut self, id: Uuid) -> Option<Interval> {
         self.plan.reserving.take(id).map(|of| of.admitted.slot)
-    }
-
-    /// When the slot of an offer that is accepted begins on a resource, so that its nodes can be reserved before.
-    pub(super) fn begins_at(&self, resource: &str, start: Time, latest: Time, now: Time) -> Time {
-        let later = start.max(now + BEGINS_AFTER);
-        if self.plan.reserving.within.contains_key(resource) && later <= latest {
-            later
-        } else {
-            start.max(now)
-        }
     }
 
     /// Agreements that have moved for an agreement while its command waited.

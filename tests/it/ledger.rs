@@ -1,5 +1,7 @@
 //! What is owed: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
+mod domain;
+
 use bespeak::agreement::{
     Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Limit, Money,
     Obligated, Outcome, Posting, PostingKind, Shape, Values, Worth,
@@ -19,6 +21,8 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, poll_until};
 
+use domain::Domain;
+
 on_both_engines!(
     a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute,
     what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing,
@@ -34,98 +38,8 @@ on_both_engines!(
 
 const NOW: i64 = 1_800_000_000;
 
-/// A planner with a price list of a euro a node-hour and a tenth for ending an agreement, on a clock of its own.
-struct Domain {
-    planner: Planner,
-    store: Store,
-    clock: Clock,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
 fn eur(micros: i64) -> Money {
     Money::new(micros, Currency::parse("EUR").expect("three capital letters"))
-}
-
-impl Domain {
-    async fn start(url: &str, clock: Clock) -> Self {
-        Self::start_with(url, clock, Failures::default()).await
-    }
-
-    async fn start_with(url: &str, clock: Clock, failures: Failures) -> Self {
-        let store = Store::open(url).await.expect("the database is there");
-        let lease = store.acquire_lease().await.expect("nobody else decides");
-        let row = ResourceRow {
-            name: "local".to_owned(),
-            kind: "local".to_owned(),
-            capacity: 4,
-        };
-        store
-            .put_resources(&[row], clock.micros())
-            .await
-            .expect("it can be stored");
-        let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
-        let mut pricing = Pricing::flat(1_000_000, eur(0).currency);
-        pricing.cancellation = Fraction::percent(10);
-        settings.pricing = Some(pricing);
-        settings.failures = failures;
-        let stop = CancellationToken::new();
-        let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
-            .await
-            .expect("what is stored is a plan");
-        Self {
-            planner,
-            store,
-            clock,
-            stop,
-            task,
-        }
-    }
-
-    async fn new(url: &str) -> Self {
-        Self::start(url, Clock::standing_at(NOW * MICROS_PER_SECOND)).await
-    }
-
-    async fn restart(self, url: &str) -> Self {
-        self.stop.cancel();
-        self.task.await.expect("the planner does not panic");
-        self.store.close().await;
-        Self::start(url, self.clock).await
-    }
-
-    /// Turns the clock to `until`, and has everything done at its instant that is due by then.
-    async fn pass(&self, until: i64) {
-        loop {
-            let due = *self.planner.subscribe().borrow();
-            let next = due.map(Time::seconds).filter(|due| *due <= NOW + until);
-            let at = next.unwrap_or(NOW + until) * MICROS_PER_SECOND;
-            self.clock.set(at.max(self.clock.micros()));
-            self.planner.begin_due().await.expect("it is stored");
-            if next.is_none() {
-                return;
-            }
-        }
-    }
-
-    async fn place(&self, proposal: Proposal) -> Agreement {
-        let accepted = self.planner.place(proposal).await.expect("there is room");
-        accepted.agreement
-    }
-
-    async fn stored(&self, id: Uuid) -> Agreement {
-        let found = self.store.agreement(id).await.expect("it can be read");
-        found.expect("it is there")
-    }
-
-    /// What the party's account holds, in millionths of a euro, once everything balances.
-    async fn balance(&self) -> i64 {
-        assert_eq!(self.store.verify().await.expect("it can be read"), []);
-        let (all, _) = self.store.account(None, None, 1).await.expect("it can be read");
-        assert_eq!(all.iter().map(|of| of.amount.micros).sum::<i64>(), 0);
-        let party = Account::Party("physics".to_owned());
-        let own = all.into_iter().find(|of| of.account == party);
-        own.map_or(0, |of| of.amount.micros)
-    }
 }
 
 /// A node for ten minutes, in a window from 100 to 1000 seconds from the start of the test.

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use scheduler::preemptive::{Preemption, Rounding};
 
-use super::super::nodes::{Failures, NodeReport, NodeState, Reporter};
+use super::super::failures::Failures;
+use super::super::nodes::{NodeReport, NodeState, Reporter};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Proposal, Resource, Termination};
 use super::*;

@@ -1,6 +1,7 @@
 //! What becomes of agreements when nodes go away and come back.
 
-use super::super::nodes::{Failures, NodeState};
+use super::super::failures::Failures;
+use super::super::nodes::NodeState;
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Plan, Proposal, Resource, Scaling};
 use super::*;

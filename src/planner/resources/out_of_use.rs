@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::{Interval, Placement, Schedule, Seconds, Time};
 
-use super::super::nodes::Failures;
+use super::super::failures::Failures;
 use super::{ResourcePlan, Resources};
 
 impl ResourcePlan {

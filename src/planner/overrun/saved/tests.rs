@@ -7,7 +7,7 @@ use proptest::test_runner::RngSeed;
 use scheduler::preemptive::{Preemption, Rounding};
 use uuid::Uuid;
 
-use super::super::super::nodes::Failures;
+use super::super::super::failures::Failures;
 use super::super::super::tests::domain::{Domain, HORIZON, proposal};
 use super::super::super::{Overruns, Proposal, Resource, Termination};
 use super::*;

@@ -1,0 +1,41 @@
+//! When slots that have to be reserved begin: reserving takes a moment.
+
+use scheduler::{Interval, Time};
+
+use super::super::admit::Wanted;
+use super::super::decide::Decider;
+use super::BEGINS_AFTER;
+
+impl Decider<'_> {
+    /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
+    /// that time; without the time of slots that it has refused.
+    pub(in super::super) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
+        let (window, within) = (wanted.window, &self.plan.reserving.within);
+        if let Some(not_before) = self.plan.reserving.not_before {
+            return Interval::new(window.start.max(not_before), window.end);
+        }
+        let later = Interval::new(window.start.max(now + BEGINS_AFTER), window.end);
+        let least = wanted.shapes.iter().map(|shape| shape.duration).min();
+        if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
+            return window;
+        }
+        let needs_time = match self.best_to_pay(wanted) {
+            Ok((at, _, slot)) => {
+                let of = self.plan.resources.get(at);
+                slot.start < later.start && of.is_some_and(|of| within.contains_key(&of.resource.name))
+            }
+            Err(_) => true,
+        };
+        if needs_time { later } else { window }
+    }
+
+    /// When the slot of an offer that is accepted begins on a resource, so that its nodes can be reserved before.
+    pub(in super::super) fn begins_at(&self, resource: &str, start: Time, latest: Time, now: Time) -> Time {
+        let later = start.max(now + BEGINS_AFTER);
+        if self.plan.reserving.within.contains_key(resource) && later <= latest {
+            later
+        } else {
+            start.max(now)
+        }
+    }
+}
