@@ -521,6 +521,7 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
         interval,
         given: if begun { given.to_vec() } else { Vec::new() },
         begun,
+        is_awaited: false,
         has_job: agreement.job.is_some(),
         application: agreement
             .job

@@ -174,6 +174,8 @@ pub struct PlannedSlot {
     pub given: Vec<u32>,
     /// Whether it has begun.
     pub begun: bool,
+    /// Whether a request waits for its nodes.
+    pub is_awaited: bool,
     /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
     pub has_job: bool,
     /// The application of the catalogue that the job runs; empty without a job.

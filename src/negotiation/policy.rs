@@ -1,5 +1,7 @@
 //! What a cluster would refuse is not promised on it: before the planner is asked, each cluster says what it thinks of the job.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 
 use super::Negotiation;
@@ -10,6 +12,9 @@ use crate::planner::Proposal;
 
 /// Sizes of one request that a cluster judges: refusals are mostly about whose job it is, and each other size may cost a call.
 const SIZES_MAX: usize = 8;
+
+/// How long a request waits for the verdicts of one cluster.
+const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Seconds that a piece of work lasts at least, by which the limits for time are judged where the work may be cut.
 const PIECE_SECONDS: i64 = 60;
@@ -24,8 +29,9 @@ impl Negotiation {
         let asked = self.clusters.iter();
         let asked =
             asked.map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
-        let barred = join_all(asked).await;
-        proposal.barred = barred.into_iter().flatten().collect();
+        let barred = asked.map(|of| tokio::time::timeout(JUDGED_WITHIN, of));
+        let barred = join_all(barred).await;
+        proposal.barred = barred.into_iter().filter_map(Result::ok).flatten().collect();
     }
 
     /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.

@@ -7,7 +7,7 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted, placed};
-use super::plan::request_of;
+use super::plan::{is_undecided, request_of};
 use super::quotas::Quotas;
 use super::repair::by;
 use super::reports::{describe, in_its_time};
@@ -175,7 +175,7 @@ impl Decider<'_> {
         {
             return Err(Error::Changed);
         }
-        let ending = if order.by_provider {
+        let ending = if order.by_provider && !is_undecided(&agreement) {
             self.taken_back(agreement)?
         } else {
             self.terminated(agreement)?

@@ -5,7 +5,7 @@
 
 mod begins;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
@@ -132,6 +132,14 @@ impl Reserving {
     pub(super) fn near_until(&self, resource: &str, now: Time) -> Option<Time> {
         let within = self.within.get(resource)?;
         Some(Time(now.seconds().saturating_add(*within)))
+    }
+
+    /// The work of the agreements on a resource that have moved for commands.
+    pub(super) fn moved_on(&self, resource: &str) -> impl Iterator<Item = Uuid> {
+        let moved = self.waiting.values().flat_map(|of| &of.moved);
+        moved
+            .filter(move |of| of.resource == resource)
+            .map(Agreement::work)
     }
 
     /// The numbers under which slots are kept on a resource.
@@ -266,12 +274,21 @@ impl Decider<'_> {
                 begins && kept.nodes.len() >= agreement.slot_nodes() as usize
             })
         };
-        // What has moved to a later time is reserved when that comes.
-        let is_far = |moved: &Agreement| near.is_none_or(|until| moved.slot().start > until);
+        // What has moved to a later time is reserved when that comes, and what has moved again or is over does not count.
+        let moves = self.plan.reserving.waiting.values().flat_map(|of| &of.moves);
+        let missing: BTreeSet<u64> = moves
+            .filter(|moved| near.is_some_and(|until| moved.to <= until))
+            .filter(|moved| {
+                let present = self.plan.by_number(moved.id);
+                present
+                    .is_some_and(|of| of.slot().start == moved.to && of.resource == resource && !is_held(of))
+            })
+            .map(|moved| moved.id)
+            .collect();
         for waiting in self.plan.reserving.waiting.values_mut() {
             let is_its = waiting.agreement.resource == resource && is_held(&waiting.agreement);
-            let mut moved = waiting.moved.iter().filter(|of| of.resource == resource);
-            if is_its && waiting.outcome == Outcome::Unknown && moved.all(|of| is_far(of) || is_held(of)) {
+            let is_missing = |moved: &Move| missing.contains(&moved.id);
+            if is_its && waiting.outcome == Outcome::Unknown && !waiting.moves.iter().any(is_missing) {
                 waiting.outcome = Outcome::Reserved;
             }
         }

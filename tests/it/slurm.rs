@@ -176,6 +176,7 @@ fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
         interval: Interval::of(Clock::system().now() + delay, seconds),
         given: Vec::new(),
         begun: delay <= 0,
+        is_awaited: false,
         has_job: true,
         application: "test".into(),
     }
@@ -437,6 +438,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             interval: Interval::of(Clock::system().now(), 600),
             given: Vec::new(),
             begun: true,
+            is_awaited: false,
             has_job: true,
             application: "test".into(),
         };
@@ -456,6 +458,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
 fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_job_is_kept() {
     let site = Site::start();
     let of = |seconds| PlannedSlot {
+        is_awaited: false,
         has_job: false,
         ..slot(1, 0, seconds)
     };

@@ -52,11 +52,14 @@ impl Lane {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
-        let waiting = planned.waiting;
+        let (waiting, moved) = (planned.waiting, planned.moved);
         let agreements = planned.agreements.iter();
         let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
         let slots = planned.agreements.into_iter();
         let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
+        for slot in &mut slots {
+            slot.is_awaited = waiting.contains(&slot.agreement) || moved.contains(&slot.agreement);
+        }
         slots.sort_by_key(|slot| (slot.interval.start, slot.agreement, slot.piece));
         let prepare = move |executor: &dyn Executor| {
             executor.leave_out(planned.left_out);
@@ -69,7 +72,9 @@ impl Lane {
         let is_followed = prepared.is_ok() || within.is_some();
         if let Some(within) = within {
             let refused = self.shared.executor.refused();
-            let is_refused = refused.iter().any(|(of, _)| waiting.contains(of));
+            let is_refused = refused
+                .iter()
+                .any(|(of, _)| waiting.contains(of) || moved.contains(of));
             planner.report_reserving(resource(), refused, within).await?;
             if is_refused {
                 // Another slot is looked for when it is known which nodes are others' now.

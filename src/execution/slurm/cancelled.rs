@@ -3,10 +3,13 @@
 use super::super::{ExecutionError, JobSpec};
 use super::SlurmExecutor;
 use super::command::{Error, Slurm, not_understood};
-use super::job::OVERTIME;
+use super::job::{OVERTIME, TRY_EVERY};
 use super::view::JobRow;
 use crate::agreement::Outcome;
 use crate::clock::Clock;
+
+/// Seconds after the end of a job within which accounting has it.
+const WRITTEN_WITHIN: i64 = 60;
 
 /// What accounting says of the end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +23,19 @@ enum Cancelled {
 }
 
 impl SlurmExecutor {
-    /// What a job has come to that was cancelled while it could run: ended by its party where its own user did it or where that is not
+    /// What a job has come to that was cancelled while it ran: ended by its party where its own user did it or where that is not
     /// known, and lost where an administrator did. None while accounting has still to write it down.
     pub(super) fn outcome_of_cancelled(
         &self,
         row: &JobRow,
         job: &JobSpec,
     ) -> Result<Option<Outcome>, ExecutionError> {
-        let is_long_over = Clock::system().micros() > job.slot_end + OVERTIME;
+        if !self.may_try(job.into(), TRY_EVERY) {
+            return Ok(None);
+        }
+        let now = Clock::system();
+        let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
+        let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
         match self.slurm.cancelled(&row.id, &row.name) {
             Ok(Cancelled::By(user)) if user != row.user => Ok(Some(Outcome::Lost)),
             Ok(Cancelled::NotYet) if !is_long_over => Ok(None),

@@ -54,7 +54,9 @@ impl SlurmExecutor {
         }
         let exists = present.reservations.iter().any(|row| row.name == name);
         if wanted.is_empty() {
-            self.act(Operation::Undedicate)?;
+            if exists {
+                self.act(Operation::Undedicate)?;
+            }
             info!(reservation = name, "deleted: no nodes are dedicated any more");
             return fs::remove_file(&mark).map_err(ExecutionError::system("remove", &mark));
         }

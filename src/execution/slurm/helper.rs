@@ -336,7 +336,11 @@ impl Serving {
         ensure(of.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
-            .filter(|application| application.name == of.application && application.program == of.program)
+            .filter(|application| {
+                // What was written down by a version before has no name.
+                let is_named = of.application.is_empty() || application.name == of.application;
+                is_named && application.program == of.program
+            })
             .peekable();
         ensure(named.peek().is_some(), "the program is not in the catalogue")?;
         ensure(

@@ -105,7 +105,7 @@ const BEGINS_WITHIN: Micros = 3 * MICROS_PER_SECOND;
 /// Seconds that only a job lasts that has run.
 const RAN: i64 = 3;
 /// How often a submission or a cancellation is repeated.
-const TRY_EVERY: Duration = Duration::from_secs(1);
+pub(super) const TRY_EVERY: Duration = Duration::from_secs(1);
 /// By how much submissions that come to nothing slow the next one down at most.
 const TRIES_SLOWER_MAX: u32 = 30;
 const SECONDS_PER_MINUTE: i64 = 60;
@@ -401,7 +401,8 @@ impl SlurmExecutor {
                 })
             }
             JobState::Cancelled if cut => Some(Outcome::Killed),
-            JobState::Cancelled => self.outcome_of_cancelled(row, job)?,
+            JobState::Cancelled if claimed => self.outcome_of_cancelled(row, job)?,
+            JobState::Cancelled => Some(Outcome::Terminated),
             JobState::Lost => Some(Outcome::Lost),
             JobState::Failed => match self.slurm.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,

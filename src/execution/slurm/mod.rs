@@ -15,6 +15,7 @@ mod check;
 mod command;
 mod cost;
 mod dedicated;
+mod draft;
 mod handed;
 mod helper;
 mod hostlist;
@@ -57,7 +58,7 @@ use judge::{Given, Verdict};
 use operation::{Operation, Submission};
 use pace::Pace;
 pub use policy::{Policies, Policy};
-use present::Present;
+use present::Observed;
 use reserve::Refused;
 use view::{JobRow, PartitionRow};
 
@@ -163,7 +164,7 @@ pub struct SlurmExecutor {
     script: PathBuf,
     listed: Mutex<Option<Listed>>,
     /// What the cluster said when its nodes were last looked at, while nothing was changed since.
-    observed: Mutex<Option<(Instant, Arc<Present>)>>,
+    observed: Mutex<Observed>,
     pace: Mutex<Pace>,
     costs: Mutex<Costs>,
     /// The partitions, and when they were asked for.

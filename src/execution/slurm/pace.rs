@@ -21,8 +21,8 @@ impl Pace {
         }
     }
 
-    /// Whether another change may be made; it counts then. Half of them are kept for what is urgent. O(1) amortized.
-    pub(super) fn take(&mut self, is_urgent: bool, now: Instant) -> bool {
+    /// Whether another change may be made. Half of them are kept for what is urgent. O(1) amortized.
+    pub(super) fn has_room(&mut self, is_urgent: bool, now: Instant) -> bool {
         while self
             .made
             .front()
@@ -31,11 +31,12 @@ impl Pace {
             self.made.pop_front();
         }
         let most = if is_urgent { self.most } else { self.most / 2 };
-        let may = self.made.len() < most;
-        if may {
-            self.made.push_back(now);
-        }
-        may
+        self.made.len() < most
+    }
+
+    /// Counts a change.
+    pub(super) fn note(&mut self, now: Instant) {
+        self.made.push_back(now);
     }
 }
 
@@ -46,13 +47,20 @@ mod tests {
     #[test]
     fn a_minute_has_so_many_changes_and_half_of_them_are_for_what_is_urgent() {
         let (mut pace, began) = (Pace::new(6), Instant::now());
+        let mut take = |is_urgent, now| {
+            let may = pace.has_room(is_urgent, now);
+            if may {
+                pace.note(now);
+            }
+            may
+        };
         let second = Duration::from_secs(1);
-        let others = (0..10).filter(|_| pace.take(false, began)).count();
-        let urgent = (0..10).filter(|_| pace.take(true, began + 30 * second)).count();
+        let others = (0..10).filter(|_| take(false, began)).count();
+        let urgent = (0..10).filter(|_| take(true, began + 30 * second)).count();
         assert_eq!((others, urgent), (3, 3));
-        assert!(!pace.take(true, began + 59 * second));
-        assert!(pace.take(true, began + 60 * second));
-        assert!(!pace.take(false, began + 61 * second), "four of the last minute");
-        assert!(pace.take(false, began + 90 * second));
+        assert!(!take(true, began + 59 * second));
+        assert!(take(true, began + 60 * second));
+        assert!(!take(false, began + 61 * second), "four of the last minute");
+        assert!(take(false, began + 90 * second));
     }
 }

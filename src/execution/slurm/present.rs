@@ -36,14 +36,43 @@ pub(super) struct Present {
     reasons: BTreeMap<u32, String>,
 }
 
+/// The last look at a cluster since anything of ours was changed there.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    last: Option<(Instant, Arc<Present>)>,
+    /// How often changes were begun.
+    round: u64,
+}
+
+impl Observed {
+    /// Forgets what was seen, also by looks that are under way: it is about to change.
+    pub(super) fn begin(&mut self) {
+        self.last = None;
+        self.round += 1;
+    }
+
+    pub(super) fn put(&mut self, asked: Instant, present: Arc<Present>) {
+        self.last = Some((asked, present));
+    }
+
+    /// What was seen, and when it was asked for.
+    pub(super) fn last(&self) -> Option<(Instant, Arc<Present>)> {
+        self.last.clone()
+    }
+}
+
 impl SlurmExecutor {
     /// How the nodes stand and when they are not ours.
     pub(super) fn report_nodes(&self) -> Result<NodeReport, ExecutionError> {
         // A reservation that is given back meanwhile has its mark before, one that is made has it after.
         let mut marked = self.marked()?;
-        let asked = Instant::now();
+        let (asked, round) = (Instant::now(), lock(&self.observed).round);
         let present = Arc::new(self.present()?);
-        *lock(&self.observed) = Some((asked, Arc::clone(&present)));
+        let mut observed = lock(&self.observed);
+        if observed.round == round {
+            observed.put(asked, Arc::clone(&present));
+        }
+        drop(observed);
         marked.extend(self.marked()?);
         let is_ours = |id| marked.contains(&id);
         self.note_condition(&present, is_ours);

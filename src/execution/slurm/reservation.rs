@@ -30,6 +30,8 @@ pub(super) struct Target {
     /// Whose policy says what else the site wants of it; that counts when it is made.
     pub(super) party: String,
     pub(super) application: String,
+    /// Whether a request waits for it.
+    pub(super) is_awaited: bool,
     /// Whether its user may submit jobs by now.
     pub(super) handed: bool,
     /// Whether jobs of ours in front of it have limits, in whole minutes, that reach into it. They end with their slots before.
@@ -82,7 +84,10 @@ impl SlurmExecutor {
         jobs: &[JobRow],
     ) -> Result<Option<String>, ExecutionError> {
         match self.empty(row, jobs).and_then(|()| self.delete(id)) {
-            Ok(()) => info!(agreement = %id, "reservation given back"),
+            Ok(()) => {
+                self.note_change();
+                info!(agreement = %id, "reservation given back");
+            }
             Err(Error::Refused { said, .. }) => return Ok(Some(format!("{}: {said}", row.name))),
             Err(other) => return Err(other.into()),
         }
@@ -91,7 +96,7 @@ impl SlurmExecutor {
     }
 
     /// Cancels what runs in a reservation.
-    fn empty(&self, row: &ReservationRow, jobs: &[JobRow]) -> Result<(), Error> {
+    pub(super) fn empty(&self, row: &ReservationRow, jobs: &[JobRow]) -> Result<(), Error> {
         let inside: Vec<_> = jobs.iter().filter(|job| job.is_inside(row)).collect();
         self.cancel(&inside)
     }

@@ -56,7 +56,8 @@ impl SlurmExecutor {
         if self.is_followed(slots)? {
             return Ok(());
         }
-        *lock(&self.observed) = None;
+        // What a look that is under way has seen is older than what is changed now.
+        lock(&self.observed).begin();
         lock(&self.lacking).clear();
         let asked = Instant::now();
         let present = self
@@ -96,7 +97,9 @@ impl SlurmExecutor {
         let mut passed_on = BTreeMap::new();
         for (id, row) in leaving {
             let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
-            if !self.may_change(is_wanted) {
+            if !self.has_room(is_wanted) {
+                // It is given back when there may be another change; what runs in it ends now.
+                self.empty(row, &present.jobs)?;
                 continue;
             }
             let (stays, said) = if is_wanted {
@@ -110,19 +113,31 @@ impl SlurmExecutor {
         let unmet: Vec<&Target> = targets.iter().filter(|target| !is_met(target)).collect();
         let is_as_planned = unmet.is_empty() && unnamed.is_empty() && !has_room_come;
         let refused = self.refused_just_now(&unmet).filter(|_| !has_room_come);
-        let differ = if let Some(said) = refused {
+        let mut put_off = HashSet::new();
+        let mut differ = if let Some(said) = refused {
             failures.extend(said);
             unmet
         } else if unmet.is_empty() {
             *lock(&self.refused) = None;
             unmet
         } else {
-            let applied = self.apply(&unmet, &held, now)?;
+            // What is about to go waits for those that follow it.
+            let is_urgent = |target: &Target| {
+                target.is_awaited
+                    || target.interval.start <= now + URGENT
+                    || passed_on.values().any(|row| target.wants(row))
+            };
+            let applied = self.apply(&unmet, &held, now, is_urgent)?;
             self.note_refused(&unmet, &applied.said);
             failures.extend(applied.said);
-            let mut differ = self.differences(slots, &targets)?;
-            differ.retain(|target| !applied.put_off.contains(&target.id));
-            differ
+            if unmet
+                .iter()
+                .any(|of| is_urgent(of) && applied.put_off.contains(&of.id))
+            {
+                failures.push("the changes of one minute have been made".to_owned());
+            }
+            put_off = applied.put_off;
+            self.differences(slots, &targets)?
         };
         for (id, row) in passed_on {
             // Its nodes are nobody's until all that want them have them.
@@ -130,15 +145,10 @@ impl SlurmExecutor {
                 failures.extend(self.give_back(id, row, &present.jobs)?);
             }
         }
-        let is_lacking = |id: &SlotId| unnamed.contains(id) || differ.iter().any(|target| target.id == *id);
-        let lacking = due.iter().filter(|slot| is_lacking(&SlotId::from(**slot)));
-        *lock(&self.lacking) = lacking
-            .map(|slot| (slot.agreement, slot.interval.start))
-            .collect();
-        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
-        failures.extend(differ.iter().map(say));
+        differ.retain(|target| !put_off.contains(&target.id));
+        failures.extend(self.note_lacking(&due, &unnamed, &differ));
         if is_as_planned && failures.is_empty() {
-            *lock(&self.observed) = Some((asked, present));
+            lock(&self.observed).put(asked, present);
         }
         match failures.into_iter().next() {
             None => Ok(()),
@@ -150,17 +160,32 @@ impl SlurmExecutor {
         }
     }
 
+    /// Takes note of the due slots that are not held as planned; answers with that in words.
+    fn note_lacking(&self, due: &[&PlannedSlot], unnamed: &[SlotId], differ: &[&Target]) -> Vec<String> {
+        let is_lacking = |id: &SlotId| unnamed.contains(id) || differ.iter().any(|target| target.id == *id);
+        let lacking = due.iter().filter(|slot| is_lacking(&SlotId::from(**slot)));
+        *lock(&self.lacking) = lacking
+            .map(|slot| (slot.agreement, slot.interval.start))
+            .collect();
+        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
+        differ.iter().map(say).collect()
+    }
+
     /// Whether the last look has shown that all of the plan is held, and nothing else of ours.
     fn is_followed(&self, slots: &[PlannedSlot]) -> Result<bool, ExecutionError> {
-        let observed = lock(&self.observed).clone();
+        let observed = lock(&self.observed).last();
         let Some((at, present)) = observed.filter(|(at, _)| at.elapsed() < OBSERVED_FOR) else {
             return Ok(false);
         };
         let held = self.by_slot(&present.reservations);
         let due = self.due(slots, &held, Clock::system().now())?;
+        let planned: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
+        // A job that has begun since then may be the first in a reservation that is about to be taken back.
+        let is_handed = |slot: &PlannedSlot| slot.begun && !slot.has_job;
         if !self.is_dedicated_as_configured(&present)
             || !self.left_over(&present.jobs).is_empty()
-            || !self.leaving(slots, &held)?.is_empty()
+            || !self.marked()?.is_subset(&planned)
+            || self.settings.reclaim_after.is_some() && slots.iter().any(is_handed)
         {
             return Ok(false);
         }
@@ -210,9 +235,14 @@ impl SlurmExecutor {
         Ok(slots.filter(is_due).collect())
     }
 
-    /// Whether a reservation may be changed now; that it is counts then.
-    fn may_change(&self, is_urgent: bool) -> bool {
-        lock(&self.pace).take(is_urgent, Instant::now())
+    /// Whether a reservation may be changed now.
+    fn has_room(&self, is_urgent: bool) -> bool {
+        lock(&self.pace).has_room(is_urgent, Instant::now())
+    }
+
+    /// Counts a change of a reservation.
+    pub(super) fn note_change(&self) {
+        lock(&self.pace).note(Instant::now());
     }
 
     /// The reservations that the due slots need, and the slots that there are no nodes for.
@@ -313,6 +343,7 @@ impl SlurmExecutor {
                 user: self.settings.account_of(&slot.party).user.clone(),
                 party: slot.party.clone(),
                 application: slot.application.clone(),
+                is_awaited: slot.is_awaited,
                 handed: slot.begun && !slot.has_job,
             });
         }
@@ -325,16 +356,18 @@ impl SlurmExecutor {
         unmet: &[&Target],
         held: &BTreeMap<SlotId, &ReservationRow>,
         now: Time,
+        is_urgent: impl Fn(&Target) -> bool,
     ) -> Result<Applied, ExecutionError> {
         let mut held: HashMap<SlotId, ReservationRow> =
             held.iter().map(|(id, row)| (*id, (*row).clone())).collect();
         let (mut left, mut put_off) = (unmet.to_vec(), HashSet::new());
+        left.sort_by_key(|target| !is_urgent(target));
         let mut broken_up = false;
         loop {
             let before = left.len();
             let (mut refused, mut failures) = (Vec::new(), Vec::new());
             for target in left {
-                if !self.may_change(target.interval.start <= now + URGENT) {
+                if !self.has_room(is_urgent(target)) {
                     put_off.insert(target.id);
                     continue;
                 }
@@ -349,6 +382,7 @@ impl SlurmExecutor {
                 };
                 match done {
                     Ok(()) => {
+                        self.note_change();
                         // Its job does not wait until all others are made.
                         lock(&self.made).insert(target.id);
                         info!(

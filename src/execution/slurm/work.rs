@@ -17,11 +17,11 @@
 //! make a claim for a piece that has not been submitted.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ use crate::clock::{Micros, second_of};
 const TOLD: &str = "told";
 const UNTIL: &str = "until";
 const SAVE: &str = "save";
-const WORK: &str = "work";
+pub(super) const WORK: &str = "work";
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
 const MICROS_PER_MILLI: Micros = 1_000;
@@ -61,10 +61,10 @@ pub(super) struct Owner {
 #[derive(Debug, Clone)]
 pub(super) struct Work {
     /// Where its records are.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Where the working folder and the outputs are.
-    common: PathBuf,
-    owner: Owner,
+    pub(super) common: PathBuf,
+    pub(super) owner: Owner,
     /// Who reaches into it, and what it is called there, where the service may not do so itself.
     helper: Option<(Arc<Helper>, Place)>,
 }
@@ -93,7 +93,7 @@ pub(super) enum Record {
 
 impl Record {
     /// Its name, and what it says.
-    fn text(self) -> (&'static str, String) {
+    pub(super) fn text(self) -> (&'static str, String) {
         match self {
             Self::Until(end) => (UNTIL, end.to_string()),
             Self::Save(save) => {
@@ -247,58 +247,6 @@ impl Work {
             inputs: names,
         };
         Ok(helper.ask(&operation, &files)?.said == YES)
-    }
-
-    /// Makes it here, with copies of these files, for a slot that ends at that second.
-    pub(super) fn make(
-        &self,
-        until: i64,
-        save: Option<SaveWork>,
-        inputs: Vec<(String, File)>,
-    ) -> Result<bool, ExecutionError> {
-        let failed = |error| ExecutionError::system("create", &self.path)(error);
-        if self.exists(Part::Folder).map_err(failed)? {
-            return Ok(false);
-        }
-        let mut name = OsString::from(".");
-        name.push(self.path.file_name().unwrap_or_default());
-        let new = self.path.with_file_name(name);
-        match fs::remove_dir_all(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        let mut folder = DirBuilder::new();
-        folder.recursive(true).mode(0o700).create(&new).map_err(failed)?;
-        // From the beginning on: a disk of a network may keep it for a while that something was not there.
-        let mut made = Vec::new();
-        for record in [Record::Until(until), Record::Save(save)] {
-            let (name, line) = record.text();
-            let record = new.join(name);
-            fs::write(&record, format!("{line}\n")).map_err(failed)?;
-            made.push(record);
-        }
-        if self.path == self.common {
-            let work = new.join(WORK);
-            folder.create(&work).map_err(failed)?;
-            for (name, mut input) in inputs {
-                let copy = work.join(name);
-                let mut copied = || -> io::Result<()> {
-                    let mode = input.metadata()?.mode() & 0o777;
-                    let mut options = OpenOptions::new();
-                    let mut to = options.create_new(true).write(true).mode(mode).open(&copy)?;
-                    io::copy(&mut input, &mut to).map(drop)
-                };
-                copied().map_err(ExecutionError::system("copy", &copy))?;
-                made.push(copy);
-            }
-            made.push(work);
-        }
-        made.push(new.clone());
-        for path in made {
-            chown(&path, Some(self.owner.user), Some(self.owner.group)).map_err(failed)?;
-        }
-        fs::rename(&new, &self.path).map_err(failed)?;
-        Ok(true)
     }
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ExecutionError + use<> {

@@ -71,6 +71,7 @@ pub(super) fn prepare(site: &Site, job: &JobSpec) {
         ),
         given: Vec::new(),
         begun: true,
+        is_awaited: false,
         has_job: true,
         application: job.application.clone(),
     };

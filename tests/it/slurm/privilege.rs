@@ -123,6 +123,7 @@ impl Helper {
             ])
             .arg(&self.configuration);
         let output = output_of(&mut command, DEADLINE);
+        assert!(!output.stdout.is_empty(), "{output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
@@ -215,7 +216,7 @@ fn a_service_without_rights_runs_jobs_of_other_users_and_fetches_what_only_these
 /// A job to submit for a party: a program, and its arguments.
 fn submission(id: &str, party: &str, program: &Path, arguments: &[&str]) -> Value {
     json!({"submit": {
-        "place": place(id, party), "program": program, "arguments": arguments, "nodes": 1,
+        "place": place(id, party), "application": "private", "program": program, "arguments": arguments, "nodes": 1,
         "slot_end": 4_000_000_000_000_000_i64, "pieces": null, "save": null,
     }})
 }
@@ -227,7 +228,7 @@ fn place(id: &str, party: &str) -> Value {
 /// What the helper itself refuses, with its words. The ids are those of a job's folder, of a link in place of one, and of
 /// somebody else's job.
 fn forbidden([own, led, job]: [&str; 3], program: &Path) -> Vec<(Value, &'static str)> {
-    let reserve = |id: &str, nodes: &[&str], users: &str| json!({"reserve": {"id": id, "start": null, "end": 4_000_000_000_i64, "nodes": nodes, "users": users, "flags": []}});
+    let reserve = |id: &str, nodes: &[&str], users: &str| json!({"reserve": {"id": id, "start": null, "end": 4_000_000_000_i64, "nodes": nodes, "users": users, "party": "", "application": "", "flags": []}});
     let (user, up) = (Cluster::user(), format!("../{own}"));
     vec![
         (

@@ -15,6 +15,7 @@ fn slot() -> PlannedSlot {
         interval: Interval::new(Time(0), Time(600)),
         given: vec![0],
         begun: true,
+        is_awaited: false,
         has_job: false,
         application: String::new(),
     }

@@ -24,6 +24,7 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         user: "nobody".into(),
         party: String::new(),
         application: String::new(),
+        is_awaited: false,
         handed: false,
         behind_own_jobs: false,
     };
@@ -43,6 +44,7 @@ fn what_was_refused_just_now_waits_until_anything_else_is_wanted() {
         user: "nobody".into(),
         party: String::new(),
         application: String::new(),
+        is_awaited: false,
         handed: false,
         behind_own_jobs: false,
     };
