@@ -110,8 +110,13 @@ impl Helper {
 
     /// What `bespeak cluster check` prints, as another user.
     fn checked_by(&self, user: u32) -> String {
+        // The folder for temporary files may be another user's.
+        let scratch = self.configuration.with_file_name("scratch");
+        fs::create_dir_all(&scratch).unwrap();
+        fs::set_permissions(&scratch, fs::Permissions::from_mode(0o777)).unwrap();
         let mut command = Command::new("setpriv");
         command
+            .env("TMPDIR", scratch)
             .args([format!("--reuid={user}"), format!("--regid={user}")])
             .args([
                 "--clear-groups",
