@@ -95,6 +95,9 @@ const TURNED_AWAY: [i32; 2] = [117, 118];
 /// What the script ends with where it had to stop the program, and what a program does that was killed otherwise.
 const STOPPED: [i32; 2] = [124, 137];
 
+/// What a program ends with that Slurm ends with its job.
+const TERMINATED: i32 = 143;
+
 /// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
 pub(super) const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
 /// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
@@ -165,9 +168,12 @@ impl SlurmExecutor {
                 started: running.map_or_else(|| work.started(), |row| started_of(&work, Some(row), now)),
             });
         }
+        // Of several submissions only one has begun; the others were turned away at once.
+        let row = ours.iter().max_by_key(|row| row.lasted()).copied();
+        // Where the program's end was seen before the script was told of it, the script has taken that for its own.
+        let is_cancelled = row.is_some_and(|row| row.state == JobState::Cancelled);
+        let recorded = recorded.filter(|ended| !(is_cancelled && ended.status == TERMINATED));
         if let Some(ended) = recorded {
-            // Of several submissions only one has begun; the others were turned away at once.
-            let row = ours.iter().max_by_key(|row| row.lasted()).copied();
             return conclude_as_recorded(ended, row);
         }
         for row in &ours {
