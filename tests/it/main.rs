@@ -22,6 +22,7 @@ mod flat_offers;
 mod four_calls;
 mod full_disk;
 mod going_on;
+mod golden;
 mod hostile;
 mod json;
 mod kept_offers;

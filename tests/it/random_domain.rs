@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::golden::{assert_golden, trail_of};
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
@@ -28,6 +29,9 @@ use crate::support::{assert_nothing_impossible, eventually, run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a fifth of them. `BESPEAK_TEST_SEEDS` asks for more.
 const SEEDS: usize = 15;
+/// Seeds whose decisions are compared with the golden ones, on SQLite. Their planners move nothing up between commands: that
+/// depends on how long these take.
+const GOLDEN: u64 = 5;
 /// Verbs of one run, where enough offers are accepted in it.
 const VERBS: usize = 60;
 /// Verbs within which that is so at the latest, and how many offers are enough.
@@ -47,7 +51,7 @@ fn random_verbs_break_no_invariant_on_sqlite() {
     let mut saved = 0;
     for seed in 1..=seeds() {
         let database = TestDatabase::sqlite();
-        saved += run(live(database.url(), seed, None));
+        saved += run(live(database.url(), seed, None, seed <= GOLDEN));
     }
     assert!(saved > 0, "no work has been saved at the end of its slot");
 }
@@ -56,7 +60,7 @@ fn random_verbs_break_no_invariant_on_sqlite() {
 fn random_verbs_break_no_invariant_on_postgres() {
     for seed in 1..=seeds().div_ceil(5) {
         let database = TestDatabase::postgres();
-        run(live(database.url(), seed, None));
+        run(live(database.url(), seed, None, false));
     }
 }
 
@@ -67,7 +71,7 @@ fn random_verbs_break_no_invariant_while_the_sessions_of_the_service_are_being_e
         run(async {
             // The decider's session, which holds its lease, among them.
             let ender = SessionEnder::start(database.url(), "bespeak%", seed);
-            live(database.url(), seed, Some(&ender)).await;
+            live(database.url(), seed, Some(&ender), false).await;
             let ended = ender.finish().await;
             assert!(ended > 0, "seed {seed}: no session was ended");
         });
@@ -105,7 +109,7 @@ struct Domain {
 }
 
 impl Domain {
-    async fn start(url: &str, clock: &Clock) -> Self {
+    async fn start(url: &str, clock: &Clock, is_golden: bool) -> Self {
         let store = Store::open(url).await.expect("the database is there");
         let lease = store.acquire_lease().await.expect("nobody else decides");
         let (name, kind, capacity) = ("local".to_owned(), "local".to_owned(), CAPACITY);
@@ -119,6 +123,9 @@ impl Domain {
             .await
             .expect("nothing is promised beyond it");
         let mut settings = Settings::new(vec![Resource::new(&name, &kind, capacity)], 5_000);
+        if is_golden {
+            settings.improving.least_gain.seconds = 1_000_000;
+        }
         settings.pricing = Some(pricing());
         settings.proposals.moves_max = 3;
         // Short enough that there is a place after that and before the horizon.
@@ -154,10 +161,10 @@ struct Told {
 }
 
 /// Answers with how much work was saved at the end of its slot.
-async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) -> usize {
+async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>, is_golden: bool) -> usize {
     let mut random = Random::new(seed);
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
-    let mut domain = Domain::start(url, &clock).await;
+    let mut domain = Domain::start(url, &clock, is_golden).await;
     let mut told = Told::default();
     for verb in 0..VERBS_MAX {
         if verb >= VERBS && told.accepted.len() >= ACCEPTED_MIN {
@@ -186,7 +193,7 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) -> usize {
                 // The service may be down for a while; what runs goes on meanwhile.
                 let down = random.seconds(3) * 40 * MICROS_PER_SECOND;
                 clock.set(clock.micros() + down);
-                domain = Domain::start(url, &clock).await;
+                domain = Domain::start(url, &clock, is_golden).await;
             }
         }
         if let Some(ender) = ender {
@@ -199,6 +206,9 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>) -> usize {
     check(&domain.store, &format!("seed {seed}, at the end")).await;
     let saved = check_told(&domain.store, &told, seed).await;
     in_step(&domain.planner, seed).await;
+    if is_golden {
+        assert_golden(&format!("domain {seed}"), &trail_of(&domain.store).await);
+    }
     domain.stop().await;
     saved
 }

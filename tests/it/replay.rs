@@ -46,9 +46,14 @@ fn text(bytes: &[u8]) -> String {
 
 /// The rows of the decisions on 4 nodes, without their heading.
 fn decisions(list: &str, arguments: &str) -> Vec<String> {
+    decisions_of(list, 4, arguments)
+}
+
+/// The rows of the decisions on so many nodes, without their heading.
+pub(crate) fn decisions_of(list: &str, capacity: usize, arguments: &str) -> Vec<String> {
     let (folder, output) = replay(
         &format!("{HEADING}{list}"),
-        &format!("--capacity 4 --out decisions.csv {arguments}"),
+        &format!("--capacity {capacity} --out decisions.csv {arguments}"),
     );
     assert!(output.status.success(), "{}", text(&output.stderr));
     let written = fs::read_to_string(folder.path().join("decisions.csv")).expect("decisions are written");

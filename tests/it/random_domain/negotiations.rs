@@ -12,7 +12,10 @@ use bespeak::planner::{
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::{CAPACITY, CHECKED_EVERY, Domain, NOW, check, end_something, in_step, pass, proposal, seeds};
+use super::{
+    CAPACITY, CHECKED_EVERY, Domain, GOLDEN, NOW, check, end_something, in_step, pass, proposal, seeds,
+};
+use crate::golden::{assert_golden, trail_of};
 use crate::support::random::Random;
 use crate::support::run;
 use crate::support::stores::TestDatabase;
@@ -25,7 +28,7 @@ fn random_negotiations_break_no_invariant_on_sqlite() {
     let mut proposals = 0;
     for seed in 1..=seeds() {
         let database = TestDatabase::sqlite();
-        proposals += run(live(database.url(), seed));
+        proposals += run(live(database.url(), seed, seed <= GOLDEN));
     }
     assert!(proposals > 0, "the provider has proposed nothing");
 }
@@ -34,7 +37,7 @@ fn random_negotiations_break_no_invariant_on_sqlite() {
 fn random_negotiations_break_no_invariant_on_postgres() {
     for seed in 1..=seeds().div_ceil(5) {
         let database = TestDatabase::postgres();
-        run(live(database.url(), seed));
+        run(live(database.url(), seed, false));
     }
 }
 
@@ -51,10 +54,10 @@ struct Told {
 }
 
 /// Lives through the verbs of a seed; how often the provider has proposed something.
-async fn live(url: &str, seed: u64) -> usize {
+async fn live(url: &str, seed: u64, is_golden: bool) -> usize {
     let mut random = Random::new(seed);
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
-    let mut domain = Domain::start(url, &clock).await;
+    let mut domain = Domain::start(url, &clock, is_golden).await;
     let mut suggestions = domain.planner.subscribe_suggestions();
     let mut told = Told::default();
     for verb in 0..VERBS {
@@ -77,7 +80,7 @@ async fn live(url: &str, seed: u64) -> usize {
             21 => {
                 domain.stop().await;
                 clock.set(clock.micros() + random.seconds(3) * 40 * MICROS_PER_SECOND);
-                domain = Domain::start(url, &clock).await;
+                domain = Domain::start(url, &clock, is_golden).await;
                 suggestions = domain.planner.subscribe_suggestions();
             }
             _ => {
@@ -89,6 +92,8 @@ async fn live(url: &str, seed: u64) -> usize {
                 let _ = domain.planner.place(other).await;
             }
         }
+        // What is suggested comes with the answers, and is there before the next one.
+        domain.planner.running().await.expect("it answers");
         propose(&domain, &clock, &mut told, &mut suggestions).await;
         if verb % CHECKED_EVERY == 0 {
             check(&domain.store, &format!("seed {seed}, after verb {verb}")).await;
@@ -113,6 +118,9 @@ async fn live(url: &str, seed: u64) -> usize {
         );
     }
     in_step(&domain.planner, seed).await;
+    if is_golden {
+        assert_golden(&format!("negotiations {seed}"), &trail_of(&domain.store).await);
+    }
     domain.stop().await;
     let proposed = told.negotiations.iter().filter(|of| of.proposed.is_some());
     proposed.count()
