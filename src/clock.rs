@@ -2,7 +2,7 @@
 //!
 //! The plan is in wall time, which an administrator or a time server may step. How long something took is measured by the
 //! time since the machine's start, which nobody can step; the two together show when the wall time was stepped
-//! (`docs/decisions/0407`).
+//! (`docs/design/service.md`).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 //!
 //! The map, one line a module; `ARCHITECTURE.md` says who may import whom.
 
-/// Memory stays flat under a steady load, and allocating takes less processor time: `docs/decisions/0311`.
+/// Memory stays flat under a steady load, and allocating takes less processor time: `docs/decisions/0026`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

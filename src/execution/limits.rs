@@ -1,6 +1,6 @@
 //! What a job may have at most. Some of it the system watches over, process by process: what each may write, open and
 //! reserve. What the job has as a whole, its memory, its processes and its files, is looked at by its supervisor again and
-//! again, which stops a job that has too much (`docs/decisions/0402-limits-of-jobs.md`).
+//! again, which stops a job that has too much (`docs/design/execution.md`).
 
 use std::fs;
 use std::io;

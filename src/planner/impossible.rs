@@ -4,7 +4,7 @@
 //! turns out wrong, nobody knows what else is: the plan in memory is not the stored one any more. The code that finds this
 //! notes it here and returns. Before a batch is stored, the writer looks here. Where something is noted, it stores nothing of
 //! the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
-//! anything (`docs/decisions/0424`).
+//! anything (`docs/decisions/0006`).
 
 use uuid::Uuid;
 

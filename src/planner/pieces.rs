@@ -3,7 +3,7 @@
 //! Each piece is a request of its own in its resource's schedule, with a window of its own in which it moves for others like
 //! anything that waits. The windows of an agreement's pieces never overlap, so that the pieces keep their order; they are
 //! drawn anew whenever one of them moves, begins or ends. One that has lost its nodes before it began goes
-//! elsewhere between its neighbours (`docs/decisions/0413`).
+//! elsewhere between its neighbours (`docs/design/planning.md`).
 
 use std::collections::BTreeSet;
 

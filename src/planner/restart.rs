@@ -4,7 +4,7 @@
 //! Its agreement waits for a place in what is left of its window, as it did before its slot began; nothing of it is given up
 //! but the nodes that it had. Work that was lost is run from its start, or with work in pieces from what the piece before has
 //! saved. The job of the time before is stopped, where anything is left of it, before the next one starts
-//! (`docs/decisions/0404`).
+//! (`docs/design/execution.md`).
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! Moves into free time: waiting agreements move up, a slice at a time, after the answers are
-//! given (`docs/decisions/0008`).
+//! given (`docs/design/planning.md`).
 //!
 //! A move has to be worth its line in the timeline: it gains a least time, and an agreement is moved so often in an hour at most.
 

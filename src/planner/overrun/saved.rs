@@ -1,5 +1,5 @@
 //! Work that is not over at the end of its slot, which cannot be longer: it is told to save what it has come to, and the
-//! rest goes on in another place, as a piece that is added to its agreement (`docs/decisions/0406`).
+//! rest goes on in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
 
 use scheduler::{Interval, Move, Request, Seconds, Time};
 

@@ -18,7 +18,7 @@ pub enum Choice {
     /// The earliest start: of the periods that cover the ready time the one with the least lead, else the first that follows.
     EarliestStart,
     /// No lead where possible: the first that follows the ready time, else the one with the least lead. Loses about as little
-    /// work as an exact best fit, which a single descent cannot find, for half its waiting; see `docs/decisions/0140`.
+    /// work as an exact best fit, which a single descent cannot find, for half its waiting; see `docs/design/scheduler.md`.
     #[default]
     NoLead,
     /// The latest start of an idle period: the last that follows the ready time, else the one with the least lead. Loses
