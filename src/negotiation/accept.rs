@@ -45,7 +45,7 @@ impl LostOffer {
     pub fn is_withdrawn(&self) -> bool {
         matches!(
             self.lost,
-            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved
+            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_)
         )
     }
 
@@ -130,6 +130,7 @@ impl Negotiation {
         let acceptance = Acceptance {
             negotiation: instance.id,
             offer: row.id,
+            barred: self.barred_by_now(&row, &proposal).await,
             proposal,
         };
         match self.planner.accept(acceptance).await {
@@ -180,9 +181,9 @@ impl Negotiation {
         let scope = Scope::Party(party.to_owned());
         let instance = self.instance(&scope, row.negotiation).await?;
         if let Some(lost) = self.lost(&row, &instance) {
-            return Err(Error::Conflict(lost.words().to_owned()));
+            return Err(Error::Conflict(lost.to_string()));
         }
-        let said = Said::read(row, &document)?;
+        let said = Said::read(row.clone(), &document)?;
         let of = party.to_owned();
         let replaced = self.replaced(&instance).await?;
         let draft = self
@@ -191,6 +192,7 @@ impl Negotiation {
         Ok(Acceptance {
             negotiation: instance.id,
             offer,
+            barred: self.barred_by_now(&row, &draft.proposal).await,
             proposal: draft.proposal,
         })
     }

@@ -172,7 +172,7 @@ pub enum Error {
     #[error("the agreement has changed since the version that If-Match names")]
     Changed,
     /// The offer cannot be accepted any more.
-    #[error("{}", .0.lost.words())]
+    #[error("{}", .0.lost)]
     Lost(Box<LostOffer>),
     /// The idempotency key came before, with another body.
     #[error("this Idempotency-Key was used for another request")]
@@ -443,7 +443,7 @@ impl From<planner::Error> for Error {
             }
             planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
             planner::Error::Changed => Self::Changed,
-            planner::Error::Lost(lost) => Self::Conflict(lost.words().to_owned()),
+            planner::Error::Lost(lost) => Self::Conflict(lost.to_string()),
             planner::Error::Stale(why) => Self::Conflict(why.to_owned()),
             planner::Error::Unavailable => Self::Unavailable,
             planner::Error::Repeated(_) => Self::Internal(error.to_string()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::Negotiation;
-use crate::agreement::{Barred, Job, Shape};
+use crate::agreement::{Barred, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
 use crate::execution::ProspectiveJob;
 use crate::execution::dispatcher::Shared;
 use crate::planner::Proposal;
@@ -76,6 +76,57 @@ impl Negotiation {
             why,
         })
     }
+
+    /// The cluster that holds an offer, where it would refuse its job by now: what it said when the offer was made may be so no
+    /// longer. One that cannot be asked refuses nothing.
+    pub(super) async fn barred_by_now(
+        &self,
+        offer: &NegotiationOffer,
+        proposal: &Proposal,
+    ) -> Option<Barred> {
+        let (terms, job) = (offer.terms.as_ref()?, proposal.job.as_ref()?);
+        let (resource, cluster) = self.clusters.iter().find(|(name, _)| *name == terms.resource)?;
+        let judged = async {
+            for size in some_of(&sizes_of(terms), SIZES_MAX) {
+                let said = cluster
+                    .refusal_of(ProspectiveJob {
+                        party: proposal.party.clone(),
+                        application: job.application.clone(),
+                        nodes: size.nodes,
+                        seconds: size.duration,
+                    })
+                    .await;
+                if said.is_some() {
+                    return said;
+                }
+            }
+            None
+        };
+        let why = tokio::time::timeout(JUDGED_WITHIN, judged).await.ok()??;
+        Some(Barred {
+            resource: resource.clone(),
+            sizes: Vec::new(),
+            why,
+        })
+    }
+}
+
+/// The sizes of the jobs that an offer would have, each once: of work in pieces those of its pieces.
+fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
+    let size = |(slot, nodes): Stretch| Shape {
+        nodes,
+        duration: slot.duration(),
+    };
+    let mut sizes: Vec<Shape> = terms.pieces.iter().map(|piece| size(piece.stretch())).collect();
+    if sizes.is_empty() {
+        sizes.push(Shape {
+            nodes: terms.nodes,
+            duration: terms.duration,
+        });
+    }
+    sizes.sort_by_key(|size| (size.nodes, size.duration));
+    sizes.dedup();
+    sizes
 }
 
 /// At most so many of the sizes, at even distances, the first and the last among them.

@@ -1,59 +1,54 @@
 //! An offer that was held becomes an agreement, which takes over its place; and where it replaces another agreement,
 //! that one ends in the same breath.
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
 use super::admit::Admitted;
+use super::bargain::short;
 use super::decide::Decider;
 use super::pieces::requests_of;
+use super::refuse::{bare, words_of_barred};
 use super::replace::Lifted;
 use super::reserving::Step;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
-    OfferTerms, PostingKind, whole,
+    Agreement, AgreementState, Barred, Event, EventKind, Money, NegotiationInstance, NegotiationOffer,
+    OfferState, OfferTerms, PostingKind, whole,
 };
 use crate::clock::second_of;
 use crate::store::Change;
 
 /// Why an offer cannot be accepted any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// Its time, or that of its negotiation, is over.
+    #[error("the offer has expired")]
     Expired,
     /// An agreement has been made from it.
+    #[error("the offer has been accepted already")]
     Accepted,
     /// It is not held: it has been given back, or never was.
+    #[error("the offer is not held, or no longer; only what is Acceptable can be accepted")]
     NotHeld,
     /// It has been rejected.
+    #[error("the offer has been rejected")]
     Rejected,
-    /// The service has taken it back: what was kept for it is out of use, or went to an agreement.
+    /// The service has taken it back; what is stored with it says why.
+    #[error("the offer has been withdrawn, since it could not be kept")]
     Withdrawn,
     /// The agreement that it is to replace is over or has begun.
+    #[error("the agreement that it is to replace is over or has begun")]
     Replaced,
     /// Its application has left the catalogue: what it promises cannot be carried out.
+    #[error("the offer cannot be carried out, since its application is no longer offered")]
     NoApplication,
     /// Its cluster does not hold the nodes.
+    #[error("the offer has been withdrawn, since its cluster did not reserve the nodes")]
     NotReserved,
-}
-
-impl Lost {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Expired => "the offer has expired",
-            Self::Accepted => "the offer has been accepted already",
-            Self::NotHeld => "the offer is not held, or no longer; only what is Acceptable can be accepted",
-            Self::Rejected => "the offer has been rejected",
-            Self::Withdrawn => "the offer has been withdrawn, since its nodes could not be kept",
-            Self::Replaced => "the agreement that it is to replace is over or has begun",
-            Self::NoApplication => {
-                "the offer cannot be carried out, since its application is no longer offered"
-            }
-            Self::NotReserved => "the offer has been withdrawn, since its cluster did not reserve the nodes",
-        }
-    }
+    /// Its cluster would refuse the job by now: which one, and in its words.
+    #[error("the offer has been withdrawn, since {0}")]
+    Barred(String),
 }
 
 /// The acceptance of an offer.
@@ -66,6 +61,8 @@ pub struct Acceptance {
     /// The request in the words that accept it. Of the agreement only its name and its document come from here: all else
     /// is what the stored offer promises.
     pub proposal: Proposal,
+    /// The cluster that holds the offer, where it would refuse the job by now.
+    pub barred: Option<Barred>,
 }
 
 impl Decider<'_> {
@@ -104,6 +101,10 @@ impl Decider<'_> {
         };
         if let Some(why) = lost(&offer, now) {
             return Err(Error::Lost(why));
+        }
+        if let Some(why) = words_of_barred(acceptance.barred.as_slice()) {
+            self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
+            return Err(Error::Lost(Lost::Barred(why)));
         }
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
@@ -231,6 +232,15 @@ impl Decider<'_> {
             Some(price) => format!("{detail}; {price}"),
             None => detail,
         }
+    }
+
+    /// Lets go of an offer that cannot be kept, for a reason in words.
+    pub(super) fn withdraw(&mut self, offer: &NegotiationOffer, reason: Reason, binding: String) {
+        self.release(vec![NegotiationOffer {
+            state: OfferState::Rejected,
+            refusal: Some(short(&bare(reason, binding))),
+            ..offer.clone()
+        }]);
     }
 
     /// Notes that an offer has been accepted.

@@ -178,20 +178,21 @@ impl Decider<'_> {
         let ending = if order.by_provider && !is_undecided(&agreement) {
             self.taken_back(agreement)?
         } else {
-            self.terminated(agreement)?
+            self.terminated(agreement, order.by_provider)?
         };
         self.remember(order.idempotency, &ending);
         Ok(ending)
     }
 
     /// Ends an agreement at once, or has its job stopped first.
-    fn terminated(&mut self, mut agreement: Agreement) -> Result<Agreement, Error> {
+    fn terminated(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement, Error> {
         // Asked before: its job is being stopped.
         let Some(terminating) = agreement.state.terminating() else {
             return Ok(agreement);
         };
         agreement.state = terminating;
-        let mut events = vec![self.event(EventKind::Terminating, "asked for by its party".to_owned())];
+        let by = if by_provider { "the operator" } else { "its party" };
+        let mut events = vec![self.event(EventKind::Terminating, format!("asked for by {by}"))];
         match agreement.service {
             ServiceState::NotReady => return self.cancel(agreement, events),
             ServiceState::Idle => {

@@ -50,7 +50,7 @@ pub enum Error {
     #[error("the agreement has changed")]
     Changed,
     /// The offer cannot be accepted any more.
-    #[error("{}", .0.words())]
+    #[error(transparent)]
     Lost(Lost),
     /// The tree of offers does not allow it.
     #[error("{0}")]

@@ -293,7 +293,7 @@ fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxatio
 }
 
 /// The resources whose clusters would refuse a job, with their own words; none where there are none.
-fn words_of_barred(barred: &[Barred]) -> Option<String> {
+pub(super) fn words_of_barred(barred: &[Barred]) -> Option<String> {
     let words = barred
         .iter()
         .map(|of| format!("{} would refuse the job: {}", of.resource, of.why));

@@ -11,14 +11,13 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use super::admit::{Admitted, Wanted};
-use super::bargain::short;
 use super::commands::answer;
 use super::decide::{Decider, begins_too_late};
 use super::pieces::requests_of;
 use super::refuse::bare;
 use super::storing::Answer;
 use super::{Command, Error, Lost, Plan, Planner, Proposal, Refusal, Reply};
-use crate::agreement::{Agreement, NegotiationOffer, OfferState};
+use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
 /// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
@@ -445,11 +444,7 @@ impl Decider<'_> {
         }
         if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
             let why = why.map_or_else(|why| why, |tried| refused_in_words(tried.slots));
-            self.release(vec![NegotiationOffer {
-                state: OfferState::Rejected,
-                refusal: Some(short(&bare(Reason::NoCapacityInWindow, why))),
-                ..offer.clone()
-            }]);
+            self.withdraw(offer, Reason::NoCapacityInWindow, why);
             return Err(Error::Lost(Lost::NotReserved));
         }
         let now = second_of(self.now);

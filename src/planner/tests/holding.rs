@@ -2,7 +2,7 @@
 //! their party may have.
 
 use super::*;
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::agreement::{Barred, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 
 /// Something that is said in a negotiation; its words are of no importance here.
 fn said(negotiation: Uuid, parent: Option<Uuid>, creator: OfferCreator, of: Option<&Candidate>) -> Spoken {
@@ -113,10 +113,21 @@ impl Domain {
         offer: &NegotiationOffer,
         proposal: Proposal,
     ) -> Result<Agreement, Error> {
+        self.accept_barred(offer, proposal, None).await
+    }
+
+    /// The same where its cluster says something about the job.
+    async fn accept_barred(
+        &self,
+        offer: &NegotiationOffer,
+        proposal: Proposal,
+        barred: Option<Barred>,
+    ) -> Result<Agreement, Error> {
         let acceptance = Acceptance {
             negotiation: offer.negotiation,
             offer: offer.id,
             proposal,
+            barred,
         };
         let accepted = self.planner.accept(acceptance).await;
         accepted.map(|accepted| accepted.agreement)
@@ -138,6 +149,44 @@ async fn what_was_found_is_not_held_when_its_time_is_over() {
     assert_eq!(answers[0].state, OfferState::Rejected);
     domain.turn(4);
     domain.place(proposal(4, 100, 4..104)).await.unwrap();
+    domain.assert_verified().await;
+    domain.restart().await.assert_verified().await;
+}
+
+#[tokio::test]
+async fn an_offer_whose_cluster_would_refuse_its_job_by_now_is_let_go_of_with_its_words() {
+    let domain = Domain::start().await;
+    let asked = proposal(4, 100, 1_000..1_100);
+    let barred = Barred {
+        resource: "local".into(),
+        sizes: Vec::new(),
+        why: "Invalid account".into(),
+    };
+    let why = "local would refuse the job: Invalid account";
+    let negotiation = domain.open(None).await;
+    let offer = domain.hold(negotiation, &asked).await;
+    let lost = domain
+        .accept_barred(&offer, asked.clone(), Some(barred.clone()))
+        .await;
+    assert_eq!(lost, Err(Error::Lost(Lost::Barred(why.into()))));
+    let (kept, _) = domain.store.offer(offer.id).await.unwrap().unwrap();
+    assert!(kept.is_withdrawn() && kept.refusal.unwrap().contains(why));
+    let again = domain.accept(&offer, asked.clone()).await;
+    assert_eq!(again, Err(Error::Lost(Lost::Withdrawn)));
+    // What would have replaced an agreement leaves it as it is.
+    let old = domain.place(asked.clone()).await.unwrap();
+    let negotiation = domain.open(Some(old.id)).await;
+    let longer = proposal(4, 200, 1_000..1_200);
+    let offer = domain.hold(negotiation, &longer).await;
+    let lost = domain.accept_barred(&offer, longer, Some(barred)).await;
+    assert!(matches!(lost, Err(Error::Lost(Lost::Barred(_)))), "{lost:?}");
+    let kept = domain.store.agreement(old.id).await.unwrap().unwrap();
+    assert_eq!(
+        (kept.state, kept.version),
+        (AgreementState::Observed, old.version)
+    );
+    // Its nodes are free.
+    domain.place(proposal(4, 100, 1_100..1_200)).await.unwrap();
     domain.assert_verified().await;
     domain.restart().await.assert_verified().await;
 }

@@ -94,6 +94,23 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
 }
 
 #[tokio::test]
+async fn who_ends_one_is_told() {
+    let domain = Domain::start().await;
+    for (by_provider, by) in [(true, "the operator"), (false, "its party")] {
+        let asked = proposal(1, 100, 0..100);
+        let pending = domain.planner.pend(asked, None, None).await.unwrap().agreement;
+        let order = Termination {
+            by_provider,
+            ..Termination::of(pending.id, None)
+        };
+        domain.planner.terminate(order).await.unwrap();
+        let events = domain.store.events(pending.id).await.unwrap();
+        let terminating = events.iter().find(|of| of.kind == EventKind::Terminating);
+        assert_eq!(terminating.unwrap().detail, format!("asked for by {by}"));
+    }
+}
+
+#[tokio::test]
 async fn one_that_was_terminated_meanwhile_is_not_decided() {
     let domain = Domain::start().await;
     let asked = proposal(1, 100, 0..100);

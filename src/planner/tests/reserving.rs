@@ -222,6 +222,7 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
         negotiation,
         offer: offer.id,
         proposal: asked.clone(),
+        barred: None,
     };
     let accept = |acceptance: Acceptance| {
         let planner = domain.planner.clone();

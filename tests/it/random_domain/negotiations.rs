@@ -367,6 +367,7 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
             party: negotiation.party.clone(),
             ..words
         },
+        barred: None,
     };
     let now = clock.now();
     let in_time = offer.expires.is_some_and(|at| now < at) && now < negotiation.expires;

@@ -1,16 +1,20 @@
 //! What a site's policy wants of jobs, and what becomes of the offers of parties whose jobs the cluster would refuse.
 
 use bespeak::execution::slurm::name_of;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::service::{SOON, reserved, serve_keys, until};
+use super::service::{SOON, passes_checks, reserved, script, serve_keys, until};
 use crate::support::client::Client;
 use crate::support::negotiation::{Said, negotiate, open};
-use crate::support::offers::{Offer, now};
+use crate::support::offers::{Offer, date_time, now};
 use crate::support::server::Server;
 use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, run};
 
+/// Seconds of a job of a size that the test asks for at last only: verdicts are remembered.
+const UNJUDGED: i64 = 6_000;
 /// What Slurm says of a quality of service that an association does not have.
 const INVALID: &str = "cluster would refuse the job: Invalid qos specification";
 
@@ -59,6 +63,105 @@ async fn is_refused(client: &Client, offer: Offer, words: &str) {
     }
 }
 
+/// Has the account `poor` given the quality of service `gold`, with `+`, or taken from it, with `-`.
+fn change_gold(cluster: &Cluster, sign: char) {
+    let (user, set) = (Cluster::user(), format!("qos{sign}=gold"));
+    let change = ["modify", "user", &user, "where", "account=poor", "set", &set];
+    cluster.run("sacctmgr", &[&["-i"], &change[..]].concat());
+}
+
+/// Waits until Slurm itself refuses the jobs of the account `poor`.
+async fn until_poor_is_refused(cluster: &Cluster) {
+    let (user, script) = (format!("--uid={}", Cluster::user()), script(cluster, "true"));
+    let mut arguments = vec![
+        "--test-only",
+        "--account=poor",
+        "--qos=gold",
+        "--chdir=/",
+        &script,
+    ];
+    if rustix::process::geteuid().is_root() {
+        arguments.insert(0, &user);
+    }
+    eventually("a refusal", SOON, async || {
+        let tried = cluster.try_run("sbatch", &arguments);
+        String::from_utf8_lossy(&tried.stderr)
+            .contains("Invalid qos")
+            .then_some(())
+    })
+    .await;
+}
+
+/// The id of an offer that is held for this request.
+async fn held(client: &Client, wanted: &Value) -> Value {
+    let answer = client.post_json("/negotiations", wanted).await.json();
+    let offer = &answer["offers"][0];
+    assert_eq!(offer["state"], "Acceptable", "{answer}");
+    offer["id"].clone()
+}
+
+/// Offers that were held before the policy changed are withdrawn when they are accepted, in whatever way: those of new agreements,
+/// and one that would replace an agreement.
+async fn is_judged_again_when_it_is_accepted(server: &mut Server, cluster: &Cluster, key: &str, old: Uuid) {
+    let client = server.client_with(key);
+    // Of a size that was not judged yet, on another day than what there is.
+    let start = now() + 8 * 86_400;
+    let end = start + 36_000;
+    let wanted = json!({
+        "application": "sleep", "arguments": ["1"], "nodes": 1, "durationSeconds": UNJUDGED,
+        "window": { "start": date_time(start), "end": date_time(end) },
+    });
+    let flat = held(&client, &wanted).await;
+    let later = held(&client, &wanted).await;
+    let longer = held(&client, &json!({ "agreement": old, "durationSeconds": UNJUDGED })).await;
+    let talks = open(&client).await;
+    let asked = [Said::solicited(
+        "c-1",
+        Offer::sleep(1, UNJUDGED).within(start, end),
+    )];
+    let words = negotiate(&client, talks, &asked).await.remove(0);
+    assert_eq!(words.state, "Acceptable");
+    let others = held(&server.client(), &wanted).await;
+    change_gold(cluster, '-');
+    until_poor_is_refused(cluster).await;
+    // What it was told a moment ago it believes for a minute.
+    server.kill9();
+    server.restart();
+    passes_checks(server);
+    let client = server.client_with(key);
+
+    let why = format!("the offer has been withdrawn, since {INVALID}");
+    for offer in [&flat, &longer] {
+        let gone = client.post_json("/agreements", &json!({ "offer": offer })).await;
+        assert_eq!(gone.status, StatusCode::GONE, "{gone:?}");
+        let problem = gone.json();
+        assert_eq!(problem["code"], "WITHDRAWN", "{problem}");
+        assert_eq!(problem["detail"], why, "{problem}");
+        assert_eq!(problem["offers"][0]["state"], "Rejected", "{problem}");
+    }
+    let kept = client.get_json(&format!("/agreements/{old}")).await;
+    assert_eq!(kept["state"], "Observed", "{kept}");
+    let gone = client.post("/agreements", words.acceptance()).await;
+    assert_eq!(gone.status, StatusCode::GONE, "{gone:?}");
+    assert_eq!(gone.text("ErrorCode"), "WITHDRAWN");
+    assert!(gone.body.contains(&why), "{gone:?}");
+    let pending = json!({ "offer": later, "pending": true });
+    let taken = client.post_json("/agreements", &pending).await;
+    assert_eq!(taken.status, StatusCode::ACCEPTED, "{taken:?}");
+    let taken = format!("/agreements/{}", taken.json()["id"].as_str().expect("an id"));
+    let rejected = eventually("its decision", SOON, async || {
+        let shown = client.get_json(&taken).await;
+        (shown["state"] != "Pending").then_some(shown)
+    })
+    .await;
+    assert_eq!(rejected["state"], "Rejected", "{rejected}");
+    let told = client.get(&format!("{taken}/events")).await.body;
+    assert!(told.contains(&why), "{told}");
+    // Those of others stand.
+    let stands = json!({ "offer": others });
+    server.client().post_json("/agreements", &stands).await.created();
+}
+
 /// The job of an agreement as squeue shows it in this format, once it is there.
 async fn job(cluster: &Cluster, id: Uuid, format: &str) -> String {
     let (name, format) = (
@@ -91,10 +194,11 @@ async fn is_lost_where_an_administrator_cancels_it(client: &Client, cluster: &Cl
 }
 
 #[test]
-fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_when_it_is_offered() {
+fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_when_it_is_offered_and_accepted()
+ {
     run(async {
         let cluster = accounted();
-        let server = serve(&cluster);
+        let mut server = serve(&cluster);
         let client = server.client();
         let accepted = client.post("/agreements", Offer::sleep(1, 60).xml()).await;
         let id = accepted.created();
@@ -104,7 +208,8 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         assert_eq!(job(&cluster, id, "%q|%f|%W|%a").await, "gold|fast|solver:1|phys");
 
         // Told with each offer, those of other parties aside.
-        let poor = server.client_with(&server.key_for("poor", "consumer"));
+        let key = server.key_for("poor", "consumer");
+        let poor = server.client_with(&key);
         is_refused(&poor, Offer::sleep(1, 60), INVALID).await;
         let talks = open(&poor).await;
         let asked = [Said::solicited("c-1", Offer::sleep(1, 60))];
@@ -132,26 +237,16 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         is_lost_where_an_administrator_cancels_it(&client, &cluster).await;
 
         // What an administrator grants counts from the next dry run on: each try is of another size.
-        let user = Cluster::user();
-        let granted = [
-            "-i",
-            "modify",
-            "user",
-            &user,
-            "where",
-            "account=poor",
-            "set",
-            "qos+=gold",
-        ];
-        cluster.run("sacctmgr", &granted);
+        change_gold(&cluster, '+');
         let mut minutes = 1;
-        eventually("an agreement", SOON, async || {
+        let granted = eventually("an agreement", SOON, async || {
             minutes += 1;
             let offer = far(Offer::sleep(1, minutes * 60));
             let answer = poor.post("/agreements", offer.xml()).await;
-            answer.status.is_success().then_some(())
+            answer.status.is_success().then(|| answer.created())
         })
         .await;
+        is_judged_again_when_it_is_accepted(&mut server, &cluster, &key, granted).await;
         server.assert_verified();
     });
 }

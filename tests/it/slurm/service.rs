@@ -35,6 +35,12 @@ pub(super) fn serve_nodes(cluster: &Cluster, nodes: usize, more: &str) -> Server
 /// The same with more keys of the cluster itself.
 pub(super) fn serve_keys(cluster: &Cluster, nodes: usize, keys: &str, more: &str) -> Server {
     let server = serve_unchecked(cluster, nodes, keys, more);
+    passes_checks(&server);
+    server
+}
+
+/// Waits until the service's cluster has passed its checks.
+pub(super) fn passes_checks(server: &Server) {
     let is_closed =
         || String::from_utf8_lossy(&server.run(&["resources"]).stdout).contains("pass its checks");
     assert!(
@@ -42,7 +48,6 @@ pub(super) fn serve_keys(cluster: &Cluster, nodes: usize, keys: &str, more: &str
         "the cluster does not pass its checks: {}",
         server.log()
     );
-    server
 }
 
 /// The same, whether the cluster has passed its checks or not.
