@@ -140,7 +140,36 @@ fn some_of<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use scheduler::{Interval, Time};
+
     use super::*;
+    use crate::agreement::{OfferKind, Piece};
+
+    #[test]
+    fn an_offer_is_judged_by_the_sizes_of_its_pieces_and_one_without_by_its_own() {
+        let size = |nodes, duration| Shape { nodes, duration };
+        let piece = |nodes, start| Piece::planned((Interval::of(Time(start), 600), nodes));
+        let mut terms = OfferTerms {
+            resource: "cluster".into(),
+            nodes: 4,
+            duration: 1_800,
+            pieces: Vec::new(),
+            ready: Time(0),
+            deadline: Time(9_000),
+            start: Time(0),
+            kept_until: Time(1_800),
+            deviation: 0.0,
+            kind: OfferKind::Exact,
+            confidence: None,
+            price: None,
+            difference: None,
+            fee: None,
+            promise: None,
+        };
+        assert_eq!(sizes_of(&terms), [size(4, 1_800)]);
+        terms.pieces = vec![piece(4, 0), piece(2, 1_000), piece(4, 2_000)];
+        assert_eq!(sizes_of(&terms), [size(2, 600), size(4, 600)]);
+    }
 
     #[test]
     fn of_many_sizes_some_are_judged_the_largest_and_the_smallest_among_them() {

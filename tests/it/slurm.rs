@@ -6,6 +6,7 @@ mod checks;
 mod dedicated;
 mod going_on;
 mod held;
+mod helped;
 mod missing;
 mod never;
 mod others;

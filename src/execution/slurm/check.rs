@@ -243,16 +243,16 @@ impl SlurmExecutor {
     fn submission(&self) -> Seen {
         let (mut judged, mut refused, mut unknown) = (Vec::new(), Vec::new(), None);
         for (party, application) in self.kinds_of_jobs() {
-            let arguments = self.job_arguments((party, application), 1, 1)?;
-            if judged.contains(&arguments) {
-                continue;
-            }
             let dry = DryRun {
                 party: party.to_owned(),
                 application: application.to_owned(),
                 nodes: 1,
                 minutes: 1,
             };
+            let kind = self.kind_of(&dry)?;
+            if judged.contains(&kind) {
+                continue;
+            }
             match self.try_out(&dry) {
                 Verdict::Takes => {}
                 // No node is free, a limit is reached, or the partition wants reservations, which these jobs do not have.
@@ -267,7 +267,7 @@ impl SlurmExecutor {
                     ));
                 }
             }
-            judged.push(arguments);
+            judged.push(kind);
         }
         let words = refused[..refused.len().min(NAMES_MAX)].join("; ");
         Ok(if refused.is_empty() {

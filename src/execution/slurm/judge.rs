@@ -139,13 +139,19 @@ impl SlurmExecutor {
         }
     }
 
+    /// All by which verdicts differ: what a job would be submitted with, and as which user, whom the arguments do not name where the
+    /// helper submits it.
+    pub(super) fn kind_of(&self, dry: &DryRun) -> Result<Vec<OsString>, Error> {
+        let mut kind = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes)?;
+        kind.push(self.settings.account_of(&dry.party).user.clone().into());
+        Ok(kind)
+    }
+
     fn judged(&self, dry: &DryRun) -> Verdict {
-        let arguments = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes);
-        let mut key = match arguments {
-            Ok(arguments) => arguments,
+        let key = match self.kind_of(dry) {
+            Ok(kind) => kind,
             Err(why) => return Verdict::Unknown(why.to_string()),
         };
-        key.push(self.settings.account_of(&dry.party).user.clone().into());
         if let Some(known) = lock(&self.verdicts).get(&key).filter(|of| of.is_good()) {
             return known.verdict.clone();
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,23 +12,16 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::service::{SOON, until};
-use crate::support::offers::{Offer, file};
-use crate::support::server::Server;
+use crate::support::offers::file;
 use crate::support::slurm::Cluster;
-use crate::support::{eventually, output_of, poll_until, run};
+use crate::support::{output_of, poll_until};
 
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
-/// The number of the user that the service runs as, `nobody`, and how a shell becomes the service as that user, who may not
-/// reach the executable where it lies.
-const NOBODY: u32 = 65_534;
-const AS_NOBODY: &str = "chown -R 65534:65534 . && cp \"$1\" service && shift && \
-    exec setpriv --reuid=65534 --regid=65534 --clear-groups ./service \"$@\"";
 /// How long an answer of the helper may take.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Says that a test is about users that only root can be.
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     let is_root = geteuid().is_root();
     if !is_root {
         eprintln!("not tested: only root can act for another user");
@@ -37,19 +30,20 @@ fn is_root() -> bool {
 }
 
 /// A helper on a cluster, with no more rights than its unit file leaves it. It ends with this value.
-struct Helper {
+pub(super) struct Helper {
     process: Child,
-    socket: PathBuf,
-    configuration: PathBuf,
+    pub(super) socket: PathBuf,
+    pub(super) configuration: PathBuf,
 }
 
 impl Helper {
-    fn start(cluster: &Cluster) -> Self {
+    /// Starts one with this configuration.
+    pub(super) fn start(cluster: &Cluster, text: &str) -> Self {
         let folder = cluster.folder().join("helper");
         fs::create_dir(&folder).unwrap();
         fs::create_dir(cluster.folder().join("work")).unwrap();
         let configuration = folder.join("bespeak.toml");
-        fs::write(&configuration, text(cluster)).unwrap();
+        fs::write(&configuration, text).unwrap();
         fs::set_permissions(&configuration, fs::Permissions::from_mode(0o644)).unwrap();
         let socket = folder.join("sock");
         let process = Self::command(&configuration)
@@ -108,8 +102,8 @@ impl Helper {
             .to_owned()
     }
 
-    /// What `bespeak cluster check` prints, as another user.
-    fn checked_by(&self, user: u32) -> String {
+    /// What `bespeak cluster check` prints, as another user, and where it waits so many seconds for its job.
+    pub(super) fn checked_by(&self, user: u32, wait: u32) -> String {
         // The folder for temporary files may be another user's.
         let scratch = self.configuration.with_file_name("scratch");
         fs::create_dir_all(&scratch).unwrap();
@@ -118,14 +112,8 @@ impl Helper {
         command
             .env("TMPDIR", scratch)
             .args([format!("--reuid={user}"), format!("--regid={user}")])
-            .args([
-                "--clear-groups",
-                EXECUTABLE,
-                "cluster",
-                "check",
-                "--wait=0",
-                "--config",
-            ])
+            .args(["--clear-groups", EXECUTABLE, "cluster", "check"])
+            .args([&format!("--wait={wait}"), "--config"])
             .arg(&self.configuration);
         let output = output_of(&mut command, DEADLINE);
         assert!(!output.stdout.is_empty(), "{output:?}");
@@ -141,7 +129,7 @@ impl Drop for Helper {
 }
 
 /// The configuration of the service and of the helper.
-fn text(cluster: &Cluster) -> String {
+pub(super) fn text(cluster: &Cluster) -> String {
     let (folder, user) = (cluster.folder().display(), Cluster::user());
     // What it leaves is its user's alone to read.
     let program = cluster.folder().join("private");
@@ -159,63 +147,6 @@ fn text(cluster: &Cluster) -> String {
          [[application.argument]]\nname = \"word\"\ntype = \"choice\"\nvalues = [\"kept\", \"lost\"]\n",
         program.display(),
     )
-}
-
-#[test]
-fn a_service_without_rights_runs_jobs_of_other_users_and_fetches_what_only_these_can_read() {
-    if !is_root() {
-        return;
-    }
-    run(async {
-        let cluster = Cluster::start();
-        let helper = Helper::start(&cluster);
-        let server = Server::through(
-            AS_NOBODY,
-            &text(&cluster).replace(
-                "name = \"root\"\nuser = \"root\"",
-                "name = \"b\"\nuser = \"nobody\"",
-            ),
-        );
-        let process = format!("/proc/{}", server.process());
-        assert_eq!(fs::metadata(process).unwrap().uid(), NOBODY);
-        let client = server.client();
-        eventually("a cluster that has passed its checks", SOON, async || {
-            let ready = client.get("/readyz").await;
-            (ready.body == "ready\n").then_some(())
-        })
-        .await;
-        let offer = Offer {
-            run: Some(("private", vec!["kept".to_owned()])),
-            ..Offer::reserve(1, 60)
-        };
-        let id = client.post("/agreements", offer.xml()).await.created();
-        until(&client, &cluster, id, "Complete").await;
-        let output = client.get(&format!("/agreements/{id}/files/stdout")).await.body;
-        assert_eq!(output, format!("{}\n", Cluster::user()));
-        let result = client.get(&format!("/agreements/{id}/files/result")).await.body;
-        assert_eq!(result, "kept\n");
-        let shared = cluster.folder().join(format!("work/{id}"));
-        assert_eq!(
-            fs::metadata(shared.join("work/result")).unwrap().mode() & 0o077,
-            0
-        );
-        let removed = server.run(&["output", &id.to_string(), "--remove"]);
-        assert!(removed.status.success() && !shared.exists(), "{removed:?}");
-
-        // A helper that refuses, or is away, is named.
-        fs::set_permissions(&helper.socket, fs::Permissions::from_mode(0o666)).unwrap();
-        let said = helper.checked_by(2);
-        assert!(said.contains("the user 2 may not speak to the helper"), "{said}");
-        let socket = helper.socket.clone();
-        let configuration = helper.configuration.clone();
-        drop(helper);
-        let check = server.run(&["cluster", "check", "--config", configuration.to_str().unwrap()]);
-        let said = String::from_utf8_lossy(&check.stdout).into_owned();
-        assert!(
-            said.contains(&format!("it does not answer: {}", socket.display())),
-            "{said}"
-        );
-    });
 }
 
 /// A job to submit for a party: a program, and its arguments.
@@ -364,7 +295,7 @@ fn a_helper_does_nothing_but_what_its_own_configuration_allows() {
         return;
     }
     let cluster = Cluster::start();
-    let helper = Helper::start(&cluster);
+    let helper = Helper::start(&cluster, &text(&cluster));
     let work_dir = cluster.folder().join("work");
     let batch = super::service::script(&cluster, "sleep 600");
     let job = cluster.run(
