@@ -118,7 +118,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
         .map_err(|why| Failure::Unavailable(why.to_string()))?
-        .helped_on(&config.clusters());
+        .and_on(&config.clusters());
     let executors = executors(&settings, &config, &folders, data_dir)?;
     let clusters: Vec<_> = executors
         .iter()

@@ -16,6 +16,8 @@
 //! | `put-off.json` | the executor, once | the job's user has had it wait on its cluster |
 //! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
 //!
+//! When its agreement is over, a folder is packed (`packed`): `end.json` is replaced by one that has what is still read of the others.
+//!
 //! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
 //! the job.
 //!
@@ -63,6 +65,7 @@ const STOP: &str = "stop";
 const END: &str = "end.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
+const LOG: &str = "supervisor.log";
 /// What the folders of the records of later pieces are called, followed by the number.
 pub(super) const PIECE: &str = "piece-";
 /// What stands between the name and the number of a folder that was put aside.
@@ -382,7 +385,7 @@ impl Folder {
 
     /// The log of the job's supervisors, for whoever looks for the reason of a failure.
     pub(super) fn open_log(&self) -> Result<File, ExecutionError> {
-        let path = self.path.join("supervisor.log");
+        let path = self.path.join(LOG);
         let mut options = OpenOptions::new();
         options
             .create(true)
@@ -399,13 +402,16 @@ impl Folder {
         bytes(Stream::Out) + bytes(Stream::Err)
     }
 
-    /// One of the outputs as a file, once there is one.
+    /// One of the outputs as a file, once there is one. One that is empty is not kept.
     pub fn stream(&self, stream: Stream) -> Option<WrittenFile> {
-        let meta = fs::metadata(self.common.join(stream.name())).ok()?;
+        let (bytes, modified) = match fs::metadata(self.common.join(stream.name())) {
+            Ok(meta) => (meta.len(), modified(&meta)),
+            Err(_) => (0, self.ran_until()?),
+        };
         Some(WrittenFile {
             name: stream.name().to_owned(),
-            bytes: meta.len(),
-            modified: modified(&meta),
+            bytes,
+            modified,
         })
     }
 
@@ -499,7 +505,7 @@ impl Folder {
         open().map_err(ExecutionError::system("open", &path))
     }
 
-    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
+    fn read_file<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
         let path = self.path.join(name);
         let mut bytes = Vec::new();
         match File::open(&path) {
@@ -567,5 +573,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 mod cluster;
+mod packed;
 #[cfg(test)]
 mod tests;

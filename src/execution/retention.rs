@@ -1,7 +1,7 @@
 //! The folders of all jobs together: how much of the disk each party has with them, and how long they are kept.
 //!
 //! While the folders of a party's jobs have more than its quota, none of its jobs starts, and those that go on writing are
-//! stopped. A folder is removed some time after its job and its agreement have ended, and never before.
+//! stopped. A folder is packed when its job and its agreement have ended, and removed some time after; never before.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use scheduler::Seconds;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 use uuid::Uuid;
 
 use super::folder::{ASIDE, Folder, PIECE};
 use super::limits::Excess;
-use super::slurm::{self, Helper};
+use super::slurm::{self, Disk, OUT_OF_SIGHT};
 use super::tree;
 use super::{ExecutionError, JobId};
 use crate::agreement::Limit;
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(10);
 const SHARE: u32 = 50;
 /// The longest pause between two looks, however long they take.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
-/// How often it is looked for folders whose time is over.
+/// How often it is looked for folders that are to be packed, and for those whose time is over.
 const SWEEP: Duration = Duration::from_hours(1);
 /// What the name of a folder begins with that is being removed: nothing that an id begins with.
 const DOOMED: char = '.';
@@ -40,8 +40,8 @@ const DOOMED: char = '.';
 #[derive(Debug, Clone)]
 pub struct JobFolders {
     jobs: PathBuf,
-    /// Who removes the folders on disks of clusters that the service may not write to, by the folder that they are in.
-    helpers: Arc<Vec<(PathBuf, Arc<Helper>)>>,
+    /// The disks of clusters, on which jobs have folders, too.
+    disks: Arc<Vec<Disk>>,
     /// Bytes that those of one party may have together; none for as many as there are.
     quota: Option<u64>,
     /// What is known of each, by its name.
@@ -108,19 +108,18 @@ impl JobFolders {
     pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
         Ok(Self {
             jobs: std::path::absolute(data_dir)?.join("jobs"),
-            helpers: Arc::default(),
+            disks: Arc::default(),
             quota,
             known: Arc::default(),
             damaged: Arc::default(),
         })
     }
 
-    /// The same with the helpers of these clusters, which remove what jobs have on their disks.
+    /// The same with what jobs have on the disks of these clusters.
     #[must_use]
-    pub fn helped_on(self, clusters: &[slurm::Settings]) -> Self {
-        let helper = |of: &slurm::Settings| Some((of.work_dir.clone(), Helper::of(of)?));
+    pub fn and_on(self, clusters: &[slurm::Settings]) -> Self {
         Self {
-            helpers: Arc::new(clusters.iter().filter_map(helper).collect()),
+            disks: Arc::new(clusters.iter().map(Disk::of).collect()),
             ..self
         }
     }
@@ -239,21 +238,89 @@ impl JobFolders {
     /// When the store cannot be asked or the folders not listed; a later sweep goes on.
     pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
         let folders = self.clone();
-        let over = tokio::task::spawn_blocking(move || folders.ended_before(before));
-        let mut removed = 0;
-        for (name, id) in over.await.map_err(cut_off)?? {
+        let ended = tokio::task::spawn_blocking(move || folders.ended_before(before));
+        let ended = ended.await.map_err(cut_off)??;
+        let remove = |folders: &Self, name: &str| folders.remove_named(name).map(drop);
+        self.with_those_over(store, ended, remove).await
+    }
+
+    /// Packs the folders of jobs that have ended and of which nothing runs any more, whose agreements are over; answers how many. One
+    /// that cannot be packed is left for a later call, and no other with it.
+    ///
+    /// # Errors
+    /// When the store cannot be asked or the folders not listed; a later call goes on.
+    pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
+        let folders = self.clone();
+        let loose = tokio::task::spawn_blocking(move || folders.loose(now));
+        let loose = loose.await.map_err(cut_off)??;
+        self.with_those_over(store, loose, Self::pack_named).await
+    }
+
+    /// Does something with those of these folders whose agreements are over; answers with how many.
+    async fn with_those_over(
+        &self,
+        store: &Store,
+        found: Vec<(String, Uuid)>,
+        what: fn(&Self, &str) -> Result<(), ExecutionError>,
+    ) -> Result<usize, SweepError> {
+        let mut done = 0;
+        for (name, id) in found {
             if !store.is_over(id).await? {
                 continue;
             }
             let folders = self.clone();
             // The disk of a cluster may be slow, or away: others' folders do not wait for it.
-            match tokio::task::spawn_blocking(move || folders.remove_named(&name)).await {
-                Ok(Ok(_)) => removed += 1,
-                Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays for now"),
-                Err(error) => warn!(agreement = %id, %error, "its folder stays for now"),
+            match tokio::task::spawn_blocking(move || what(&folders, &name)).await {
+                Ok(Ok(())) => done += 1,
+                Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
+                Err(error) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
             }
         }
-        Ok(removed)
+        Ok(done)
+    }
+
+    /// Those whose job has ended, and no piece of it runs any more, that are not packed yet, with their agreements.
+    fn loose(&self, now: Micros) -> Result<Vec<(String, Uuid)>, ExecutionError> {
+        let mut loose = Vec::new();
+        for (name, id) in self.folders()? {
+            match self.is_to_be_packed(&name, now) {
+                Ok(true) => loose.push((name, id)),
+                Ok(false) => {}
+                Err(error) => debug!(agreement = %id, %error, "its folder is not packed"),
+            }
+        }
+        Ok(loose)
+    }
+
+    fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
+        let parts = parts_of(&self.jobs.join(name))?;
+        let mut is_loose = false;
+        for part in parts.iter().filter(|part| part.is_loose()) {
+            if part.end()?.is_none() {
+                return Ok(false);
+            }
+            // A cluster's word is not the last one: its nodes may not answer, and its jobs come late.
+            let slot_end = part.spec()?.map_or(Micros::MAX, |spec| spec.slot_end);
+            if part.shared()?.is_some() && now <= slot_end.saturating_add(OUT_OF_SIGHT) {
+                return Ok(false);
+            }
+            is_loose = true;
+        }
+        Ok(is_loose)
+    }
+
+    /// Packs the folder of a job that is over for good, and those that it and its pieces have on a disk of its cluster.
+    fn pack_named(&self, name: &str) -> Result<(), ExecutionError> {
+        for part in parts_of(&self.jobs.join(name))? {
+            if !part.is_loose() {
+                continue;
+            }
+            if let Some(shared) = part.shared()? {
+                Disk::with(&shared, &self.disks).pack(&shared)?;
+            }
+            part.pack()?;
+        }
+        Ok(())
     }
 
     /// Those whose job ended before then, with their agreements; removes what earlier removals have left.
@@ -313,25 +380,23 @@ impl JobFolders {
         Ok(true)
     }
 
-    /// Removes the folders that a job, and each piece of its work, has on a disk of its cluster. They belong to the job's user, who
-    /// may have put anything there: no link is followed.
+    /// Removes the folders that a job, and each piece of its work, has on a disk of its cluster.
     fn remove_shared(&self, path: &Path) -> Result<(), ExecutionError> {
-        let pieces = match fs::read_dir(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(ExecutionError::system("list", path))?,
-        };
-        let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
-        let pieces = pieces.flatten().filter(|entry| is_piece(&entry.file_name()));
-        for folder in pieces.map(|entry| entry.path()).chain([path.to_owned()]) {
-            if let Some(shared) = Folder::at(&folder).shared()? {
-                let is_there = |of: &&(PathBuf, Arc<Helper>)| shared.parent() == Some(of.0.as_path());
-                match self.helpers.iter().find(is_there) {
-                    Some((_, helper)) => helper.remove(&shared)?,
-                    None => tree::remove(&shared).map_err(ExecutionError::system("remove", shared))?,
-                }
+        for folder in parts_of(path)? {
+            if let Some(shared) = folder.shared()? {
+                Disk::with(&shared, &self.disks).remove(&shared)?;
             }
         }
         Ok(())
+    }
+
+    /// Removes the drafts that crashes have left on the disks of clusters.
+    fn clear_disks(&self) {
+        for disk in self.disks.iter() {
+            if let Err(error) = disk.clear() {
+                warn!(%error, "drafts of folders stay for now");
+            }
+        }
     }
 
     /// Puts the records of a job that was lost aside, with the number of its time.
@@ -376,14 +441,27 @@ impl JobFolders {
             }
             pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
             if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
-                let before = clock.micros() - kept * MICROS_PER_SECOND;
-                match self.sweep(&store, before).await {
-                    Ok(0) => {}
-                    Ok(removed) => info!(removed, "folders of jobs whose time is over"),
-                    Err(error) => warn!(%error, "folders of jobs stay longer than they are kept"),
-                }
+                self.clear_up(&store, clock.micros(), kept).await;
                 swept = Some(Instant::now());
             }
+        }
+    }
+
+    /// Removes what is kept no longer, and packs what is over.
+    async fn clear_up(&self, store: &Store, now: Micros, kept: Seconds) {
+        match self.sweep(store, now - kept * MICROS_PER_SECOND).await {
+            Ok(0) => {}
+            Ok(removed) => info!(removed, "folders of jobs whose time is over"),
+            Err(error) => warn!(%error, "folders of jobs stay longer than they are kept"),
+        }
+        match self.pack(store, now).await {
+            Ok(0) => {}
+            Ok(packed) => info!(packed, "folders of jobs that are over"),
+            Err(error) => warn!(%error, "folders of jobs are not packed"),
+        }
+        let folders = self.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || folders.clear_disks()).await {
+            warn!(%error, "drafts of folders stay for now");
         }
     }
 
@@ -431,6 +509,18 @@ impl JobFolders {
     }
 }
 
+/// The folder of a job, and those inside of it of later pieces of its work and of their times before; none where it is not there.
+fn parts_of(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(ExecutionError::system("list", path))?,
+    };
+    let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
+    let pieces = entries.flatten().filter(|entry| is_piece(&entry.file_name()));
+    let pieces = pieces.map(|entry| Folder::at(&entry.path()));
+    Ok(pieces.chain([Folder::at(path)]).collect())
+}
+
 /// The answer that never came is as if the system had refused.
 fn cut_off(error: tokio::task::JoinError) -> ExecutionError {
     ExecutionError::system("list", "jobs")(std::io::Error::other(error))
@@ -441,3 +531,6 @@ fn total(known: &HashMap<String, Known>, party: &str) -> u64 {
     // Of one that cannot be looked into there is more than can be counted.
     own.fold(0, |sum, of| sum.saturating_add(of.bytes))
 }
+
+#[cfg(test)]
+mod tests;

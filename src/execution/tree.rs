@@ -334,7 +334,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Opens a folder, of which its user may have forbidden that to itself.
-fn open_folder<P: rustix::path::Arg + Copy>(parent: impl AsFd, name: P) -> Result<OwnedFd, Errno> {
+pub(super) fn open_folder<P: rustix::path::Arg + Copy>(parent: impl AsFd, name: P) -> Result<OwnedFd, Errno> {
     let parent = parent.as_fd();
     let open = |how| rustix::fs::openat(parent, name, how, Mode::empty());
     for _ in 0..TRIES {
@@ -368,7 +368,7 @@ fn opened_up(folder: OwnedFd) -> OwnedFd {
     folder
 }
 
-fn is_dots(name: &CStr) -> bool {
+pub(super) fn is_dots(name: &CStr) -> bool {
     matches!(name.to_bytes(), b"." | b"..")
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use scheduler::Time;
-use tracing::warn;
+use tracing::info;
 use uuid::Uuid;
 
 use super::decide::Decider;
@@ -65,7 +65,7 @@ impl Decider<'_> {
             let named = named.find(|of| of.name == resource);
             let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
             let detail = format!("on nodes {named} of {resource}, which holds these for it");
-            warn!(agreement = %agreement.id, resource, nodes = named, "others are held for it than it was given");
+            info!(agreement = %agreement.id, resource, nodes = named, "others are held for it than it was given");
             self.plan.give_nodes(&agreement, &nodes);
             let mut interval = agreement.slot();
             interval.start = interval.start.max(now);

@@ -9,7 +9,7 @@ use scheduler::{Seconds, Time};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use super::commands::decide;
 use super::decide::{Decider, Remembered};
@@ -384,7 +384,7 @@ impl Writer {
         }
         self.forgotten = now;
         if let Err(why) = self.store.forget_idempotent(self.clock.micros()).await {
-            warn!(error = %why, "old idempotency keys were not forgotten");
+            info!(error = %why, "old idempotency keys were not forgotten");
         }
     }
 

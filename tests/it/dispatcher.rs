@@ -4,6 +4,7 @@
 
 mod missed;
 mod out_of_sight;
+mod packed;
 mod restart;
 
 use std::fs;

@@ -166,7 +166,7 @@ fn what_a_job_leaves_in_its_folder_is_listed_and_fetched() {
         let script = "#!/bin/sh\nprintf 42 > result.dat\nln -s /etc/passwd secret\nmkdir folder\n";
         fs::write(&program, script).expect("it can be written");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let server = Server::configured(
+        let mut server = Server::configured(
             None,
             &format!(
                 "[[application]]\nname = \"writes\"\nprogram = \"{}\"\n",
@@ -202,6 +202,28 @@ fn what_a_job_leaves_in_its_folder_is_listed_and_fetched() {
         assert_eq!(printed.stdout, b"42");
         let listed = server.run(&["output", &id, "--list"]);
         assert!(String::from_utf8_lossy(&listed.stdout).contains("result.dat"));
+
+        // The next start finds it as a version before has left it.
+        server.stop();
+        server.restart();
+        let folder = server.data_dir().join("jobs").join(&id);
+        eventually("its folder to be packed", Duration::from_mins(1), async || {
+            (!folder.join("spec.json").exists()).then_some(())
+        })
+        .await;
+        let entries = fs::read_dir(&folder).expect("a folder").flatten();
+        let mut left: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["claim.json", "end.json", "work"]);
+        let client = server.client();
+        assert_eq!(
+            names(&client.get_json(&path).await),
+            ["stdout", "stderr", "result.dat"]
+        );
+        assert_eq!(client.get(&format!("{path}/result.dat")).await.body, "42");
+        let output = client.get(&format!("{path}/stdout")).await;
+        assert_eq!((output.status, output.body.as_str()), (StatusCode::OK, ""));
+        server.assert_verified();
     });
 }
 

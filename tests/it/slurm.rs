@@ -10,6 +10,7 @@ mod helped;
 mod missing;
 mod never;
 mod others;
+mod packed;
 mod passing;
 mod pieces;
 mod policy;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::{ExecutionError, Folder};
 use crate::clock::Micros;
 
-const SHARED: &str = "shared.json";
-const COPIED: &str = "copied.json";
-const PUT_OFF: &str = "put-off.json";
+pub(super) const SHARED: &str = "shared.json";
+pub(super) const COPIED: &str = "copied.json";
+pub(super) const PUT_OFF: &str = "put-off.json";
 
 impl Folder {
     /// Notes, durably, that the job has another folder, on a disk that nodes of a cluster share; the first note stays.

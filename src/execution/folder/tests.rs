@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use super::*;
 use crate::clock::Clock;
 
-fn job(inputs: Vec<PathBuf>) -> JobSpec {
+pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
     JobSpec {
         agreement: Uuid::now_v7(),
         party: "physics".to_owned(),

@@ -1,13 +1,13 @@
-//! A job's folder on the shared disk while it is made: under a name of its own, and whole before it gets the job's.
+//! A job's folder on the shared disk while it is made: under a name of its own, and whole before it gets the job's. A draft that a
+//! crash has left is removed a day later ([`Disk::clear`](super::disk::Disk::clear)).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, lchown};
 use std::path::Path;
 
-use uuid::Uuid;
-
 use super::super::{ExecutionError, SaveWork};
+use super::disk::draft;
 use super::work::{Part, Record, WORK, Work};
 
 impl Work {
@@ -23,7 +23,7 @@ impl Work {
             return Ok(false);
         }
         // A name that no other draft has: one that is made at the same time must not meet this one.
-        let new = self.path.with_file_name(format!(".{}", Uuid::now_v7()));
+        let new = self.path.with_file_name(draft());
         let made = self
             .fill(&new, until, save, inputs)
             .and_then(|()| fs::rename(&new, &self.path).map_err(failed));

@@ -42,7 +42,7 @@ const MINUTES_MAX: i64 = u32::MAX as i64;
 
 /// The helper as the service has it.
 #[derive(Debug)]
-pub(in crate::execution) struct Helper {
+pub(super) struct Helper {
     socket: PathBuf,
     resource: String,
     /// How long an answer may take.
@@ -51,7 +51,7 @@ pub(in crate::execution) struct Helper {
 
 impl Helper {
     /// The one that a cluster's settings name.
-    pub(in crate::execution) fn of(settings: &Settings) -> Option<Arc<Self>> {
+    pub(super) fn of(settings: &Settings) -> Option<Arc<Self>> {
         let helper = |socket: &PathBuf| {
             Arc::new(Self {
                 socket: socket.clone(),
@@ -110,14 +110,9 @@ impl Helper {
         })
     }
 
-    /// Has a job's folder removed.
-    pub(in crate::execution) fn remove(&self, folder: &Path) -> Result<(), ExecutionError> {
-        let name = folder.file_name().and_then(|name| name.to_str());
-        let Some(id) = name.and_then(|name| name.parse().ok()) else {
-            let why = io::Error::other("it is no folder of a job");
-            return Err(ExecutionError::system("remove", folder)(why));
-        };
-        self.ask(&Operation::Remove { id }, &[]).map(drop)
+    /// The same where there is nothing to give or to get.
+    pub(super) fn tell(&self, operation: &Operation) -> Result<(), ExecutionError> {
+        self.ask(operation, &[]).map(drop)
     }
 
     /// The same for what only looks at folders.
@@ -310,7 +305,7 @@ impl Serving {
             Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
                 is_safe(&settings.work_dir).and_then(|()| user_of(cluster, ""))
             }
-            Operation::Remove { id } => is_safe(&settings.work_dir).and_then(|()| {
+            Operation::Remove { id } | Operation::Pack { id } => is_safe(&settings.work_dir).and_then(|()| {
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
                 ensure(
@@ -318,7 +313,7 @@ impl Serving {
                     "what is there in place of the job's folder is no folder",
                 )
             }),
-            Operation::Touch => is_safe(&settings.work_dir),
+            Operation::Touch | Operation::Clear => is_safe(&settings.work_dir),
             Operation::Release { .. } | Operation::Undedicate => Ok(()),
         };
         checked.map(|()| operation)

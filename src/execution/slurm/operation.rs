@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::super::{ExecutionError, JobSpec, PieceSpec, SaveWork, tree};
 use super::SlurmExecutor;
 use super::command::{Error, not_understood};
+use super::disk;
 use super::helper::HELPER;
 use super::id::SlotId;
 use super::judge::DryRun;
@@ -70,6 +71,10 @@ pub(super) enum Operation {
     List { place: Place },
     /// Remove a job's folder.
     Remove { id: SlotId },
+    /// Remove what of a job's folder only mattered while it ran.
+    Pack { id: SlotId },
+    /// Remove the drafts of jobs' folders that crashes have left.
+    Clear,
     /// Write into `work_dir` and remove that.
     Touch,
     /// Submit the job that `bespeak cluster check` looks with; answers its number.
@@ -300,6 +305,15 @@ impl SlurmExecutor {
             Operation::Remove { id } => {
                 let path = self.settings.work_dir.join(id.to_string());
                 tree::remove(&path).map_err(ExecutionError::system("remove", path))?;
+                String::new()
+            }
+            Operation::Pack { id } => {
+                let path = self.settings.work_dir.join(id.to_string());
+                disk::pack(&path).map_err(ExecutionError::system("pack", path))?;
+                String::new()
+            }
+            Operation::Clear => {
+                disk::clear(&self.settings.work_dir)?;
                 String::new()
             }
             Operation::Touch => {

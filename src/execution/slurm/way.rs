@@ -3,11 +3,8 @@
 
 use super::super::{ExecutionError, JobId, JobStatus};
 use super::SlurmExecutor;
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-
-/// How long after the end of its slot nothing of a job runs whose script sees that: it looks every two seconds, and kills two
-/// seconds later what does not end when it is asked.
-const OUT_OF_SIGHT: Micros = 15 * MICROS_PER_SECOND;
+use super::disk::OUT_OF_SIGHT;
+use crate::clock::Clock;
 
 impl SlurmExecutor {
     /// Stops the job of this identity that there was before work of its agreement had been lost so often, and puts its records

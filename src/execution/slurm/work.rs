@@ -15,6 +15,11 @@
 //! With work in pieces, and work that is run again, each job has such a folder ([`SlotId`]). Those of later pieces have no
 //! working folder and no outputs: these are the first piece's. They lie beside its folder and not inside, where its user could
 //! make a claim for a piece that has not been submitted.
+//!
+//! When the agreement is over, and the slot, only the claim and what the job has left stay ([`Disk::pack`]); the whole folder goes where
+//! that is nothing.
+//!
+//! [`Disk::pack`]: super::disk::Disk::pack
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -39,9 +44,17 @@ use crate::clock::{Micros, second_of};
 
 /// The word in the record of its end for a job that was told to save its work.
 const TOLD: &str = "told";
-const UNTIL: &str = "until";
+pub(super) const UNTIL: &str = "until";
 const SAVE: &str = "save";
 pub(super) const WORK: &str = "work";
+pub(super) const CLAIM: &str = "claim";
+pub(super) const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
+/// What only matters while the job runs.
+pub(super) const RECORDS: [&str; 9] = [
+    UNTIL, SAVE, ".started", "started", ".ended", "ended", ".group", ".told", ".over",
+];
+/// What the names of the drafts of records begin with.
+pub(super) const DRAFTS: [&str; 2] = [".until.", ".save."];
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
 const MICROS_PER_MILLI: Micros = 1_000;
@@ -272,7 +285,7 @@ impl Work {
         };
         let looked = self.folder(of).and_then(|folder| match part {
             Part::Folder => Ok(()),
-            Part::Claim => Ok(rustix::fs::statat(&folder, "claim", AtFlags::SYMLINK_NOFOLLOW).map(drop)?),
+            Part::Claim => Ok(rustix::fs::statat(&folder, CLAIM, AtFlags::SYMLINK_NOFOLLOW).map(drop)?),
             Part::Work => inner(&folder, WORK).map(drop),
         });
         match looked {

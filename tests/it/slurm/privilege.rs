@@ -1,8 +1,9 @@
 //! A service without any rights on its cluster, beside a helper that has them and does nothing but what it has words for.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use serde_json::{Value, json};
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::support::offers::file;
 use crate::support::slurm::Cluster;
@@ -219,6 +220,9 @@ fn forbidden([own, led, job]: [&str; 3], program: &Path) -> Vec<(Value, &'static
             "has to come",
         ),
         (json!({"remove": {"id": led}}), "is no folder"),
+        (json!({"pack": {"id": led}}), "is no folder"),
+        (json!({"pack": {"id": up}}), "expected the id of an agreement"),
+        (json!({"clear": {"path": "/"}}), "expected unit"),
     ]
 }
 
@@ -270,6 +274,33 @@ fn refuses_what_is_no_request(helper: &Helper) {
             "{answer}"
         );
     }
+}
+
+/// What only mattered while a job ran, and what was to become a folder and has not.
+fn removes_what_is_over(helper: &Helper, work_dir: &Path, job: &str) {
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<BTreeSet<_>>()
+    };
+    let before = names(work_dir);
+    let old = Uuid::new_v7(Timestamp::from_unix(NoContext, 1_000_000_000, 0));
+    let (old, new) = (format!(".{old}"), format!(".{}", Uuid::now_v7()));
+    for draft in [&old, &new] {
+        fs::create_dir_all(work_dir.join(draft).join("work")).unwrap();
+        chown(work_dir.join(draft), Some(NOBODY), Some(NOBODY)).unwrap();
+        fs::set_permissions(work_dir.join(draft), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    assert_eq!(helper.ask(&json!("clear"))["done"], "");
+    fs::remove_dir_all(work_dir.join(new)).unwrap();
+    assert_eq!(names(work_dir), before, "only what is old is removed");
+    assert_eq!(helper.ask(&json!({"pack": {"id": job}}))["done"], "");
+    let left = ["claim", "stderr", "work"].map(str::to_owned);
+    assert_eq!(names(&work_dir.join(job)), left.into());
+    fs::remove_file(work_dir.join(job).join("stderr")).unwrap();
+    fs::remove_file(work_dir.join(job).join("work/link")).unwrap();
+    assert_eq!(helper.ask(&json!({"pack": {"id": job}}))["done"], "");
+    assert!(!work_dir.join(job).exists());
 }
 
 /// Where others could put something beside the folders, nothing is done; nor by a configuration that others can write.
@@ -352,6 +383,8 @@ fn a_helper_does_nothing_but_what_its_own_configuration_allows() {
     }
     refuses_what_is_no_request(&helper);
     assert_eq!(state(), before);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "root's");
+    removes_what_is_over(&helper, &work_dir, &own);
     assert_eq!(fs::read_to_string(&secret).unwrap(), "root's");
     nothing_is_done_where_others_can_write(&helper, &work_dir);
 }
