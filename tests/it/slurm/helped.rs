@@ -22,7 +22,7 @@ use crate::support::{eventually, output_of, run};
 
 /// The number of the user that the service runs as, `nobody`, and how a shell becomes the service as that user, who may not
 /// reach the executable where it lies.
-const NOBODY: u32 = 65_534;
+pub(super) const NOBODY: u32 = 65_534;
 const AS_NOBODY: &str = "chown -R 65534:65534 . && cp \"$1\" service && shift && \
     exec setpriv --reuid=65534 --regid=65534 --clear-groups ./service \"$@\"";
 /// Seconds of each of the two pieces of the work that is cut, and of the time between them.

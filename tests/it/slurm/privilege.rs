@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,6 +13,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 use uuid::{NoContext, Timestamp, Uuid};
 
+use super::helped::NOBODY;
 use crate::support::offers::file;
 use crate::support::slurm::Cluster;
 use crate::support::{output_of, poll_until};
