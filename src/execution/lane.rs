@@ -522,6 +522,7 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
         given: if begun { given.to_vec() } else { Vec::new() },
         begun,
         is_awaited: false,
+        replaces: None,
         has_job: agreement.job.is_some(),
         application: agreement
             .job

@@ -176,6 +176,9 @@ pub struct PlannedSlot {
     pub begun: bool,
     /// Whether a request waits for its nodes.
     pub is_awaited: bool,
+    /// The agreement whose slot gives way to it once the request is granted, and stays as it is until then: what is reserved for
+    /// this one beside that one's nodes is to make it whole.
+    pub replaces: Option<Uuid>,
     /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
     pub has_job: bool,
     /// The application of the catalogue that the job runs; empty without a job.

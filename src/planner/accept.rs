@@ -108,26 +108,27 @@ impl Decider<'_> {
         }
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
+        let Ok(replaced) = self.replaced_in(&instance) else {
+            return Err(Error::Lost(Lost::Replaced));
+        };
+        let begun = replaced.as_ref().is_some_and(Lifted::has_begun);
         let mut admitted = self.as_held(resource, &terms, now);
-        // One that replaces an agreement may have that one's nodes, which are held.
-        if instance.agreement.is_none_or(|of| self.plan.get(of).is_none()) {
-            let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
-            keep_promise(&mut agreement, &terms);
-            if self.waits_to_accept(&offer, &agreement, &admitted)? {
-                return Ok(Step::Wait(acceptance));
-            }
-            if let Some(slot) = self.reserved_for(agreement.id) {
-                admitted.slot = slot;
-            }
+        if begun && terms.pieces.is_empty() {
+            admitted.slot = Interval::of(terms.start, terms.duration);
+        }
+        let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
+        keep_promise(&mut agreement, &terms);
+        let replaced = replaced.as_ref().map(|of| &of.agreement);
+        if self.waits_to_accept(&offer, &agreement, &admitted, replaced)? {
+            return Ok(Step::Wait(acceptance));
+        }
+        if let Some(slot) = self.reserved_for(agreement.id) {
+            admitted.slot = slot;
         }
         let Ok(lifted) = self.lift_replaced(&instance) else {
             return Err(Error::Lost(Lost::Replaced));
         };
         self.give_way(answer);
-        let begun = lifted.as_ref().is_some_and(Lifted::has_begun);
-        if begun && terms.pieces.is_empty() {
-            admitted.slot = Interval::of(terms.start, terms.duration);
-        }
         let number = self.plan.next_number();
         let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);

@@ -103,6 +103,8 @@ pub struct Planned {
     pub agreements: Vec<(Agreement, Vec<u32>)>,
     /// Those of them that are made only when their nodes are held.
     pub waiting: Vec<Uuid>,
+    /// The work of the agreements that some of these take the place of, by the ids of these.
+    pub replaced: BTreeMap<Uuid, Uuid>,
     /// The work of the agreements that have moved for these.
     pub moved: Vec<Uuid>,
     /// When nodes are not to be used, by the word of operators and of the configuration: what executes there does not know.

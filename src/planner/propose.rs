@@ -346,13 +346,22 @@ impl Decider<'_> {
     /// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
     /// not be kept and this is what its party is offered instead.
     pub(super) fn lift_replaced(&mut self, instance: &NegotiationInstance) -> Result<Option<Lifted>, Error> {
+        let lifted = self.replaced_in(instance)?;
+        if let Some(lifted) = &lifted {
+            self.take_out(lifted);
+        }
+        Ok(lifted)
+    }
+
+    /// The same agreement, which stays in the plan.
+    pub(super) fn replaced_in(&mut self, instance: &NegotiationInstance) -> Result<Option<Lifted>, Error> {
         match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
             Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Conflict(
                 "about to stop what is left of its work that was lost",
             )),
-            Some(id) => self.lift(id).map(Some),
+            Some(id) => self.liftable(id).map(Some),
             None => Ok(None),
         }
     }

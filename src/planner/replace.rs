@@ -40,6 +40,19 @@ impl Decider<'_> {
     /// Takes an agreement out of its resource's schedule, one whose slot has begun with what is left of that; everybody
     /// else stays where he is.
     pub(super) fn lift(&mut self, id: Uuid) -> Result<Lifted, Error> {
+        let lifted = self.liftable(id)?;
+        self.take_out(&lifted);
+        Ok(lifted)
+    }
+
+    /// Takes an agreement out that is there yet.
+    pub(super) fn take_out(&mut self, of: &Lifted) {
+        let now = second_of(self.now);
+        self.plan.resources.vacate(of.resource, now, of.number);
+    }
+
+    /// An agreement that can be taken out, and is there yet.
+    pub(super) fn liftable(&mut self, id: Uuid) -> Result<Lifted, Error> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
         let now = second_of(self.now);
         // Within its last second there is nothing left to give up.
@@ -51,7 +64,6 @@ impl Decider<'_> {
             return Err(Error::Conflict("planned in pieces, which are not changed"));
         }
         let (resource, number) = self.plan.planned_at(&agreement).ok_or(Error::Unavailable)?;
-        self.plan.resources.vacate(resource, now, number);
         Ok(Lifted {
             agreement,
             resource,

@@ -3,6 +3,7 @@
 //! resource's executor reserves the nodes as it does for agreements ([`super::Planned`]). When it holds them the command is
 //! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
 
+mod acceptances;
 mod begins;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +17,8 @@ use super::decide::{Decider, begins_too_late};
 use super::pieces::requests_of;
 use super::refuse::bare;
 use super::storing::Answer;
-use super::{Command, Error, Lost, Plan, Planner, Proposal, Refusal, Reply};
-use crate::agreement::{Agreement, NegotiationOffer};
+use super::{Command, Error, Plan, Planner, Proposal, Refusal, Reply};
+use crate::agreement::Agreement;
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
 /// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
@@ -73,8 +74,18 @@ struct Waiting {
     moves: Vec<Move>,
     /// The numbers under which its slots are kept; none where an offer keeps them.
     numbers: Vec<u64>,
+    /// The agreement on its resource that this one takes the place of, where it does.
+    replaces: Option<Replaced>,
     tried: Tried,
     outcome: Outcome,
+}
+
+/// An agreement that stays as it is while the acceptance of its successor waits, which has its nodes then.
+#[derive(Debug, Clone, Copy)]
+struct Replaced {
+    work: Uuid,
+    /// Its successor goes on with what runs.
+    has_begun: bool,
 }
 
 /// The tries of a waiting command so far.
@@ -125,6 +136,16 @@ impl Reserving {
     pub(super) fn on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
         let all = self.waiting.values().map(|of| &of.agreement);
         all.filter(move |of| of.resource == resource)
+    }
+
+    /// The work of the agreements on a resource whose places those take that commands wait for, by the ids of those.
+    pub(super) fn replaced_on(&self, resource: &str) -> BTreeMap<Uuid, Uuid> {
+        let here = self
+            .waiting
+            .iter()
+            .filter(|(_, of)| of.agreement.resource == resource);
+        here.filter_map(|(id, of)| Some((*id, of.replaces?.work)))
+            .collect()
     }
 
     /// Up to which begin slots on a resource have to be reserved, where it reserves slots.
@@ -265,14 +286,7 @@ impl Decider<'_> {
             return;
         };
         let near = self.plan.reserving.near_until(resource, now);
-        let is_held = |agreement: &Agreement| {
-            let start = agreement.slot().start;
-            of.kept_for(agreement).is_some_and(|kept| {
-                // One of a slot that was tried before begins at another time.
-                let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
-                begins && kept.nodes.len() >= agreement.slot_nodes() as usize
-            })
-        };
+        let is_held = |agreement: &Agreement| of.holds(agreement, now);
         // What has moved to a later time is reserved when that comes, and what has moved again or is over does not count.
         let moves = self.plan.reserving.waiting.values().flat_map(|of| &of.moves);
         let missing: BTreeSet<u64> = moves
@@ -395,6 +409,7 @@ impl Decider<'_> {
             moved: Vec::new(),
             moves: Vec::new(),
             numbers,
+            replaces: None,
             tried,
             outcome: Outcome::Unknown,
             agreement,
@@ -426,43 +441,6 @@ impl Decider<'_> {
         };
         count(self, &decided);
         answer(reply, decided)
-    }
-
-    /// Whether the acceptance of an offer waits until the cluster holds the offered nodes.
-    ///
-    /// # Errors
-    /// [`Error::Lost`] where the cluster does not hold them; the offer is released then.
-    pub(super) fn waits_to_accept(
-        &mut self,
-        offer: &NegotiationOffer,
-        agreement: &Agreement,
-        admitted: &Admitted,
-    ) -> Result<bool, Error> {
-        let id = agreement.id;
-        if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
-            return Ok(false);
-        }
-        if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
-            let why = why.map_or_else(|why| why, |tried| refused_in_words(tried.slots));
-            self.withdraw(offer, Reason::NoCapacityInWindow, why);
-            return Err(Error::Lost(Lost::NotReserved));
-        }
-        let now = second_of(self.now);
-        // One that lapses before its nodes can be held is accepted as it stands.
-        let lapses = offer.expires.is_some_and(|at| at <= now + 2 * BEGINS_AFTER);
-        if lapses || !self.plan.reserving.is_needed(agreement, now) {
-            return Ok(false);
-        }
-        if self.plan.reserving.is_full() {
-            return Err(Error::Unavailable);
-        }
-        self.wait(agreement.clone(), admitted.clone(), Vec::new(), None);
-        Ok(true)
-    }
-
-    /// The slot that was reserved for the acceptance of an offer.
-    pub(super) fn reserved_for(&mut self, id: Uuid) -> Option<Interval> {
-        self.plan.reserving.take(id).map(|of| of.admitted.slot)
     }
 
     /// Agreements that have moved for an agreement while its command waited.
@@ -499,12 +477,12 @@ impl Decider<'_> {
             .numbers
             .iter()
             .all(|number| self.plan.resources.has(at, *number));
-        for number in waiting.numbers {
-            self.plan.resources.vacate(at, now, number);
+        for number in &waiting.numbers {
+            self.plan.resources.vacate(at, now, *number);
         }
         let verdict = match waiting.outcome {
             // One that is reserved too late is tried again, later.
-            Outcome::Reserved if is_kept && !is_too_late(&waiting.agreement, now) => {
+            Outcome::Reserved if is_kept && !waiting.is_too_late(now) => {
                 Verdict::Reserved(Box::new(Reserved {
                     window: waiting.agreement.window(),
                     admitted: waiting.admitted,
@@ -571,9 +549,12 @@ impl Plan {
     }
 }
 
-/// Whether a reserved slot is over, or so much of it that its job may not end in it.
-fn is_too_late(agreement: &Agreement, now: Time) -> bool {
-    agreement.slot().end <= now || begins_too_late(agreement, now)
+impl Waiting {
+    /// Whether the slot is over, or so much of it that a job that begins in it may not end.
+    fn is_too_late(&self, now: Time) -> bool {
+        let goes_on = self.replaces.is_some_and(|of| of.has_begun);
+        self.agreement.slot().end <= now || !goes_on && begins_too_late(&self.agreement, now)
+    }
 }
 
 /// Whether a later begin may be the reason for a refusal.

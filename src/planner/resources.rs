@@ -556,6 +556,16 @@ impl ResourcePlan {
         (kept.restarts == agreement.restarts()).then_some(kept)
     }
 
+    /// Whether the nodes of an agreement are kept for its slot.
+    pub(super) fn holds(&self, agreement: &Agreement, now: Time) -> bool {
+        let start = agreement.slot().start;
+        self.kept_for(agreement).is_some_and(|kept| {
+            // One of a slot that was tried before begins at another time.
+            let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
+            begins && kept.nodes.len() >= agreement.slot_nodes() as usize
+        })
+    }
+
     /// Whether nobody has a node from `now` on.
     pub(super) fn is_free(&self, node: u32, now: Time) -> bool {
         self.bound_until.get(&node).is_none_or(|until| *until <= now)

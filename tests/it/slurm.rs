@@ -15,6 +15,7 @@ mod passing;
 mod pieces;
 mod policy;
 mod privilege;
+mod replaced;
 mod restarts;
 mod seen;
 mod service;
@@ -179,6 +180,7 @@ fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
         given: Vec::new(),
         begun: delay <= 0,
         is_awaited: false,
+        replaces: None,
         has_job: true,
         application: "test".into(),
     }
@@ -440,6 +442,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             interval: Interval::of(Clock::system().now(), 600),
             given: Vec::new(),
             begun: true,
+            replaces: None,
             is_awaited: false,
             has_job: true,
             application: "test".into(),

@@ -52,13 +52,14 @@ impl Lane {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
-        let (waiting, moved) = (planned.waiting, planned.moved);
+        let (waiting, moved, replaced) = (planned.waiting, planned.moved, planned.replaced);
         let agreements = planned.agreements.iter();
         let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
         let slots = planned.agreements.into_iter();
         let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
         for slot in &mut slots {
             slot.is_awaited = waiting.contains(&slot.agreement) || moved.contains(&slot.agreement);
+            slot.replaces = replaced.get(&slot.agreement).copied();
         }
         slots.sort_by_key(|slot| (slot.interval.start, slot.agreement, slot.piece));
         let prepare = move |executor: &dyn Executor| {

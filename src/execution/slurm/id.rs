@@ -53,6 +53,18 @@ impl From<&PlannedSlot> for SlotId {
     }
 }
 
+impl SlotId {
+    /// All that reservations of a slot may be named after. One that replaces another has up to three while it waits: it has no
+    /// pieces, and each is named as a piece would be.
+    pub(super) fn all_of(slot: &PlannedSlot) -> impl Iterator<Item = Self> + use<> {
+        let (id, count) = (Self::from(slot), if slot.replaces.is_some() { 3 } else { 1 });
+        (0..count).map(move |more| Self {
+            piece: id.piece + more,
+            ..id
+        })
+    }
+}
+
 impl From<&JobSpec> for SlotId {
     fn from(job: &JobSpec) -> Self {
         let JobId { agreement, piece } = job.id();

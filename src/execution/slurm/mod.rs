@@ -31,6 +31,7 @@ mod policy;
 mod present;
 mod reservation;
 mod reserve;
+mod targets;
 mod view;
 mod way;
 mod wire;

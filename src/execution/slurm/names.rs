@@ -20,6 +20,8 @@ pub(super) struct Wanted {
     pub(super) current: Vec<usize>,
     /// Whether it may have others.
     pub(super) hold: Hold,
+    /// The slot, by its place among all, that gives way to this one later: they may have the same nodes at the same time.
+    pub(super) replaces: Option<usize>,
 }
 
 /// How firmly a slot has the nodes that it has.
@@ -31,6 +33,8 @@ pub(super) enum Hold {
     Begun,
     /// It keeps them whatever they are like: its work runs there.
     Pinned,
+    /// It gets these where they are free, and else none.
+    These,
 }
 
 /// A node as a slot may find it.
@@ -42,15 +46,20 @@ pub(super) struct Calendar {
     pub(super) dedicated: bool,
     /// When it is others', or named for a slot.
     pub(super) busy: Vec<Interval>,
+    /// When a reservation of ours that is about to go keeps others off it.
+    pub(super) leaving: Vec<Interval>,
 }
 
 impl Calendar {
-    fn is_free(&self, interval: Interval) -> bool {
-        self.usable
-            && !self
-                .busy
-                .iter()
-                .any(|busy| busy.start < interval.end && interval.start < busy.end)
+    /// Whether it is free in an interval but for so many uses.
+    fn is_free(&self, interval: Interval, but: usize) -> bool {
+        let meets = |busy: &&Interval| busy.start < interval.end && interval.start < busy.end;
+        self.usable && self.busy.iter().filter(meets).take(but + 1).count() <= but
+    }
+
+    /// Whether reservations of ours that are about to go keep it all through an interval.
+    fn is_passed_on(&self, interval: Interval) -> bool {
+        is_covered(&self.leaving, interval)
     }
 
     /// When it is next in use from an instant on.
@@ -64,6 +73,19 @@ impl Calendar {
         let ends = self.busy.iter().map(|busy| busy.end);
         ends.filter(|end| *end <= at).max().unwrap_or(Time::MIN)
     }
+}
+
+/// Whether an interval is covered by others together.
+pub(super) fn is_covered(by: &[Interval], interval: Interval) -> bool {
+    let mut from = interval.start;
+    while from < interval.end {
+        let reaching = by.iter().filter(|of| of.start <= from).map(|of| of.end).max();
+        match reaching.filter(|end| *end > from) {
+            Some(end) => from = end,
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for. Slots keep the nodes that
@@ -86,20 +108,28 @@ pub(super) fn assign(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<u
 /// named strictly in order of start.
 fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
     let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
-    let has_all = |slot: &Wanted| slot.current.len() == slot.nodes;
-    for pinned in [true, false] {
-        for (slot, names) in slots.iter().zip(&mut named) {
-            let stays = if pinned {
-                slot.hold == Hold::Pinned
-            } else {
-                let is_free = |node: &usize| nodes[*node].is_free(slot.interval);
-                keep && names.is_none() && has_all(slot) && slot.current.iter().all(is_free)
+    let replacing = slots.iter().enumerate();
+    let replacing: Vec<(usize, usize)> = replacing
+        .filter_map(|(at, of)| Some((at, of.replaces?)))
+        .collect();
+    for first in [true, false] {
+        for (at, slot) in slots.iter().enumerate() {
+            let free = || {
+                let is_free = |node: &usize| is_free(&nodes, slots, &named, &replacing, at, *node);
+                slot.current.len() == slot.nodes && slot.current.iter().all(is_free)
+            };
+            let stays = match slot.hold {
+                Hold::Pinned => first,
+                Hold::These => first && !keep && free(),
+                Hold::Loose | Hold::Begun => {
+                    !first && keep && named[at].is_none() && slot.replaces.is_none() && free()
+                }
             };
             if stays {
                 for node in &slot.current {
                     nodes[*node].busy.push(slot.interval);
                 }
-                *names = Some(slot.current.clone());
+                named[at] = Some(slot.current.clone());
             }
         }
     }
@@ -109,12 +139,13 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
             held[*node].push(slot.interval);
         }
     }
-    for (slot, names) in slots.iter().zip(&mut named) {
-        if names.is_some() {
+    for (at, slot) in slots.iter().enumerate() {
+        if named[at].is_some() {
             continue;
         }
         let mut free: Vec<_> = (0..nodes.len())
-            .filter(|node| nodes[*node].is_free(slot.interval))
+            .filter(|node| slot.hold != Hold::These || slot.current.contains(node))
+            .filter(|node| is_free(&nodes, slots, &named, &replacing, at, *node))
             .collect();
         free.sort_by_key(|node| {
             let calendar = &nodes[*node];
@@ -122,6 +153,8 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
                 !slot.current.contains(node),
                 // A slot that has this node would have to move.
                 held[*node].iter().any(|of| of.meets(slot.interval)),
+                // No batch job can take it in the meantime.
+                !calendar.is_passed_on(slot.interval),
                 !calendar.dedicated,
                 calendar.next_use(slot.interval.end),
                 // Where a job ends just before the slot, no other job loses its place.
@@ -130,7 +163,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
             )
         });
         if free.len() < slot.nodes {
-            if slot.hold == Hold::Loose {
+            if slot.hold != Hold::Begun {
                 continue;
             }
             free.clone_from(&slot.current);
@@ -140,9 +173,31 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
         for node in &free {
             nodes[*node].busy.push(slot.interval);
         }
-        *names = Some(free);
+        named[at] = Some(free);
     }
     named
+}
+
+/// Whether a node is free for a slot: that which gives way to it may have it, and so may that which it gives way to.
+/// `replacing` has the slots with those that give way to them.
+fn is_free(
+    nodes: &[Calendar],
+    slots: &[Wanted],
+    named: &[Option<Vec<usize>>],
+    replacing: &[(usize, usize)],
+    at: usize,
+    node: usize,
+) -> bool {
+    let shares = |of: usize| {
+        let names = named[of].as_ref();
+        names.is_some_and(|names| names.contains(&node)) && slots[of].interval.meets(slots[at].interval)
+    };
+    let others = replacing.iter().filter_map(|(new, old)| match at {
+        _ if at == *new => Some(*old),
+        _ if at == *old => Some(*new),
+        _ => None,
+    });
+    nodes[node].is_free(slots[at].interval, others.filter(|of| shares(*of)).count())
 }
 
 #[cfg(test)]
@@ -161,6 +216,7 @@ mod tests {
             interval: interval(start, end),
             current: Vec::new(),
             hold: Hold::Loose,
+            replaces: None,
         }
     }
 
@@ -170,6 +226,7 @@ mod tests {
                 usable: true,
                 dedicated: false,
                 busy: busy.iter().map(|(start, end)| interval(*start, *end)).collect(),
+                leaving: Vec::new(),
             })
             .collect()
     }
@@ -218,6 +275,58 @@ mod tests {
         let nodes = calendars(&[&[], &[], &[(15, 20)], &[]]);
         let named = assign(nodes, &slots(2));
         assert_eq!(named, [Some(vec![0, 3]), Some(vec![1, 2])]);
+    }
+
+    #[test]
+    fn a_slot_shares_nodes_with_the_one_that_it_replaces_and_others_make_way_for_it_where_they_can() {
+        let with = |slot: Wanted, current: &[usize]| Wanted {
+            current: current.to_vec(),
+            ..slot
+        };
+        let old = with(wanted(1, 100, 200), &[0]);
+        let behind = with(wanted(1, 200, 300), &[0]);
+        let longer = |start, hold| Wanted {
+            hold,
+            replaces: Some(0),
+            ..with(wanted(1, start, 300), &[0])
+        };
+        for (start, hold) in [(100, Hold::Loose), (200, Hold::These)] {
+            let slots = |other| {
+                [
+                    old.clone(),
+                    longer(start, hold),
+                    with(wanted(1, 100, 190), &[1]),
+                    behind.clone(),
+                    other,
+                ]
+            };
+            let later = with(wanted(1, 400, 500), &[1]);
+            let two = || calendars(&[&[], &[]]);
+            let named = assign(two(), &slots(later));
+            let expected = [0, 0, 1, 1, 1].map(|node| Some(vec![node]));
+            assert_eq!(named, expected, "what lies behind goes to the other node");
+            let in_the_way = with(wanted(1, 250, 350), &[1]);
+            let named = assign(two(), &slots(in_the_way));
+            let expected = [Some(0), None, Some(1), Some(0), Some(1)].map(|of| of.map(|node| vec![node]));
+            assert_eq!(named, expected, "nobody else loses a node");
+        }
+        let mut earlier = longer(50, Hold::Loose);
+        earlier.replaces = Some(1);
+        assert_eq!(
+            assign(calendars(&[&[]]), &[earlier, old.clone()]),
+            [Some(vec![0]), Some(vec![0])]
+        );
+        let taken = assign(calendars(&[&[(250, 260)], &[]]), &[old, longer(200, Hold::These)]);
+        assert_eq!(taken, [Some(vec![0]), None], "those or none");
+    }
+
+    #[test]
+    fn a_slot_takes_nodes_that_reservations_keep_for_it_before_others() {
+        let mut nodes = calendars(&[&[], &[], &[], &[]]);
+        nodes[1].leaving = vec![interval(0, 60)];
+        nodes[2].leaving = vec![interval(50, 100), interval(0, 50)];
+        let named = assign(nodes, &[wanted(1, 10, 90)]);
+        assert_eq!(named, [Some(vec![2])]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl SlurmExecutor {
         slots: &[PlannedSlot],
         held: &BTreeMap<SlotId, &'a ReservationRow>,
     ) -> Result<BTreeMap<SlotId, &'a ReservationRow>, ExecutionError> {
-        let planned: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
+        let planned: HashSet<SlotId> = slots.iter().flat_map(SlotId::all_of).collect();
         let mut leaving = BTreeMap::new();
         for id in self.marked()?.difference(&planned) {
             match held.get(id) {

@@ -5,19 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use scheduler::{Interval, Time};
+use scheduler::Time;
 use tracing::info;
 
 use super::super::{ExecutionError, PlannedSlot};
 use super::command::Error;
 use super::id::SlotId;
-use super::names::{Calendar, Hold, Wanted, assign};
 use super::present::Present;
 use super::reservation::Target;
 use super::view::{JobRow, PartitionRow, ReservationRow};
 use super::{SlurmExecutor, lock};
 use crate::clock::Clock;
-use crate::planner::{KeptNodes, NodeState};
+use crate::planner::KeptNodes;
 
 /// Seconds that a reservation is made before the longest job that is started in the same moment could reach into it: for
 /// the time until the plan is looked at again, and for jobs that are killed late.
@@ -77,7 +76,8 @@ impl SlurmExecutor {
             Err(Error::Refused { said, .. }) => failures.push(said),
             cancelled => cancelled?,
         }
-        for id in slots.iter().map(SlotId::from).filter(|id| held.contains_key(id)) {
+        let planned = slots.iter().flat_map(SlotId::all_of);
+        for id in planned.filter(|id| held.contains_key(id)) {
             // One that the records were lost of, with the data folder or by going on from another machine.
             self.make_mark(id)?;
         }
@@ -162,8 +162,8 @@ impl SlurmExecutor {
 
     /// Takes note of the due slots that are not held as planned; answers with that in words.
     fn note_lacking(&self, due: &[&PlannedSlot], unnamed: &[SlotId], differ: &[&Target]) -> Vec<String> {
-        let is_lacking = |id: &SlotId| unnamed.contains(id) || differ.iter().any(|target| target.id == *id);
-        let lacking = due.iter().filter(|slot| is_lacking(&SlotId::from(**slot)));
+        let is_lacking = |id: SlotId| unnamed.contains(&id) || differ.iter().any(|target| target.id == id);
+        let lacking = due.iter().filter(|slot| SlotId::all_of(slot).any(is_lacking));
         *lock(&self.lacking) = lacking
             .map(|slot| (slot.agreement, slot.interval.start))
             .collect();
@@ -179,7 +179,7 @@ impl SlurmExecutor {
         };
         let held = self.by_slot(&present.reservations);
         let due = self.due(slots, &held, Clock::system().now())?;
-        let planned: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
+        let planned: HashSet<SlotId> = slots.iter().flat_map(SlotId::all_of).collect();
         // A job that has begun since then may be the first in a reservation that is about to be taken back.
         let is_handed = |slot: &PlannedSlot| slot.begun && !slot.has_job;
         if !self.is_dedicated_as_configured(&present)
@@ -243,111 +243,6 @@ impl SlurmExecutor {
     /// Counts a change of a reservation.
     pub(super) fn note_change(&self) {
         lock(&self.pace).note(Instant::now());
-    }
-
-    /// The reservations that the due slots need, and the slots that there are no nodes for.
-    fn targets(
-        &self,
-        due: &[&PlannedSlot],
-        held: &BTreeMap<SlotId, &ReservationRow>,
-        leaving: &BTreeMap<SlotId, &ReservationRow>,
-        present: &Present,
-    ) -> (Vec<Target>, Vec<SlotId>) {
-        let names = present.states.iter().zip(&self.settings.nodes);
-        let mut calendars: Vec<Calendar> = names
-            .map(|(state, name)| Calendar {
-                usable: *state == NodeState::Up,
-                dedicated: self.settings.dedicated.contains(name),
-                busy: Vec::new(),
-            })
-            .collect();
-        // What is about to go is in nobody's way.
-        let is_ours = |id| leaving.contains_key(&id) || due.iter().any(|slot| SlotId::from(*slot) == id);
-        let left_out = lock(&self.left_out).clone();
-        for busy in self.foreign(present, is_ours).into_iter().chain(left_out) {
-            if let Some(calendar) = calendars.get_mut(busy.node as usize) {
-                calendar.busy.push(busy.interval);
-            }
-        }
-        // But where something still runs in it, others are rather taken.
-        let until_now = Interval::new(present.now - 1, present.now);
-        for row in leaving.values() {
-            let inside = present.jobs.iter().filter(|job| job.is_inside(row));
-            for node in inside.flat_map(|job| &job.nodes) {
-                let calendar = self.numbers.get(node).and_then(|node| calendars.get_mut(*node));
-                if let Some(calendar) = calendar {
-                    calendar.busy.push(until_now);
-                }
-            }
-        }
-        let wanted: Vec<Wanted> = due
-            .iter()
-            .map(|slot| {
-                let row = held.get(&SlotId::from(*slot));
-                // What the plan has given it, before Slurm knows of it.
-                let given = || slot.given.iter().map(|node| *node as usize).collect();
-                let current: Vec<usize> = row.map_or_else(given, |row| {
-                    let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
-                    numbers.copied().collect()
-                });
-                let all_up = current.iter().all(|node| present.states[*node] == NodeState::Up);
-                let in_use = |row| {
-                    present
-                        .jobs
-                        .iter()
-                        .any(|job| job.is_inside(row) && !job.nodes.is_empty())
-                };
-                let hold = match row {
-                    Some(row) if slot.begun && current.len() == slot.nodes as usize => {
-                        // What waits for a node that does not take it can run on another one.
-                        let stays = all_up || in_use(row);
-                        if stays { Hold::Pinned } else { Hold::Begun }
-                    }
-                    _ => Hold::Loose,
-                };
-                Wanted {
-                    nodes: slot.nodes as usize,
-                    interval: Interval::new(slot.interval.start.max(present.now), slot.interval.end),
-                    current,
-                    hold,
-                }
-            })
-            .collect();
-        let (mut targets, mut unnamed) = (Vec::new(), Vec::new());
-        let handed = self.handed_jobs();
-        let own: Vec<&JobRow> = present
-            .jobs
-            .iter()
-            .filter(|job| job.is_on_nodes() && self.is_in_ours(job, &handed, is_ours))
-            .collect();
-        for (slot, named) in due.iter().zip(assign(calendars, &wanted)) {
-            let Some(named) = named else {
-                unnamed.push(SlotId::from(*slot));
-                continue;
-            };
-            let nodes: Vec<String> = named
-                .iter()
-                .map(|node| self.settings.nodes[*node].clone())
-                .collect();
-            let name = self.name_of(SlotId::from(*slot));
-            let reaches_in = |job: &&&JobRow| {
-                job.reservation.as_ref() != Some(&name)
-                    && job.end.is_some_and(|end| end > slot.interval.start)
-                    && job.nodes.iter().any(|node| nodes.contains(node))
-            };
-            targets.push(Target {
-                id: SlotId::from(*slot),
-                interval: slot.interval,
-                behind_own_jobs: own.iter().any(|job| reaches_in(&job)),
-                nodes,
-                user: self.settings.account_of(&slot.party).user.clone(),
-                party: slot.party.clone(),
-                application: slot.application.clone(),
-                is_awaited: slot.is_awaited,
-                handed: slot.begun && !slot.has_job,
-            });
-        }
-        (targets, unnamed)
     }
 
     /// Brings reservations into line, in as many rounds as make progress, and as many of them as the pace allows.
@@ -512,14 +407,21 @@ impl SlurmExecutor {
     /// Takes note of what is held for the slots of the plan.
     fn note_kept(&self, slots: &[PlannedSlot], held: &BTreeMap<SlotId, &ReservationRow>) {
         let kept = |slot: &PlannedSlot| {
-            let row = held.get(&slot.into())?;
-            let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
+            let (numbers, since) = if slot.replaces.is_some() {
+                (self.held_beside(slot, slots, held), slot.interval.start)
+            } else {
+                let row = held.get(&slot.into())?;
+                (self.numbers_in(row), row.interval.start)
+            };
             Some(KeptNodes {
                 agreement: slot.agreement,
                 piece: slot.piece,
                 restarts: slot.restarts,
-                nodes: numbers.filter_map(|number| u32::try_from(*number).ok()).collect(),
-                since: row.interval.start,
+                nodes: numbers
+                    .into_iter()
+                    .filter_map(|node| u32::try_from(node).ok())
+                    .collect(),
+                since,
             })
         };
         *lock(&self.kept) = Some(slots.iter().filter_map(kept).collect());

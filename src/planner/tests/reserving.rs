@@ -1,5 +1,7 @@
 //! Slots that begin soon on a cluster: promised when it holds their nodes.
 
+mod successors;
+
 use super::*;
 
 /// Polls until `count` commands wait for the cluster; answers with the ids of their agreements.

@@ -13,7 +13,7 @@ use crate::support::poll_until;
 use crate::support::slurm::NODES;
 
 /// Has a batch job wait for each node that would last into every slot of these tests.
-fn lie_in_wait(site: &Site) {
+pub(super) fn lie_in_wait(site: &Site) {
     let script = site.cluster.folder().join("script");
     fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();
     let script = script.to_str().unwrap();
@@ -31,7 +31,7 @@ fn lie_in_wait(site: &Site) {
     }
 }
 
-fn running(site: &Site) -> usize {
+pub(super) fn running(site: &Site) -> usize {
     let jobs = site.cluster.jobs();
     jobs.iter().filter(|[_, _, state]| state == "RUNNING").count()
 }

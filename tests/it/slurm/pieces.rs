@@ -72,6 +72,7 @@ pub(super) fn prepare(site: &Site, job: &JobSpec) {
         given: Vec::new(),
         begun: true,
         is_awaited: false,
+        replaces: None,
         has_job: true,
         application: job.application.clone(),
     };

@@ -16,6 +16,7 @@ fn slot() -> PlannedSlot {
         given: vec![0],
         begun: true,
         is_awaited: false,
+        replaces: None,
         has_job: false,
         application: String::new(),
     }

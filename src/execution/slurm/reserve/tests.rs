@@ -1,5 +1,6 @@
 //! What becomes of what is known when Slurm does not answer.
 
+use scheduler::Interval;
 use uuid::Uuid;
 
 use super::super::tests::executor;

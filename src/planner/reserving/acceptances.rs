@@ -1,0 +1,73 @@
+//! The acceptance of a held offer waits for its cluster, too. Where the offer replaces an agreement, that one's nodes are held
+//! already: the cluster has to hold what its successor needs beside them, and the agreement stays as it is until then.
+
+use scheduler::{Interval, Reason, Time};
+use uuid::Uuid;
+
+use super::super::admit::Admitted;
+use super::super::decide::Decider;
+use super::super::{Error, Lost};
+use super::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
+use crate::agreement::{Agreement, NegotiationOffer, kept};
+use crate::clock::second_of;
+
+impl Decider<'_> {
+    /// Whether the acceptance of an offer waits until the cluster holds the offered nodes, as far as the agreement that it
+    /// replaces has not got them.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] where the cluster does not hold them; the offer is released then.
+    pub(in super::super) fn waits_to_accept(
+        &mut self,
+        offer: &NegotiationOffer,
+        agreement: &Agreement,
+        admitted: &Admitted,
+        replaced: Option<&Agreement>,
+    ) -> Result<bool, Error> {
+        let id = agreement.id;
+        if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
+            return Ok(false);
+        }
+        if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
+            let why = why.map_or_else(|why| why, |tried| refused_in_words(tried.slots));
+            self.withdraw(offer, Reason::NoCapacityInWindow, why);
+            return Err(Error::Lost(Lost::NotReserved));
+        }
+        let now = second_of(self.now);
+        // One that lapses before its nodes can be held is accepted as it stands.
+        let lapses = offer.expires.is_some_and(|at| at <= now + 2 * BEGINS_AFTER);
+        let replaced = replaced.filter(|of| of.resource == agreement.resource);
+        if lapses || !self.needs_nodes(agreement, replaced, now) {
+            return Ok(false);
+        }
+        if self.plan.reserving.is_full() {
+            return Err(Error::Unavailable);
+        }
+        self.wait(agreement.clone(), admitted.clone(), Vec::new(), None);
+        if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+            waiting.replaces = replaced.map(|of| Replaced {
+                work: of.work(),
+                has_begun: of.is_being_carried_out(),
+            });
+        }
+        Ok(true)
+    }
+
+    /// Whether nodes have to be reserved for an agreement soon that the one that it replaces there does not have.
+    fn needs_nodes(&self, agreement: &Agreement, replaced: Option<&Agreement>, now: Time) -> bool {
+        let Some(near) = self.plan.reserving.near_until(&agreement.resource, now) else {
+            return false;
+        };
+        let place = self.plan.resources.place(&agreement.resource);
+        let at = place.and_then(|at| self.plan.resources.get(at));
+        let held = replaced.filter(|of| at.is_some_and(|at| at.holds(of, now)));
+        let base = held.map(|of| (of.placement, of.nodes));
+        let needed = kept(&agreement.loads(), base);
+        needed.iter().any(|(slot, _)| slot.start <= near)
+    }
+
+    /// The slot that was reserved for the acceptance of an offer.
+    pub(in super::super) fn reserved_for(&mut self, id: Uuid) -> Option<Interval> {
+        self.plan.reserving.take(id).map(|of| of.admitted.slot)
+    }
+}
