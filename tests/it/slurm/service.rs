@@ -263,11 +263,12 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
             (state()? == "RUNNING").then_some(())
         })
         .await;
-        let shown = client.get(&format!("/agreements/{id}")).await;
-        assert!(
-            shown.body.contains(&name_of("cluster", id)),
-            "its name is not told: {shown:?}"
-        );
+        // Slurm and the service begin the slot each by itself.
+        eventually("the name of its reservation", LATER, async || {
+            let shown = client.get(&format!("/agreements/{id}")).await;
+            shown.body.contains(&name_of("cluster", id)).then_some(())
+        })
+        .await;
         let shown = server.run(&["show", &id.to_string()]);
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         assert!(shown.contains(&format!("sbatch {reservation} ")), "{shown}");
