@@ -269,7 +269,6 @@ impl JobFolders {
                 continue;
             }
             let folders = self.clone();
-            // The disk of a cluster may be slow, or away: others' folders do not wait for it.
             match tokio::task::spawn_blocking(move || what(&folders, &name)).await {
                 Ok(Ok(())) => done += 1,
                 Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
@@ -426,6 +425,8 @@ impl JobFolders {
     /// Looks again and again, and sweeps every now and then what ended so many seconds ago, until `stop`.
     pub async fn keep(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
         let mut swept: Option<Instant> = None;
+        // The disk of a cluster may be slow, or away: looking at what jobs write does not wait for it.
+        let mut clearing: Option<tokio::task::JoinHandle<()>> = None;
         let mut pause = Duration::ZERO;
         while stop
             .run_until_cancelled(tokio::time::sleep(pause))
@@ -440,10 +441,17 @@ impl JobFolders {
                 Err(error) => warn!(%error, "what jobs have written is not known"),
             }
             pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
-            if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
-                self.clear_up(&store, clock.micros(), kept).await;
+            let is_clearing = clearing.as_ref().is_some_and(|task| !task.is_finished());
+            if !is_clearing && swept.is_none_or(|at| at.elapsed() >= SWEEP) {
+                let (folders, store, now) = (self.clone(), store.clone(), clock.micros());
+                clearing = Some(tokio::spawn(
+                    async move { folders.clear_up(&store, now, kept).await },
+                ));
                 swept = Some(Instant::now());
             }
+        }
+        if let Some(clearing) = clearing {
+            clearing.abort();
         }
     }
 

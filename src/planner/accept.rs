@@ -102,16 +102,17 @@ impl Decider<'_> {
         if let Some(why) = lost(&offer, now) {
             return Err(Error::Lost(why));
         }
-        if let Some(why) = words_of_barred(acceptance.barred.as_slice()) {
-            self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
-            return Err(Error::Lost(Lost::Barred(why)));
-        }
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
         let Ok(replaced) = self.replaced_in(&instance) else {
             return Err(Error::Lost(Lost::Replaced));
         };
         let begun = replaced.as_ref().is_some_and(Lifted::has_begun);
+        // What runs is not submitted again.
+        if let Some(why) = words_of_barred(acceptance.barred.as_slice()).filter(|_| !begun) {
+            self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
+            return Err(Error::Lost(Lost::Barred(why)));
+        }
         let mut admitted = self.as_held(resource, &terms, now);
         if begun && terms.pieces.is_empty() {
             admitted.slot = Interval::of(terms.start, terms.duration);

@@ -9,7 +9,7 @@ use scheduler::{Seconds, Time};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
 use super::commands::decide;
 use super::decide::{Decider, Remembered};
@@ -376,7 +376,7 @@ impl Writer {
         count(&mut measured.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets go of what nobody may ask for any more. That it fails now and then does no harm.
+    /// Lets go of idempotency keys that are over. That it fails now and then does no harm; that it fails always fills the store.
     async fn forget(&mut self) {
         let now = self.clock.now();
         if now.seconds() < self.forgotten.seconds().saturating_add(FORGET_EVERY) {
@@ -384,7 +384,7 @@ impl Writer {
         }
         self.forgotten = now;
         if let Err(why) = self.store.forget_idempotent(self.clock.micros()).await {
-            info!(error = %why, "old idempotency keys were not forgotten");
+            warn!(error = %why, "old idempotency keys were not forgotten");
         }
     }
 

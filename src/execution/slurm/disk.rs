@@ -1,7 +1,7 @@
 //! The disk that a cluster's nodes share, with the folders of jobs that are over: what of them only mattered while their jobs ran
 //! goes soon, the rest when their time is over. Where the service may not do that, the helper does.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use super::Settings;
 use super::helper::Helper;
 use super::id::SlotId;
 use super::operation::Operation;
-use super::work::{CLAIM, DRAFTS, OUTPUTS, RECORDS, WORK};
+use super::work::{CLAIM, DRAFTS, ENDED, OUTPUTS, RECORDS, STOPS_BY, WORK};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 
 /// How long after the end of its slot nothing of a job runs whose script sees that: it looks every two seconds, and kills two
@@ -100,21 +100,22 @@ pub(super) fn pack(folder: &Path) -> io::Result<()> {
         folder => folder?,
     };
     // A job that Slurm has lost sight of may yet come, and would find no word of the end of its slot.
-    match rustix::fs::mkdirat(&folder, CLAIM, Mode::RWXU) {
-        Err(Errno::EXIST) => {}
-        claimed => claimed?,
-    }
-    let mut has_left = false;
-    for entry in Dir::read_from(&folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if tree::is_dots(name) || name.to_bytes() == CLAIM.as_bytes() {
-            continue;
+    let was_claimed = match rustix::fs::mkdirat(&folder, CLAIM, Mode::RWXU) {
+        Err(Errno::EXIST) => true,
+        claimed => {
+            claimed?;
+            false
         }
-        let name = OsStr::from_bytes(name.to_bytes());
+    };
+    let names = names_in(&folder)?;
+    // One that began and has not written its end may still run on a node that stands still: its script ends it by these.
+    let may_run = was_claimed && !names.iter().any(|name| name == ENDED);
+    let mut has_left = false;
+    for name in names.iter().filter(|name| *name != CLAIM) {
+        let is_needed = may_run && STOPS_BY.iter().any(|of| name == of);
         let removed = if name == WORK {
             rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
-        } else if is_record(name) || is_empty_output(&folder, name)? {
+        } else if !is_needed && is_record(name) || is_empty_output(&folder, name)? {
             rustix::fs::unlinkat(&folder, name, AtFlags::empty())
         } else {
             Err(Errno::EXIST)
@@ -127,12 +128,37 @@ pub(super) fn pack(folder: &Path) -> io::Result<()> {
         }
     }
     if !has_left {
-        // In one step: what has a folder and no claim begins.
-        let doomed = draft();
-        rustix::fs::renameat(&above, name, &above, &doomed)?;
-        tree::remove_from(&above, doomed.as_ref())?;
+        remove_empty(&above, name, &folder)?;
     }
     Ok(())
+}
+
+/// Removes a folder that has nothing but the claim. It gets another name first: what has a folder and no claim begins. What came into it
+/// meanwhile stays.
+fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
+    let doomed = draft();
+    rustix::fs::renameat(above, name, above, &doomed)?;
+    let removed = rustix::fs::unlinkat(folder, CLAIM, AtFlags::REMOVEDIR)
+        .and_then(|()| rustix::fs::unlinkat(above, &doomed, AtFlags::REMOVEDIR));
+    match removed {
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
+            match rustix::fs::mkdirat(folder, CLAIM, Mode::RWXU) {
+                Err(Errno::EXIST) => {}
+                claimed => claimed?,
+            }
+            rustix::fs::renameat(above, &doomed, above, name)
+        }
+        removed => removed,
+    }
+}
+
+/// The names in a folder, all read before any of them is removed.
+fn names_in(folder: &OwnedFd) -> Result<Vec<OsString>, Errno> {
+    let entries = Dir::read_from(folder)?;
+    let names = entries.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
+    names
+        .filter(|name| !matches!(name, Ok(name) if name == "." || name == ".."))
+        .collect()
 }
 
 fn is_record(name: &OsStr) -> bool {

@@ -58,6 +58,7 @@ impl SlotId {
     /// pieces, and each is named as a piece would be.
     pub(super) fn all_of(slot: &PlannedSlot) -> impl Iterator<Item = Self> + use<> {
         let (id, count) = (Self::from(slot), if slot.replaces.is_some() { 3 } else { 1 });
+        debug_assert!(count == 1 || id.piece == 1, "{id} replaces another one in pieces");
         (0..count).map(move |more| Self {
             piece: id.piece + more,
             ..id

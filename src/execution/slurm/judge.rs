@@ -196,8 +196,9 @@ impl SlurmExecutor {
         let mut judged = lock(&self.judged);
         let present: HashSet<SlotId> = slots.iter().map(SlotId::from).collect();
         judged.retain(|id| present.contains(id));
-        let is_new =
-            |slot: &&PlannedSlot| slot.has_job && !slot.begun && !judged.contains(&SlotId::from(*slot));
+        let is_new = |slot: &&PlannedSlot| {
+            slot.has_job && !slot.begun && slot.replaces.is_none() && !judged.contains(&SlotId::from(*slot))
+        };
         let new: Vec<&PlannedSlot> = slots.iter().filter(is_new).take(PLANNED_AT_ONCE).collect();
         judged.extend(new.iter().map(|slot| SlotId::from(*slot)));
         drop(judged);

@@ -157,7 +157,10 @@ impl SlurmExecutor {
         match old {
             Some((old, current)) if old.begun => Wanted {
                 nodes,
-                interval: Interval::new(interval.start.max(old.interval.end), interval.end),
+                interval: Interval::new(
+                    interval.start.max(old.interval.end).min(interval.end),
+                    interval.end,
+                ),
                 current,
                 hold: Hold::These,
                 replaces,

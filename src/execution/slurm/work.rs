@@ -51,8 +51,14 @@ pub(super) const CLAIM: &str = "claim";
 pub(super) const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
 /// What only matters while the job runs.
 pub(super) const RECORDS: [&str; 9] = [
-    UNTIL, SAVE, ".started", "started", ".ended", "ended", ".group", ".told", ".over",
+    UNTIL, SAVE, ".started", "started", ".ended", ENDED, GROUP, ".told", ".over",
 ];
+/// Those by which a script ends its program.
+pub(super) const STOPS_BY: [&str; 2] = [UNTIL, GROUP];
+/// The record of the program's end.
+pub(super) const ENDED: &str = "ended";
+/// The process group of the program.
+const GROUP: &str = ".group";
 /// What the names of the drafts of records begin with.
 pub(super) const DRAFTS: [&str; 2] = [".until.", ".save."];
 /// Bytes of a record at most.

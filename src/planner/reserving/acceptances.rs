@@ -60,7 +60,9 @@ impl Decider<'_> {
         };
         let place = self.plan.resources.place(&agreement.resource);
         let at = place.and_then(|at| self.plan.resources.get(at));
-        let held = replaced.filter(|of| at.is_some_and(|at| at.holds(of, now)));
+        // What has begun has its nodes, whatever its cluster says of them.
+        let is_held = |of: &&Agreement| of.is_being_carried_out() || at.is_some_and(|at| at.holds(of, now));
+        let held = replaced.filter(is_held);
         let base = held.map(|of| (of.placement, of.nodes));
         let needed = kept(&agreement.loads(), base);
         needed.iter().any(|(slot, _)| slot.start <= near)

@@ -383,14 +383,24 @@ fn a_job_runs_once_though_the_service_and_the_controller_are_killed() {
         let mut server = serve(&cluster);
         let id = accepted(&server.client(), &Offer::sleep(20, 60)).await;
         let name = name_of("cluster", id);
-        // A controller that forgets a job kills it when it finds it on its node, and then it is lost: once it is written down,
-        // which Slurm does some seconds later, it is not forgotten.
+        // A controller that forgets a job, or that it has begun, kills it when it finds it on its node, and then it is lost. What it
+        // has written down with a later job it does not forget.
+        eventually("its job runs", SOON, async || {
+            let runs = |[_, of, state]: &[String; 3]| *of == name && state == "RUNNING";
+            cluster.jobs().iter().any(runs).then_some(())
+        })
+        .await;
+        let later = script(&cluster, "true");
+        cluster.run(
+            "sbatch",
+            &["--hold", "-Jlater", "-o/dev/null", "--chdir=/", &later],
+        );
         let state = cluster.folder().join("state/job_state");
-        let job = || {
+        eventually("the record of a later job", SOON, async || {
             let saved = fs::read(&state).unwrap_or_default();
-            saved.windows(name.len()).any(|part| part == name.as_bytes())
-        };
-        eventually("its job", SOON, async || job().then_some(())).await;
+            saved.windows(5).any(|part| part == b"later").then_some(())
+        })
+        .await;
         server.kill9();
         cluster.kill_controller();
         cluster.start_controller();
