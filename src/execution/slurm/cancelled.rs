@@ -23,7 +23,7 @@ enum Cancelled {
 }
 
 impl SlurmExecutor {
-    /// What a job has come to that was cancelled while it ran: ended by its party where its own user did it or where that is not
+    /// What a job has come to that was cancelled before the end of its slot: ended by its party where its own user did it or where that is not
     /// known, and lost where an administrator did. None while accounting has still to write it down.
     pub(super) fn outcome_of_cancelled(
         &self,

@@ -407,8 +407,7 @@ impl SlurmExecutor {
                 })
             }
             JobState::Cancelled if cut => Some(Outcome::Killed),
-            JobState::Cancelled if claimed => self.outcome_of_cancelled(row, job)?,
-            JobState::Cancelled => Some(Outcome::Terminated),
+            JobState::Cancelled => self.outcome_of_cancelled(row, job)?,
             JobState::Lost => Some(Outcome::Lost),
             JobState::Failed => match self.slurm.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
