@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Failure;
 use super::client::{Server, print_json, read};
+use super::{Failure, print_rows, row};
 use crate::negotiation::AgreementPage;
 
 /// Options of `agreements`.
@@ -44,26 +44,20 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&all);
         return Ok(());
     }
-    say!(
-        "{:<36} {:<12} {:<11} {:>5} {:<20} {:<20} NAME",
-        "ID",
-        "STATE",
-        "SERVICE",
-        "NODES",
-        "START",
-        "END"
-    );
-    for of in agreements {
-        say!(
-            "{:<36} {:<12} {:<11} {:>5} {:<20} {:<20} {}",
-            of.id,
-            of.state,
-            of.service_state,
-            of.nodes,
-            of.planned_start,
-            of.planned_end,
-            of.name.unwrap_or_default()
-        );
-    }
+    let mut rows = vec![row([
+        &"ID", &"STATE", &"SERVICE", &"NODES", &"START", &"END", &"NAME",
+    ])];
+    rows.extend(agreements.iter().map(|of| {
+        row([
+            &of.id,
+            &of.state,
+            &of.service_state,
+            &of.nodes,
+            &of.planned_start,
+            &of.planned_end,
+            &of.name.as_deref().unwrap_or_default(),
+        ])
+    }));
+    print_rows(rows, &[3]);
     Ok(())
 }

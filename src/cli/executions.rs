@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wsag::time::DateTime;
 
 use super::client::print_json;
-use super::{Failure, StoreOptions};
+use super::{Failure, StoreOptions, print_rows, row};
 use crate::store::{ExecutionHour, Store};
 
 const EXAMPLES: &str = "\
@@ -109,29 +109,37 @@ fn add(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, s
 }
 
 fn print(lines: &BTreeMap<Key, Line>) {
-    say!(
-        "{:<16} {:<8} {:<12} {:<18} {:>8} {:>8} {:>12} {:>12}  {:<20}  LAST HOUR",
-        "APPLICATION",
-        "VERSION",
-        "RESOURCE",
-        "OUTCOME",
-        "RUNS",
-        "SUMMED",
-        "WAITED (s)",
-        "RAN (s)",
-        "FIRST HOUR"
+    let mut rows = vec![row([
+        &"APPLICATION",
+        &"VERSION",
+        &"RESOURCE",
+        &"OUTCOME",
+        &"RUNS",
+        &"SUMMED",
+        &"WAITED (s)",
+        &"RAN (s)",
+        &"FIRST HOUR",
+        &"LAST HOUR",
+    ])];
+    rows.extend(
+        lines
+            .iter()
+            .map(|((application, version, resource, outcome, _), line)| {
+                row([
+                    application,
+                    version,
+                    resource,
+                    outcome,
+                    &line.runs,
+                    &line.summed,
+                    &format!("{:.1}", mean(line.queue_time, line.runs)),
+                    &format!("{:.1}", mean(line.run_time, line.runs)),
+                    &instant(line.first),
+                    &instant(line.last),
+                ])
+            }),
     );
-    for ((application, version, resource, outcome, _), line) in lines {
-        say!(
-            "{application:<16} {version:<8} {resource:<12} {outcome:<18} {:>8} {:>8} {:>12.1} {:>12.1}  {:<20}  {}",
-            line.runs,
-            line.summed,
-            mean(line.queue_time, line.runs),
-            mean(line.run_time, line.runs),
-            instant(line.first),
-            instant(line.last)
-        );
-    }
+    print_rows(rows, &[4, 5, 6, 7]);
 }
 
 fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) -> Value {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Failure;
 use super::client::{self, Server};
+use super::{Failure, print_rows, row};
 use crate::negotiation::FilesView;
 
 const EXAMPLES: &str = "\
@@ -101,9 +101,9 @@ async fn list(server: &Server) -> Result<(), Failure> {
 
 /// A line a file.
 pub(super) fn print(view: &FilesView) {
-    for file in &view.files {
-        say!("{:>12}  {}  {}", file.bytes, file.modified, file.name);
-    }
+    let files = view.files.iter();
+    let rows = files.map(|file| row([&file.bytes, &file.modified, &file.name]));
+    print_rows(rows.collect(), &[0]);
 }
 
 /// The address of a file; what a name may not have is escaped, so that the service can say so.

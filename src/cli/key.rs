@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::client::print_json;
 use super::config::Config;
-use super::{Failure, StoreOptions};
+use super::{Failure, StoreOptions, print_rows, row};
 use crate::access::{Access, Error, KeyInfo, Role};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::Store;
@@ -172,27 +172,21 @@ fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
         print_json(&Value::Array(all));
         return;
     }
-    say!(
-        "{:<36} {:<16} {:<8} {:<7} {:<20} {:<20} LABEL",
-        "ID",
-        "PARTY",
-        "ROLE",
-        "STATE",
-        "CREATED",
-        "EXPIRES"
-    );
-    for key in keys {
-        say!(
-            "{:<36} {:<16} {:<8} {:<7} {:<20} {:<20} {}",
-            key.id,
-            key.party,
-            key.role.word(),
-            state(key, now),
-            instant(key.created),
-            key.expires.map_or_else(|| "never".to_owned(), instant),
-            key.label.as_deref().unwrap_or_default()
-        );
-    }
+    let mut rows = vec![row([
+        &"ID", &"PARTY", &"ROLE", &"STATE", &"CREATED", &"EXPIRES", &"LABEL",
+    ])];
+    rows.extend(keys.iter().map(|key| {
+        row([
+            &key.id,
+            &key.party,
+            &key.role.word(),
+            &state(key, now),
+            &instant(key.created),
+            &key.expires.map_or_else(|| "never".to_owned(), instant),
+            &key.label.as_deref().unwrap_or_default(),
+        ])
+    }));
+    print_rows(rows, &[]);
 }
 
 fn state(key: &KeyInfo, now: Micros) -> &'static str {

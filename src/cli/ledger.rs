@@ -3,8 +3,8 @@
 use clap::Args;
 use serde_json::json;
 
-use super::Failure;
 use super::client::{Server, print_json, read};
+use super::{Failure, print_rows, row};
 use crate::negotiation::AccountsView;
 
 /// Options of `ledger`.
@@ -34,24 +34,23 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&json!(ledger));
         return Ok(());
     }
-    for of in &ledger.accounts {
-        say!("{:<40} {:>24}", of.account, of.balance.to_string());
-    }
+    let balances = ledger.accounts.iter().map(|of| row([&of.account, &of.balance]));
+    print_rows(balances.collect(), &[1]);
     if ledger.accounts.is_empty() {
         say!("nothing was posted");
         return Ok(());
     }
     say!("");
-    for of in ledger.entries {
-        say!(
-            "{:<24} {:<12} {:>24} {:<24} {} {}",
-            of.at,
-            of.kind,
-            of.amount.to_string(),
-            of.account,
-            of.agreement,
-            of.detail
-        );
-    }
+    let entries = ledger.entries.iter().map(|of| {
+        row([
+            &of.at,
+            &of.kind,
+            &of.amount,
+            &of.account,
+            &of.agreement,
+            &of.detail,
+        ])
+    });
+    print_rows(entries.collect(), &[2]);
     Ok(())
 }

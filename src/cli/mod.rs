@@ -28,12 +28,10 @@ mod offer;
 mod output;
 mod predict;
 mod pricing;
-mod replay;
 mod resources;
 mod scheduling;
 mod serve;
 mod show;
-mod simulate;
 mod slurm;
 mod templates;
 mod terminate;
@@ -55,6 +53,8 @@ Examples:
   bespeak offer examples/sleep.xml             offer, and see what was agreed
   bespeak watch ID                             follow an agreement to its end
   bespeak key add --party physics --role consumer
+
+Experiments without a service (simulate, replay, bench planner, advise and calibrate on a trace) are in bespeak-lab.
 
 Exit status:
   0  done
@@ -99,14 +99,10 @@ enum Command {
     Output(output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
     Files(files::Options),
-    /// Measure a part of Bespeak by itself.
+    /// Measure a service and its database.
     Bench(bench::Options),
-    /// Decide about a list of requests of your own as the scheduler would, and say what became of each.
-    Replay(replay::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
     Advise(advise::Options),
-    /// Run the experiments of the papers on a trace or a generated workload, and report.
-    Simulate(simulate::Options),
     /// Say how long an application would take on a resource, step by step, and how sure that is.
     Predict(predict::Options),
     /// Show whether what is stated of run times has been true.
@@ -229,8 +225,6 @@ pub fn run() -> ExitCode {
         Command::Advise(options) => return exit(advise::run(&options)),
         Command::Bench(options) => return exit(bench::run(options)),
         Command::Cluster(options) => return exit(cluster::run(options)),
-        Command::Replay(options) => return exit(replay::run(&options)),
-        Command::Simulate(options) => return exit(simulate::run(&options)),
         command => command,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -268,9 +262,7 @@ pub fn run() -> ExitCode {
             | Command::Launch { .. }
             | Command::Advise(_)
             | Command::Bench(_)
-            | Command::Cluster(_)
-            | Command::Replay(_)
-            | Command::Simulate(_) => Ok(()),
+            | Command::Cluster(_) => Ok(()),
         }
     });
     // A call of an executor that hangs has a thread of its own, and is not waited for.
@@ -288,6 +280,18 @@ fn say_line(words: Arguments<'_>) {
     }
     eprintln!("bespeak: cannot write to standard output: {why}");
     std::process::exit(3);
+}
+
+/// Prints rows of cells in columns; those of these indexes are set to the right.
+fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
+    if !rows.is_empty() {
+        say!("{}", advisor::table::aligned(rows, right));
+    }
+}
+
+/// The cells of a row.
+fn row<const N: usize>(cells: [&dyn std::fmt::Display; N]) -> Vec<String> {
+    cells.map(ToString::to_string).to_vec()
 }
 
 fn exit(result: Result<(), Failure>) -> ExitCode {

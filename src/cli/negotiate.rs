@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::Failure;
 use super::client::{Server, print_agreement, print_json, read, refusal};
+use super::{Failure, print_rows, row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -185,17 +185,27 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
     if server.json {
         return Ok(());
     }
+    print_rows(table(offers), &[3, 5, 6]);
     say!(
-        "{:<36}  {:<20}  {:<20}  {:>5}  {:<8}  {:>5}  {:>6}  {:<20}  price",
-        "offer",
-        "start",
-        "end",
-        "nodes",
-        "kind",
-        "phi",
-        "sure",
-        "held until"
+        "\nTo take one: {how} {}",
+        first["id"].as_str().unwrap_or_default()
     );
+    Ok(())
+}
+
+/// A row for the headings, for each offer and for each piece of one.
+fn table(offers: &[Value]) -> Vec<Vec<String>> {
+    let mut rows = vec![row([
+        &"offer",
+        &"start",
+        &"end",
+        &"nodes",
+        &"kind",
+        &"phi",
+        &"sure",
+        &"held until",
+        &"price",
+    ])];
     for offer in offers {
         let text = |name: &str| offer[name].as_str().unwrap_or("-").to_owned();
         let price = |name: &str| {
@@ -213,32 +223,28 @@ fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
         }
         let sure = offer["confidence"].as_f64();
         let sure = sure.map_or_else(|| "-".to_owned(), |sure| format!("{:.1}%", 100.0 * sure));
-        say!(
-            "{:<36}  {:<20}  {:<20}  {:>5}  {:<8}  {:>5.2}  {sure:>6}  {:<20}  {costs}",
-            text("id"),
-            text("start"),
-            text("end"),
-            offer["nodes"].as_u64().unwrap_or_default(),
-            text("kind"),
-            offer["deviation"].as_f64().unwrap_or_default(),
-            text("heldUntil"),
-        );
+        rows.push(row([
+            &text("id"),
+            &text("start"),
+            &text("end"),
+            &offer["nodes"].as_u64().unwrap_or_default(),
+            &text("kind"),
+            &format!("{:.2}", offer["deviation"].as_f64().unwrap_or_default()),
+            &sure,
+            &text("heldUntil"),
+            &costs,
+        ]));
         for piece in offer["pieces"].as_array().into_iter().flatten() {
             let text = |name: &str| piece[name].as_str().unwrap_or("-").to_owned();
-            say!(
-                "{:>36}  {:<20}  {:<20}  {:>5}",
-                "piece",
-                text("plannedStart"),
-                text("plannedEnd"),
-                piece["nodes"].as_u64().unwrap_or_default(),
-            );
+            rows.push(row([
+                &"piece",
+                &text("plannedStart"),
+                &text("plannedEnd"),
+                &piece["nodes"].as_u64().unwrap_or_default(),
+            ]));
         }
     }
-    say!(
-        "\nTo take one: {how} {}",
-        first["id"].as_str().unwrap_or_default()
-    );
-    Ok(())
+    rows
 }
 
 fn nodes(text: &str) -> Result<Value, String> {

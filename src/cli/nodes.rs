@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::Failure;
 use super::client::{Server, print_json, read};
+use super::{Failure, print_rows, row};
 use crate::negotiation::{NodeView, NodesView, RepairedView, ResourcesView};
 
 const EXAMPLES: &str = "\
@@ -72,7 +72,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
             return Ok(());
         }
         let said: RepairedView = read(answer)?;
-        print_nodes(&said.resource, &said.nodes);
+        let lines = said.nodes.iter().map(|node| line(&said.resource, node));
+        print_rows(std::iter::once(heading()).chain(lines).collect(), &[1]);
         say!(
             "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
             said.lost,
@@ -96,15 +97,16 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&json!(listed));
         return Ok(());
     }
-    heading();
+    let mut rows = vec![heading()];
     for of in listed {
         let of: NodesView = read(of)?;
-        print_lines(&of.resource, &of.nodes);
+        rows.extend(of.nodes.iter().map(|node| line(&of.resource, node)));
         let hidden = (of.capacity as usize).saturating_sub(of.nodes.len());
         if hidden > 0 {
-            say!("{:<16} {hidden} more that are up", of.resource);
+            rows.push(row([&of.resource, &hidden, &"more that are up"]));
         }
     }
+    print_rows(rows, &[1]);
     Ok(())
 }
 
@@ -116,15 +118,15 @@ pub(super) async fn resources(options: ResourcesOptions) -> Result<(), Failure> 
         return Ok(());
     }
     let all: ResourcesView = read(answer)?;
-    say!(
-        "{:<16} {:<8} {:>8} {:>8} {:>8} {:>8}  TROUBLE",
-        "RESOURCE",
-        "KIND",
-        "NODES",
-        "UP",
-        "DRAINED",
-        "DOWN"
-    );
+    let mut rows = vec![row([
+        &"RESOURCE",
+        &"KIND",
+        &"NODES",
+        &"UP",
+        &"DRAINED",
+        &"DOWN",
+        &"TROUBLE",
+    ])];
     for of in all.resources {
         let troubles: Vec<String> = of
             .troubles
@@ -134,62 +136,47 @@ pub(super) async fn resources(options: ResourcesOptions) -> Result<(), Failure> 
                 format!("does not {doing} since {since}: {message}")
             })
             .collect();
-        let line = format!(
-            "{:<16} {:<8} {:>8} {:>8} {:>8} {:>8}  {}",
-            of.name,
-            of.kind,
-            of.nodes,
-            of.up,
-            of.drained,
-            of.down,
-            troubles.join("; ")
-        );
-        say!("{}", line.trim_end());
+        rows.push(row([
+            &of.name,
+            &of.kind,
+            &of.nodes,
+            &of.up,
+            &of.drained,
+            &of.down,
+            &troubles.join("; "),
+        ]));
     }
+    print_rows(rows, &[2, 3, 4, 5]);
     Ok(())
 }
 
-fn print_nodes(resource: &str, nodes: &[NodeView]) {
-    heading();
-    print_lines(resource, nodes);
+fn heading() -> Vec<String> {
+    row([&"RESOURCE", &"NUMBER", &"NODE", &"STATE", &"SINCE", &"REASON"])
 }
 
-fn heading() {
-    say!(
-        "{:<16} {:>6} {:<16} {:<8} {:<25} REASON",
-        "RESOURCE",
-        "NUMBER",
-        "NODE",
-        "STATE",
-        "SINCE"
-    );
-}
-
-/// A line a node: since when it is as bad as it is, and all that is said of it.
-fn print_lines(resource: &str, nodes: &[NodeView]) {
-    for node in nodes {
-        let mut worst = node.said.iter().filter(|said| said.state == node.state);
-        let since = worst.next().map_or("", |said| said.since.as_str());
-        let reasons: Vec<String> = node
-            .said
-            .iter()
-            .map(|said| {
-                let (by, state) = (&said.by, &said.state);
-                match &said.reason {
-                    Some(reason) => format!("{by}: {state}, {reason}"),
-                    None => format!("{by}: {state}"),
-                }
-            })
-            .collect();
-        let line = format!(
-            "{resource:<16} {:>6} {:<16} {:<8} {since:<25} {}",
-            node.number,
-            node.name,
-            node.state,
-            reasons.join("; ")
-        );
-        say!("{}", line.trim_end());
-    }
+/// A row for a node: since when it is as bad as it is, and all that is said of it.
+fn line(resource: &str, node: &NodeView) -> Vec<String> {
+    let mut worst = node.said.iter().filter(|said| said.state == node.state);
+    let since = worst.next().map_or("", |said| said.since.as_str());
+    let reasons: Vec<String> = node
+        .said
+        .iter()
+        .map(|said| {
+            let (by, state) = (&said.by, &said.state);
+            match &said.reason {
+                Some(reason) => format!("{by}: {state}, {reason}"),
+                None => format!("{by}: {state}"),
+            }
+        })
+        .collect();
+    row([
+        &resource,
+        &node.number,
+        &node.name,
+        &node.state,
+        &since,
+        &reasons.join("; "),
+    ])
 }
 
 fn path_of(resource: &str) -> String {

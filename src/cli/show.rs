@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Failure;
 use super::client::{Server, print_agreement, print_json, read};
+use super::{Failure, print_rows, row};
 use crate::negotiation::TimelineView;
 
 /// Options of `show`.
@@ -29,8 +29,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     }
     print_agreement(&read(agreement)?);
     say!("");
-    for event in read::<TimelineView>(timeline)?.events {
-        say!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
-    }
+    let events = read::<TimelineView>(timeline)?.events;
+    let rows = events
+        .iter()
+        .map(|event| row([&event.at, &event.kind, &event.detail]));
+    print_rows(rows.collect(), &[]);
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::Failure;
 use super::client::{Server, print_json, read};
+use super::{Failure, print_rows, row};
 use crate::negotiation::TemplateView;
 
 /// Options of `templates`.
@@ -19,8 +19,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&answer);
         return Ok(());
     }
-    for template in read::<Vec<TemplateView>>(answer)? {
-        say!("{:<24} {}", template.id, template.name);
-    }
+    let templates = read::<Vec<TemplateView>>(answer)?;
+    let rows = templates
+        .iter()
+        .map(|template| row([&template.id, &template.name]));
+    print_rows(rows.collect(), &[]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `bespeak advise` and `bespeak simulate` as an operator runs them, on few windows.
+//! `bespeak advise` as an operator runs it, on few windows.
 
 use std::fs;
 use std::path::Path;
@@ -138,41 +138,5 @@ fn what_cannot_be_advised_on_is_refused_with_what_was_expected() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains(said), "{arguments}: {error}");
-    }
-}
-
-#[test]
-fn who_has_no_trace_gets_a_full_report_too() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let all = "simulate all --windows 1 --filter f60 --jobs 1000 --runs 1 --out report";
-    succeed(folder.path(), all);
-    let folder = folder.path().join("report");
-    let report = fs::read_to_string(folder.join("report.md")).expect("there is a report");
-    assert!(
-        report.contains("Lublin–Feitelson") && report.contains("Filter f60"),
-        "{report}"
-    );
-    let names = simulation::experiment::names();
-    assert!(names.len() > 20);
-    for name in names {
-        assert!(
-            report.contains(&format!("\n## {name}: ")),
-            "{name} is not in the report"
-        );
-        assert!(folder.join(format!("{name}.csv")).is_file(), "{name}.csv");
-    }
-    let figures: Vec<&str> = report
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .map(|of| of.0)
-        .collect();
-    assert!(figures.len() > 20);
-    for figure in figures {
-        let png = figure.replace(".svg", ".png");
-        assert!(
-            folder.join(figure).is_file() && folder.join(&png).is_file(),
-            "{figure}"
-        );
     }
 }

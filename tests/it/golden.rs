@@ -1,5 +1,5 @@
-//! Golden traces: the decisions of whole domains and of replayed lists, as digests. A change that is meant to change no decision
-//! leaves them as they are; one that changes some says which, and why that is better.
+//! Golden traces: the decisions of whole domains, as digests. A change that is meant to change no decision
+//! leaves them as they are; one that changes some says which, and why that is better. The laboratory has those of replayed lists.
 //!
 //! `BESPEAK_TEST_TRACES=FOLDER` keeps the traces themselves, so that those of two versions can be compared line by line.
 //! `BESPEAK_TEST_TRACES=FOLDER BESPEAK_TEST_SET_TRACES=1` writes the digests anew.
@@ -13,24 +13,6 @@ use std::sync::{Mutex, PoisonError};
 use bespeak::store::Store;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
-
-use crate::replay::decisions_of;
-use crate::support::random::Random;
-
-/// Requests of a replayed list, and the nodes that they are for.
-const REQUESTS: i64 = 400;
-const CAPACITY: usize = 16;
-
-/// The options of `replay` whose decisions are kept.
-const OPTIONS: [&str; 7] = [
-    "--order fifo",
-    "--order edf --fix 0",
-    "--order edf --alternatives 2",
-    "--order mdf --fix 0.5",
-    "--order bjf --alternatives 1 --portfolio",
-    "--order lff",
-    "--order shuffle --seed 7",
-];
 
 /// Asserts that a trace is the golden one of that name.
 pub(crate) fn assert_golden(name: &str, trace: &str) {
@@ -99,39 +81,4 @@ fn numbered(text: &str, numbers: &mut BTreeMap<Uuid, usize>) -> String {
         }
     }
     out
-}
-
-/// A list of requests that does not fit: rigid and flexible ones, wide and narrow, in bursts.
-fn list(seed: u64) -> String {
-    let mut random = Random::new(seed);
-    let mut submit = 0;
-    let mut rows = String::new();
-    for id in 1..=REQUESTS {
-        if random.below(4) > 0 {
-            submit += random.seconds(60);
-        }
-        let longest = if random.below(8) == 0 { 2_000 } else { 200 };
-        let duration = 10 + random.seconds(longest);
-        let widest = if random.below(6) == 0 { CAPACITY } else { 5 };
-        let nodes = 1 + random.below(widest);
-        let ready = submit + random.seconds(400);
-        let slack = if random.below(3) == 0 {
-            0
-        } else {
-            random.seconds(900)
-        };
-        let deadline = ready + duration + slack;
-        let _ = writeln!(rows, "{id},{submit},{duration},{nodes},{ready},{deadline}");
-    }
-    rows
-}
-
-#[test]
-fn replayed_lists_are_decided_as_before() {
-    for seed in 1..=2 {
-        for options in OPTIONS {
-            let name = format!("replay {seed} {options}");
-            assert_golden(&name, &decisions_of(&list(seed), CAPACITY, options).join("\n"));
-        }
-    }
 }

@@ -54,7 +54,6 @@ mod readme;
 mod reference_schedules;
 mod renegotiation;
 mod repeated;
-mod replay;
 mod rules;
 mod running;
 mod saved;

@@ -85,7 +85,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/catalogue", &["clock"]),
     ("src/metrics", &[]),
     ("src/clock", &["scheduler"]),
-    ("crates/simulation", &["scheduler"]),
+    ("crates/lab", &["advisor", "scheduler"]),
+    ("crates/advisor", &["scheduler"]),
     ("crates/wsag", &[]),
     ("crates/scheduler", &[]),
 ];
@@ -94,14 +95,24 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const ANY: &[&str] = &["*"];
 
 /// Crates of ours, as they are named from outside.
-const OUR_CRATES: &[&str] = &["bespeak", "scheduler", "simulation", "wsag"];
+const OUR_CRATES: &[&str] = &["advisor", "bespeak", "lab", "scheduler", "wsag"];
 
 /// Libraries that are known in one place only.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum", &["src/http", "src/portal", "src/cli/serve.rs"]),
     ("sqlx", &["src/store"]),
     ("askama", &["src/portal"]),
-    ("clap", &["src/cli", "src/main.rs"]),
+    (
+        "clap",
+        &[
+            "src/cli",
+            "src/main.rs",
+            "crates/advisor/src/command.rs",
+            "crates/lab/src/cli",
+        ],
+    ),
+    ("plotters", &["crates/lab/src/figure.rs"]),
+    ("comfy_table", &["crates/advisor/src/table.rs"]),
     ("xsd_schema", &["crates/wsag"]),
     ("uppsala", &["crates/wsag"]),
     ("quick_xml", &["crates/wsag"]),

@@ -1,7 +1,7 @@
 //! Replays a sequence of placements on a plan and measures each phase, so that plans of different make can be compared on
 //! the same operations.
 //!
-//! The clocks are arguments, as all time is here: `bespeak bench planner` passes the real ones.
+//! The clocks are arguments, as all time is here: `bespeak-lab bench planner` passes the real ones.
 
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use advisor::progress::ProgressLine;
 use clap::Args;
 use scheduler::{Interval, Seconds};
 use serde_json::json;
@@ -11,7 +12,6 @@ use uuid::Uuid;
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, Job, Leeway, Outcome, ServiceState,
 };
-use crate::cli::simulate::ProgressLine;
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::store::{Change, ResourceRow, Store};

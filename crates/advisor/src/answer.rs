@@ -1,0 +1,254 @@
+//! The comparison of policies in words and as JSON.
+
+use std::fmt::Write as _;
+
+use scheduler::Fraction;
+use serde_json::{Value, json};
+
+use crate::policies::{
+    Advice, Behind, Goal, Named, SIGNIFICANCE, Score, chance_text, fixing_name, order_name, threshold_name,
+};
+use crate::prices::Prices;
+use crate::replay::Policy;
+
+/// What there is to say.
+pub(crate) struct Answer<'a> {
+    pub(crate) workload: String,
+    pub(crate) prices: &'a Prices,
+    pub(crate) scores: &'a [Score],
+    pub(crate) advice: &'a [Advice],
+    /// What the best policy of each goal is behind its portfolio of orders.
+    pub(crate) portfolio: &'a [(Score, Behind)],
+    /// Where the present settings are among the scores, if any are known.
+    pub(crate) present: Option<usize>,
+    pub(crate) goal: Goal,
+    pub(crate) takers: u32,
+}
+
+impl Answer<'_> {
+    fn unit(&self, goal: Goal) -> String {
+        match goal {
+            Goal::Earn => format!("{} a window", self.prices.currency),
+            Goal::Use => "% of the node-hours".to_owned(),
+            Goal::Serve => "% of the requests".to_owned(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(
+            "{}\n{} policies on the same requests; half of them flexible, {} % of those refused take the nearest alternative\n{}\n",
+            self.workload,
+            self.scores.len(),
+            self.takers,
+            self.price_text()
+        );
+        for (advice, (_, behind)) in self.advice.iter().zip(self.portfolio) {
+            text += &self.goal_text(advice, behind);
+        }
+        if let Some(advice) = self.advice.iter().find(|advice| advice.goal == self.goal) {
+            text += &self.settings_text(advice);
+        }
+        text
+    }
+
+    fn price_text(&self) -> String {
+        let Prices {
+            currency,
+            node_hour_micros,
+            late,
+            busy,
+            flexible,
+            profiles,
+        } = self.prices;
+        let mut text = format!(
+            "prices: {} {currency} a node and hour",
+            f64::from(*node_hour_micros) / 1e6
+        );
+        for (part, what) in [
+            (late, "off at the deadline"),
+            (busy, "on top where the window is full"),
+            (&flexible.most, "off at most for slack"),
+        ] {
+            if part.numerator > 0 {
+                // Writing to a string does not fail.
+                let _ = write!(
+                    text,
+                    ", {} % {what}",
+                    100 * part.numerator / part.denominator.max(1)
+                );
+            }
+        }
+        for profile in profiles {
+            let _ = write!(
+                text,
+                ", {} % of the requests pay {} % of it",
+                profile.share_percent, profile.price_percent
+            );
+        }
+        text
+    }
+
+    fn goal_text(&self, advice: &Advice, portfolio: &Behind) -> String {
+        let best = &self.scores[advice.best];
+        let mut text = format!(
+            "\nTo {} most: {}\n  {:.2} {}\n",
+            advice.goal.name(),
+            Named(&best.policy),
+            best.summary(advice.goal),
+            self.unit(advice.goal)
+        );
+        let mut compare = |what: &str, behind: &Behind, how: &str| {
+            let judged = if behind.is_significant() {
+                "significant"
+            } else {
+                "not significant"
+            };
+            let _ = writeln!(
+                text,
+                "  {what:34} {:>20} {how}   p {:7} {judged}",
+                format!("{:.2}", behind.difference),
+                chance_text(behind.chance)
+            );
+        };
+        for (what, at) in self.instead(advice) {
+            compare(&what, &advice.behind[at], "less");
+        }
+        compare("with a portfolio of orders", portfolio, "more");
+        let others = self.scores.len() - 1;
+        let equals: Vec<String> = advice
+            .as_good()
+            .map(|at| Named(&self.scores[at].policy).to_string())
+            .collect();
+        if equals.is_empty() {
+            let _ = writeln!(text, "  Each of the {others} others is significantly worse.");
+        } else {
+            let _ = writeln!(
+                text,
+                "  {} of the {others} others cannot be told from it:\n    {}",
+                equals.len(),
+                equals.join("\n    ")
+            );
+        }
+        text
+    }
+
+    /// The policies that differ from the best in one respect, and the present settings.
+    fn instead(&self, advice: &Advice) -> Vec<(String, usize)> {
+        let best = self.scores[advice.best].policy;
+        let mut instead: Vec<(String, usize)> = self
+            .scores
+            .iter()
+            .enumerate()
+            .filter_map(|(at, score)| {
+                let policy = score.policy;
+                let (order, fixing, alternatives) = (
+                    policy.order != best.order,
+                    policy.fixing != best.fixing,
+                    policy.alternatives != best.alternatives,
+                );
+                let what = match (order, fixing, alternatives) {
+                    (true, false, false) => format!("order {}", order_name(policy.order)),
+                    (false, true, false) => format!("fixed {}", fixing_name(policy.fixing)),
+                    (false, false, true) => format!("alternatives {}", threshold_name(policy.alternatives)),
+                    _ => return None,
+                };
+                Some((what, at))
+            })
+            .collect();
+        if let Some(present) = self.present.filter(|present| *present != advice.best) {
+            instead.push(("your settings".to_owned(), present));
+        }
+        instead
+    }
+
+    /// What to write into the configuration, if anything.
+    fn settings_text(&self, advice: &Advice) -> String {
+        let goal = advice.goal.name();
+        let best = settings(&self.scores[advice.best].policy);
+        let Some(present) = self.present else {
+            return format!("\nThe settings to {goal} most:\n\n[scheduling]\n{best}");
+        };
+        let yours = Named(&self.scores[present].policy);
+        if present == advice.best {
+            return format!("\nYour settings ({yours}) are the best to {goal}.\n");
+        }
+        if !advice.behind[present].is_significant() {
+            return format!(
+                "\nYour settings ({yours}) cannot be told from the best to {goal}: no need to change them.\n"
+            );
+        }
+        format!("\nYour settings are {yours}. Those to {goal} most:\n\n[scheduling]\n{best}")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let policy = |at: usize| {
+            let policy = &self.scores[at].policy;
+            json!({
+                "order": order_name(policy.order),
+                "fix_after_percent": policy.fixing.map(percent),
+                "alternatives_percent": policy.alternatives.map(|alternatives| percent(alternatives.phi_max)),
+            })
+        };
+        let goals = self
+            .advice
+            .iter()
+            .zip(self.portfolio)
+            .map(|(advice, (with, behind))| {
+                let compared: Vec<Value> = (0..self.scores.len())
+                    .map(|at| {
+                        let (summary, behind) = (self.scores[at].summary(advice.goal), advice.behind[at]);
+                        json!({
+                            "policy": policy(at),
+                            "mean": summary.mean,
+                            "confidence_95": summary.confidence,
+                            "behind": behind.difference.mean,
+                            "behind_confidence_95": behind.difference.confidence,
+                            "chance": behind.chance,
+                            "significant": behind.is_significant(),
+                        })
+                    })
+                    .collect();
+                json!({
+                    "goal": advice.goal.name(),
+                    "unit": self.unit(advice.goal),
+                    "best": policy(advice.best),
+                    "as_good": advice.as_good().count(),
+                    "portfolio": {
+                        "mean": with.summary(advice.goal).mean,
+                        "gain": behind.difference.mean,
+                        "gain_confidence_95": behind.difference.confidence,
+                        "chance": behind.chance,
+                        "significant": behind.is_significant(),
+                    },
+                    "policies": compared,
+                })
+            });
+        json!({
+            "workload": self.workload,
+            "prices": self.price_text(),
+            "takers_percent": self.takers,
+            "significance": SIGNIFICANCE,
+            "present": self.present.map(policy),
+            "goals": goals.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The keys of `[scheduling]` that make a policy.
+fn settings(policy: &Policy) -> String {
+    let fixing = policy.fixing.map_or(String::new(), |part| {
+        format!("fix_after_percent = {}\n", percent(part))
+    });
+    format!(
+        "order = \"{}\"\n{fixing}alternatives_percent = {}\n",
+        order_name(policy.order),
+        policy
+            .alternatives
+            .map_or(0, |alternatives| percent(alternatives.phi_max))
+    )
+}
+
+/// Whole, as those of the configuration and of the policies are.
+fn percent(part: Fraction) -> u32 {
+    100 * part.numerator / part.denominator.max(1)
+}

@@ -1,0 +1,306 @@
+//! The verb `advise` of the service and of the laboratory, and the options of a workload, which other verbs of the laboratory
+//! have too.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use clap::{Args, ValueEnum};
+
+use crate::answer::Answer;
+use crate::lublin;
+use crate::parallel::Workers;
+use crate::policies::{Advice, Goal, Users, behind_portfolio, compared, score, table};
+use crate::prices::{PROFILES_MAX, Prices, Profile};
+use crate::progress::ProgressLine;
+use crate::replay::Policy;
+use crate::swf::Trace;
+use crate::workload::{self, WINDOW_SECONDS, WINDOWS, Window, Workload};
+
+/// The most windows of a run: forty years.
+const WINDOWS_MAX: i64 = 1_000;
+
+/// Lines of a trace that are reported one by one.
+const MALFORMED_SHOWN: usize = 10;
+
+/// What `--help` says of both.
+pub const HELP: &str = "\
+Compared are all combinations of
+  order         edf, lff, mdf, bjf, brf, fifo
+  fixing        never, after half of the wait, at once
+  alternatives  none, up to 50 % or 100 % of the duration outside the window
+Every policy gets the same requests in every window. A difference is called significant if it is so at 5 % by paired
+t-tests over the windows, corrected for all pairs (Holm). The policies are compared by their order alone. Of the best the
+answer also tells what a portfolio of orders adds, which the service has with every order: what the order refuses is
+tried in others.
+
+A trace does not say how flexible its users would be. Half of them are taken to give the system as much time again as
+they need, and to be refused as often as their requests do not fit.";
+
+/// Wrong options, or a file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(String);
+
+/// Whose jobs are replayed.
+#[derive(Debug, Args)]
+pub struct Source {
+    /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Seed of everything random: the same seed gives the same report.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many windows of 15 days.
+    #[arg(long, value_name = "N", default_value_t = WINDOWS, value_parser = clap::value_parser!(u32).range(1..=WINDOWS_MAX))]
+    windows: u32,
+    /// Which jobs of the workload.
+    #[arg(long, value_enum, default_value_t = Filter::F1h)]
+    filter: Filter,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Filter {
+    /// A minute or more.
+    F60,
+    /// An hour or more on two nodes or more.
+    F1h,
+}
+
+impl From<Filter> for workload::Filter {
+    fn from(filter: Filter) -> Self {
+        match filter {
+            Filter::F60 => Self::F60,
+            Filter::F1h => Self::F1h,
+        }
+    }
+}
+
+impl Source {
+    /// The workload and its windows, of which there is at least one.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or none of its jobs is replayed.
+    pub fn open(&self) -> Result<(Workload, Vec<Window>), Fault> {
+        let workload = self.workload()?;
+        let windows = workload.windows(self.filter(), self.windows as usize);
+        if windows.is_empty() {
+            return Err(Fault(format!("{}: no job passes the filter", workload.name)));
+        }
+        Ok((workload, windows))
+    }
+
+    /// Which jobs of it are replayed.
+    pub fn filter(&self) -> workload::Filter {
+        self.filter.into()
+    }
+
+    fn workload(&self) -> Result<Workload, Fault> {
+        let Some(path) = &self.trace else {
+            return Ok(lublin::generate(
+                self.seed,
+                WINDOW_SECONDS * i64::from(self.windows),
+            ));
+        };
+        let trace = Trace::open(path).map_err(|error| Fault(error.to_string()))?;
+        for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
+            eprintln!(
+                "bespeak: {}:{}: {}",
+                path.display(),
+                malformed.line,
+                malformed.reason
+            );
+        }
+        if trace.malformed.len() > MALFORMED_SHOWN {
+            let more = trace.malformed.len() - MALFORMED_SHOWN;
+            eprintln!("bespeak: {}: {more} more lines are no jobs", path.display());
+        }
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Ok(Workload::from_trace(&name, &trace))
+    }
+}
+
+/// All cores, of which each says through `progress` how far they all are.
+pub fn all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
+    Workers {
+        threads: thread::available_parallelism().map_or(1, NonZero::get),
+        progress,
+    }
+}
+
+/// Options of `advise`.
+#[derive(Debug, Args)]
+pub struct Question {
+    #[command(flatten)]
+    source: Source,
+    /// SHARE % of the requests pay PRICE % of the price; several times for several profiles.
+    #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = profile)]
+    profiles: Vec<Profile>,
+    /// Submissions so many percent as frequent as in the workload.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000))]
+    load: u32,
+    /// So many in a hundred take the nearest alternative after a refusal.
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    takers: u32,
+    /// What the settings to be printed are best at.
+    #[arg(long, value_enum, default_value_t = GoalName::Earn)]
+    goal: GoalName,
+    /// Write all policies as CSV.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// All policies and comparisons as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum GoalName {
+    /// Money.
+    Earn,
+    /// Node-hours used.
+    Use,
+    /// Requests accepted.
+    Serve,
+}
+
+impl From<GoalName> for Goal {
+    fn from(name: GoalName) -> Self {
+        match name {
+            GoalName::Earn => Self::Earn,
+            GoalName::Use => Self::Use,
+            GoalName::Serve => Self::Serve,
+        }
+    }
+}
+
+/// The settings of a provider: what its placements cost, and what it does now.
+#[derive(Debug)]
+pub struct Provider {
+    /// Its price list. Profiles of the command line take the place of those here.
+    pub prices: Prices,
+    /// Its present policy.
+    pub present: Policy,
+}
+
+impl Question {
+    /// Plays all policies and says how they compare, as text or, if so asked, as JSON. Without a provider, prices are those of a
+    /// published evaluation, and there are no present settings to compare with.
+    ///
+    /// # Errors
+    /// Profiles of more than all requests, a workload that cannot be read, a file that cannot be written.
+    pub fn advise(&self, provider: Option<Provider>) -> Result<String, Fault> {
+        let (prices, present) = match provider {
+            Some(Provider { prices, present }) => (prices, Some(present)),
+            None => (Prices::published(), None),
+        };
+        let prices = self.with_profiles(prices)?;
+        let (workload, windows) = self.source.open()?;
+        // Before the long work: whether its result can be kept.
+        let out = match &self.out {
+            Some(path) => Some((File::create(path).map_err(|error| unwritten(path, &error))?, path)),
+            None => None,
+        };
+        let mut candidates = compared();
+        let at_present = present.map(|present| {
+            let known = candidates.iter().position(|policy| *policy == present);
+            known.unwrap_or_else(|| {
+                candidates.push(present);
+                candidates.len() - 1
+            })
+        });
+        let users = Users {
+            load_percent: self.load,
+            takers_percent: self.takers,
+        };
+        let line = ProgressLine::default();
+        line.starts("advise");
+        let progress = |done, total| line.show(done, total);
+        let played = |policies: &[Policy]| {
+            let workers = all_cores(&progress);
+            let seed = self.source.seed;
+            score(
+                workload.capacity,
+                &windows,
+                seed,
+                &workers,
+                users,
+                &prices,
+                policies,
+            )
+        };
+        let scores = played(&candidates);
+        let advice: Vec<Advice> = Goal::ALL
+            .into_iter()
+            .filter_map(|goal| Advice::of(&scores, goal))
+            .collect();
+        let portfolio = behind_portfolio(&scores, &advice, played);
+        ProgressLine::clear();
+        if let Some((mut file, path)) = out {
+            let table = table(&scores, &advice).csv();
+            file.write_all(table.as_bytes())
+                .map_err(|error| unwritten(path, &error))?;
+        }
+        let jobs: usize = windows.iter().map(|window| window.jobs.len()).sum();
+        let answer = Answer {
+            workload: format!(
+                "{} ({} nodes), {} windows of 15 days, {jobs} jobs ({}), load {} %",
+                workload.name,
+                workload.capacity,
+                windows.len(),
+                self.source.filter().name(),
+                self.load
+            ),
+            prices: &prices,
+            scores: &scores,
+            advice: &advice,
+            portfolio: &portfolio,
+            present: at_present,
+            goal: self.goal.into(),
+            takers: self.takers,
+        };
+        Ok(if self.json {
+            format!("{:#}", answer.json())
+        } else {
+            answer.text().trim_end().to_owned()
+        })
+    }
+
+    /// A price list with the profiles of the command line, if there are any.
+    fn with_profiles(&self, prices: Prices) -> Result<Prices, Fault> {
+        let shares: u32 = self.profiles.iter().map(|profile| profile.share_percent).sum();
+        if shares > 100 || self.profiles.len() > PROFILES_MAX {
+            return Err(Fault(format!(
+                "--profile: expected at most {PROFILES_MAX} of together at most 100 % of the requests, found {} of {shares} %",
+                self.profiles.len()
+            )));
+        }
+        Ok(if self.profiles.is_empty() {
+            prices
+        } else {
+            Prices {
+                profiles: self.profiles.clone(),
+                ..prices
+            }
+        })
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Fault {
+    Fault(format!("{}: {error}", path.display()))
+}
+
+fn profile(text: &str) -> Result<Profile, String> {
+    let number = |text: &str, most: u32| text.parse().ok().filter(|number| *number <= most);
+    text.split_once(':')
+        .and_then(|(share, price)| {
+            Some(Profile {
+                share_percent: number(share, 100)?,
+                price_percent: number(price, 10_000)?,
+            })
+        })
+        .ok_or_else(|| {
+            "expected SHARE:PRICE, percentages up to 100 and up to 10000, such as 20:300".to_owned()
+        })
+}

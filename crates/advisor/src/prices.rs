@@ -1,0 +1,184 @@
+//! What placements cost by a provider's price list.
+
+use scheduler::pricing::{Discount, Price, Tariff, Usage};
+use scheduler::{Fraction, Interval};
+
+use crate::replay::{Accepted, Ask};
+
+/// The most price profiles of a list.
+pub const PROFILES_MAX: usize = 16;
+
+/// Steps of the load factor, as the service has them: hundredths of a percent.
+const LOAD_STEPS: u32 = 10_000;
+
+/// What placements cost: the parts of a provider's price list that depend on the request and the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prices {
+    /// What amounts are in, such as `EUR`.
+    pub currency: String,
+    /// Millionths of the currency for a node and an hour.
+    pub node_hour_micros: u32,
+    /// Off for a completion at the deadline, in proportion for an earlier one.
+    pub late: Fraction,
+    /// On top where all nodes are taken for the whole window, in proportion where fewer are.
+    pub busy: Fraction,
+    /// Off for the slack of a window.
+    pub flexible: Discount,
+    /// Who pays another part of the price.
+    pub profiles: Vec<Profile>,
+}
+
+/// A part of the requests that pays another price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// Of so many requests in a hundred.
+    pub share_percent: u32,
+    /// So much of the price.
+    pub price_percent: u32,
+}
+
+impl Prices {
+    /// Those of paper 002: one for a node and an hour, 60 % off at the deadline, and every fifth request pays threefold.
+    pub fn published() -> Self {
+        Self {
+            currency: "units".to_owned(),
+            node_hour_micros: Tariff::PUBLISHED.micros_per_node_hour,
+            late: Tariff::PUBLISHED.late,
+            busy: Fraction::percent(0),
+            flexible: Discount::NONE,
+            profiles: vec![Profile {
+                share_percent: 20,
+                price_percent: 300,
+            }],
+        }
+    }
+
+    /// In units of the currency, what an accepted request pays: settled with the placement that it gets, as the service does.
+    pub(crate) fn price(&self, capacity: u32, ask: &Ask, accepted: &Accepted, profile: Fraction) -> f64 {
+        let tariff = Tariff {
+            micros_per_node_hour: self.node_hour_micros,
+            late: self.late,
+            profile,
+            incentive: Fraction::percent(0),
+            flexibility: Discount::NONE,
+        };
+        let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
+        let usage = Usage {
+            node_seconds: u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs()),
+            completion: slot.end - now,
+            fastest: slot.duration(),
+            deadline: window.end - now,
+            preemptive: false,
+            shapes: 1,
+        };
+        let slack = window.duration() - slot.duration();
+        let price = tariff.price(&usage).and_then(|price| {
+            price.flexible(
+                self.load(capacity, window, accepted.busy_area),
+                self.flexible,
+                slack,
+            )
+        });
+        // Amounts of a window are far from the largest.
+        price.unwrap_or_default().max(Price::default()).units() as f64 / Price::WHOLE as f64
+    }
+
+    /// 1 where the window was free, 1 + `busy` where it was taken.
+    fn load(&self, capacity: u32, window: Interval, busy_area: u64) -> Fraction {
+        let whole = u128::from(capacity)
+            * u128::from(window.duration().unsigned_abs())
+            * u128::from(self.busy.denominator);
+        let taken = u128::from(busy_area) * u128::from(self.busy.numerator) * u128::from(LOAD_STEPS);
+        let more = u32::try_from(taken / whole.max(1)).unwrap_or(u32::MAX);
+        Fraction {
+            numerator: LOAD_STEPS.saturating_add(more),
+            denominator: LOAD_STEPS,
+        }
+    }
+
+    /// The part of the price, in percent, that a request pays for whom this number from 0 to 100 was drawn.
+    pub(crate) fn profile(&self, drawn: f64) -> u32 {
+        let mut below = 0.0;
+        for profile in &self.profiles {
+            below += f64::from(profile.share_percent);
+            if drawn < below {
+                return profile.price_percent;
+            }
+        }
+        100
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Prices, Profile};
+    use crate::replay::{Accepted, Ask};
+    use scheduler::pricing::Discount;
+    use scheduler::{Fraction, Interval, Request, Time};
+
+    const HOUR: i64 = 3_600;
+
+    fn flat() -> Prices {
+        Prices {
+            currency: "EUR".to_owned(),
+            node_hour_micros: 100_000,
+            late: Fraction::percent(0),
+            busy: Fraction::percent(0),
+            flexible: Discount::NONE,
+            profiles: Vec::new(),
+        }
+    }
+
+    /// What two nodes for an hour cost at the start of a window of four hours on eight nodes, of which a half is taken.
+    fn price(prices: &Prices) -> f64 {
+        let window = Interval::of(Time(0), 4 * HOUR);
+        let ask = Ask::plain(Request {
+            id: 0,
+            submitted: Time(0),
+            ready: window.start,
+            deadline: window.end,
+            duration: HOUR,
+            nodes: 2,
+            revenue: 0,
+        });
+        let accepted = Accepted {
+            slot: Interval::of(Time(0), HOUR),
+            window,
+            busy_area: 4 * 4 * HOUR.unsigned_abs(),
+        };
+        prices.price(8, &ask, &accepted, Fraction::percent(prices.profile(10.0)))
+    }
+
+    #[test]
+    fn a_price_follows_the_list() {
+        let near =
+            |seen: f64, expected: f64| assert!((seen - expected).abs() < 1e-9, "{seen} is not {expected}");
+        near(price(&flat()), 0.20);
+        let busy = Fraction::percent(50);
+        near(price(&Prices { busy, ..flat() }), 0.25);
+        let flexible = Discount {
+            most: Fraction::percent(40),
+            half: HOUR.unsigned_abs(),
+        };
+        near(price(&Prices { flexible, ..flat() }), 0.14);
+        let profiles = vec![Profile {
+            share_percent: 20,
+            price_percent: 300,
+        }];
+        near(price(&Prices { profiles, ..flat() }), 0.60);
+    }
+
+    #[test]
+    fn profiles_share_the_requests() {
+        let of = |share_percent, price_percent| Profile {
+            share_percent,
+            price_percent,
+        };
+        let prices = Prices {
+            profiles: vec![of(20, 300), of(30, 50)],
+            ..flat()
+        };
+        let parts = [0.0, 19.9, 20.0, 49.9, 50.0, 99.9].map(|drawn| prices.profile(drawn));
+        assert_eq!(parts, [300, 300, 50, 50, 100, 100]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Promises drawn at random.
+
+use scheduler::Seconds;
+
+use super::{BatchJob, Promise};
+use advisor::random::Random;
+
+/// The shortest run of a job whose size and length a promise takes.
+const RUN_SECONDS_MIN: Seconds = 60;
+/// Bounds of the length of a promise of minutes.
+const MINUTES: (f64, f64) = (120.0, 600.0);
+/// A promise has at most this part of the nodes, and all that are promised at one time twice as much.
+const LARGEST_PART: u32 = 4;
+/// Draws in a row that find no place before no more are made.
+const DRAWS_MAX: usize = 10_000;
+
+/// How long promised slots are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// As long as jobs of the log ran.
+    Jobs,
+    /// 2 to 10 minutes.
+    Minutes,
+}
+
+impl Scale {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jobs => "as jobs",
+            Self::Minutes => "2–10 min",
+        }
+    }
+}
+
+/// What is promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// Percent of the cluster's node time.
+    pub share: u32,
+    /// Length of the slots.
+    pub scale: Scale,
+}
+
+impl Demand {
+    /// Promises that begin in `span`, by their begin. Begins are uniform, which is a Poisson process of a given amount of work;
+    /// nodes, and with [`Scale::Jobs`] lengths too, are those of a job of a minute or more on a quarter of the nodes at most,
+    /// drawn from `jobs`. What would have more than half of the nodes promised at one time is drawn anew. Takes time
+    /// proportional to the seconds of the span and of all promises.
+    pub fn draw(
+        &self,
+        seed: u64,
+        nodes: u32,
+        jobs: &[BatchJob],
+        (from, to): (Seconds, Seconds),
+    ) -> Vec<Promise> {
+        let largest = nodes / LARGEST_PART;
+        let models: Vec<&BatchJob> = jobs
+            .iter()
+            .filter(|job| job.run >= RUN_SECONDS_MIN && job.nodes <= largest)
+            .collect();
+        let longest = models.iter().map(|job| job.run).max().unwrap_or(0);
+        let seconds = usize::try_from(to - from + longest.max(whole(MINUTES.1)) + 1).unwrap_or(0);
+        let mut promised: Vec<u32> = vec![0; seconds];
+        let wanted = (to - from) * i64::from(nodes) * i64::from(self.share) / 100;
+        let (mut drawn, mut misses) = (0, 0);
+        let mut promises = Vec::new();
+        let mut random = Random::new(seed, &[u64::from(self.share), self.scale as u64]);
+        while drawn < wanted && !models.is_empty() && misses < DRAWS_MAX {
+            let model = models[random.below(models.len())];
+            let start = from + whole(random.uniform(0.0, (to - from) as f64));
+            let duration = match self.scale {
+                Scale::Jobs => model.run,
+                Scale::Minutes => whole(random.uniform(MINUTES.0, MINUTES.1)),
+            };
+            let at = usize::try_from(start - from).unwrap_or(0);
+            let taken = &mut promised[at..at + usize::try_from(duration).unwrap_or(0)];
+            if taken.iter().any(|taken| taken + model.nodes > 2 * largest) {
+                misses += 1;
+                continue;
+            }
+            for taken in taken {
+                *taken += model.nodes;
+            }
+            misses = 0;
+            drawn += duration * i64::from(model.nodes);
+            promises.push(Promise {
+                start,
+                duration,
+                nodes: model.nodes,
+            });
+        }
+        promises.sort_by_key(|promise| promise.start);
+        promises
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "seconds of a log, far below 2⁵³")]
+fn whole(seconds: f64) -> Seconds {
+    seconds as Seconds
+}

@@ -1,0 +1,129 @@
+//! Promised slots beside a batch queue: what reserving nodes costs the jobs of the queue.
+//!
+//! A cluster of named nodes runs batch jobs by EASY backfilling (Lifka, 1995; Mu'alem and Feitelson, 2001): first come first
+//! served, and a later job may go first only where, by the limits of all jobs, it does not delay the first of the queue.
+//! Jobs end before their limits as the log says. Beside them, nodes are reserved for promised slots, each so many seconds
+//! before it begins (the lead), as Bespeak has Slurm do. A reserved node takes no batch job whose limit reaches into the slot;
+//! so it may idle before the slot.
+//!
+//! What the model leaves out: Slurm looks at its queue every few seconds and not at once, counts limits in whole minutes, and
+//! sorts jobs by priorities. Jobs have whole nodes here.
+
+mod demand;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use scheduler::Seconds;
+
+use advisor::workload::Job;
+
+pub use demand::{Demand, Scale};
+pub use queue::run;
+
+/// A job of the batch queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchJob {
+    /// When it is submitted, in seconds.
+    pub submit: Seconds,
+    /// Seconds that it runs, from 1 up to its limit.
+    pub run: Seconds,
+    /// Seconds that it may run, which is all that the queue knows.
+    pub limit: Seconds,
+    /// Nodes, at least 1.
+    pub nodes: u32,
+}
+
+impl BatchJob {
+    /// A job of a log. Where the log knows no limit, the limit is the run time; a job that ran longer than its limit is ended at
+    /// its limit, as Slurm does.
+    pub fn of(job: &Job) -> Self {
+        let limit = job.estimate.filter(|limit| *limit >= 1).unwrap_or(job.run);
+        Self {
+            submit: job.submit,
+            run: job.run.min(limit),
+            limit,
+            nodes: job.nodes,
+        }
+    }
+}
+
+/// A promised slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    /// When it begins, in seconds.
+    pub start: Seconds,
+    /// Its length in seconds, at least 1.
+    pub duration: Seconds,
+    /// Nodes, at least 1.
+    pub nodes: u32,
+}
+
+impl Promise {
+    /// When it ends.
+    pub fn end(&self) -> Seconds {
+        self.start + self.duration
+    }
+}
+
+/// Which of the nodes that could be reserved for a slot are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Those of the lowest numbers.
+    Lowest,
+    /// Those with the least time between what they are known to do before (a running job up to its limit, or another slot) and the
+    /// slot; where that is equal, those of the lowest numbers.
+    BestFit,
+    /// Those of so many nodes of the highest numbers, which batch jobs never use.
+    Dedicated(u32),
+}
+
+/// A cluster and how its nodes are reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cluster {
+    /// Nodes.
+    pub nodes: u32,
+    /// Seconds from the reservation of a slot's nodes to its begin.
+    pub lead: Seconds,
+    /// Which nodes are reserved.
+    pub choice: Choice,
+    /// From when on, and up to when, node-seconds are counted.
+    pub measured: (Seconds, Seconds),
+}
+
+/// What became of jobs and promises. Node-seconds are those of the measured time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Node-seconds in which nodes that batch jobs may use did nothing while a job waited.
+    pub idle_waiting: i64,
+    /// Those of them in which the node was reserved for a later slot.
+    pub idle_reserved: i64,
+    /// Node-seconds in which dedicated nodes did nothing, whether a job waited or not.
+    pub idle_dedicated: i64,
+    /// Node-seconds of batch jobs.
+    pub batch: i64,
+    /// Node-seconds of promised slots that were held.
+    pub held: i64,
+    /// When each job began, and on which nodes; `None` for one that is larger than the part of the cluster that it may use.
+    pub jobs: Vec<Option<Placed>>,
+    /// What became of each promise.
+    pub promises: Vec<Kept>,
+}
+
+/// Where a job ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// When it began, in seconds.
+    pub start: Seconds,
+    /// Its nodes.
+    pub nodes: Vec<u32>,
+}
+
+/// What became of a promise.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// Too few nodes could be reserved when the lead began; the others were looked for up to the slot's begin.
+    pub late: bool,
+    /// The nodes that it had; none where there were too few at its begin too, and the promise could not be held.
+    pub nodes: Vec<u32>,
+}

@@ -1,0 +1,53 @@
+//! `bespeak-lab calibrate`: whether what would be stated of run times is true of a trace.
+
+use std::path::PathBuf;
+
+use advisor::swf::Trace;
+use advisor::workload::Workload;
+use clap::Args;
+use lab::experiment::prediction::reliability;
+
+use super::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak-lab calibrate --trace SDSC-SP2-1998-4.2-cln.swf.gz
+  bespeak-lab calibrate --trace SDSC-SP2-1998-4.2-cln.swf.gz --csv > reliability.csv
+
+Each job is predicted from those that had ended when it was submitted, and what would have been stated is held against what
+came: how many runs lay inside the intervals and below the quantiles, and the pinball loss, which is least for statements that
+are true and sharp. `bespeak calibrate` does the same with the executions that your service has stored.";
+
+/// Options of `calibrate`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// Workload in Standard Workload Format, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    /// Print as JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print as comma-separated values.
+    #[arg(long)]
+    csv: bool,
+}
+
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let path = &options.trace;
+    let trace = Trace::open(path).map_err(|error| Failure(error.to_string()))?;
+    let workload = Workload::from_trace(&path.display().to_string(), &trace);
+    // The terms of a log ask that its notice is shown with what comes out of it.
+    for line in &workload.notice {
+        eprintln!("{line}");
+    }
+    let table = reliability(&workload);
+    if options.json {
+        say!("{:#}", table.json());
+    } else if options.csv {
+        say!("{}", table.csv().trim_end());
+    } else {
+        say!("{}", table.text());
+    }
+    Ok(())
+}

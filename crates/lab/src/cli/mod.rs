@@ -1,0 +1,93 @@
+//! The command line of the laboratory: one file a verb.
+
+/// Writes a line to standard output, and ends the command when nobody reads it any more.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
+}
+
+mod advise;
+mod bench;
+mod calibrate;
+mod replay;
+mod simulate;
+
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak-lab simulate all --trace SDSC-SP2-1998-4.2-cln.swf.gz --out sdsc
+  bespeak-lab replay --requests list.csv --capacity 128 --out decisions.csv
+
+What concerns a service of your own is in its executable: `bespeak advise --config` (your price list and settings),
+`bespeak calibrate` (your stored executions), `bespeak bench service` and `bespeak bench commits`.
+
+Exit status:
+  0  done
+  2  wrong usage, or a file that cannot be read or written";
+
+/// The laboratory of Bespeak: experiments on the scheduler core, without a service.
+#[derive(Debug, Parser)]
+#[command(name = "bespeak-lab", version, about, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the experiments of the papers on a trace or a generated workload, and report.
+    Simulate(simulate::Options),
+    /// Decide about a list of requests of your own as the scheduler would, and say what became of each.
+    Replay(replay::Options),
+    /// Say which order, fixing and alternatives earn, use or serve most on a workload.
+    Advise(advise::Options),
+    /// Show whether what would be stated of run times is true of a trace.
+    Calibrate(calibrate::Options),
+    /// Measure the planner by itself.
+    Bench(bench::Options),
+}
+
+/// Wrong usage, or a file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Failure(String);
+
+impl From<advisor::command::Fault> for Failure {
+    fn from(fault: advisor::command::Fault) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+/// Reads the command line and carries it out.
+pub(crate) fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Simulate(options) => simulate::run(&options),
+        Command::Replay(options) => replay::run(&options),
+        Command::Advise(options) => advise::run(&options),
+        Command::Calibrate(options) => calibrate::run(&options),
+        Command::Bench(options) => bench::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bespeak-lab: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The line of `say!`. A reader that has seen enough, as in `bespeak-lab replay … | head -1`, is no failure.
+fn say_line(words: Arguments<'_>) {
+    let Err(why) = writeln!(std::io::stdout(), "{words}") else {
+        return;
+    };
+    if why.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    eprintln!("bespeak-lab: cannot write to standard output: {why}");
+    std::process::exit(2);
+}

@@ -1,0 +1,408 @@
+//! `bespeak-lab replay`: a list of requests decided one after the other on the scheduler core, so that an operator can see what
+//! an order, a fixing of windows or alternatives would have done with requests of his own.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use advisor::progress::ProgressLine;
+use advisor::replay::{Alternatives, Ask, Outcome, Policy, replay_watched};
+use advisor::table::csv_of;
+use clap::{Args, ValueEnum};
+use lab::request_list::{REQUESTS_MAX, parse};
+use scheduler::slot_tree::MAX_CAPACITY;
+use scheduler::{Fraction, Interval, Order, Request, Time};
+use serde_json::{Value, json};
+
+use super::Failure;
+
+/// The longest list in bytes: as many requests as may be, of columns of the greatest width.
+const LIST_BYTES_MAX: u64 = REQUESTS_MAX as u64 * 128;
+
+/// Decimals of a fraction: its denominator fits 32 bits.
+const DECIMALS_MAX: usize = 6;
+
+/// The largest deviation of an alternative, in durations: with all decimals it fits 32 bits.
+const PHI_MAX: u32 = 1_000;
+
+/// How often the progress is shown: one decision may take microseconds or, in a crowded plan, a second.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+const EXAMPLES: &str = "\
+Requests, as CSV with a heading (times in whole seconds from any origin):
+  id,submit,duration,nodes,ready,deadline     and, for --order brf, a seventh column revenue
+They are decided in order of submission; where that is equal, in order of the file.
+
+Decisions, in that order:
+  id,decision,start,end,phi,reason
+  decision  accepted, alternative (the requester took one) or refused
+  start,end where it lay in the end, after all moves
+  phi       of an alternative: its distance from the window in durations
+  reason    of a refusal
+
+Utilisation counts the node-seconds of what was accepted between the first submission and the last deadline.
+
+Examples:
+  bespeak-lab replay --requests list.csv --capacity 128 --out decisions.csv
+  bespeak-lab replay --requests list.csv --capacity 128 --order lff --fix 0.5 --json
+  bespeak-lab replay --requests list.csv --capacity 128 --alternatives 1 --out -
+  bespeak-lab replay --requests examples/replay/three-flexible-one-rigid.csv --capacity 4 --out -";
+
+/// Options of `replay`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// CSV of requests; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    requests: PathBuf,
+    /// Nodes of the resource.
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    capacity: u32,
+    /// Order in which waiting requests are placed.
+    #[arg(long, value_enum, default_value_t = OrderName::Edf)]
+    order: OrderName,
+    /// Seed of the order `shuffle`.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Try what the order refuses in other orders, within the work that the service lets a decision do.
+    #[arg(long)]
+    portfolio: bool,
+    /// Fix a flexible request to its slot after this part of its wait: 0 at acceptance, up to 1, or never.
+    #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = fixing)]
+    fix: Fixing,
+    /// A refused requester takes the nearest slot at most PHI durations outside the window. [default: takes none]
+    #[arg(long, value_name = "PHI", value_parser = phi)]
+    alternatives: Option<Fraction>,
+    /// Write the decisions as CSV; `-` for standard output, with the summary on standard error. [default: not written]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OrderName {
+    /// First in, first out.
+    Fifo,
+    /// At random.
+    Shuffle,
+    /// Biggest job first, by node-seconds.
+    Bjf,
+    /// Least flexible first, by slack.
+    Lff,
+    /// Earliest deadline first.
+    Edf,
+    /// Missing deadline first, by the latest possible start.
+    Mdf,
+    /// Best revenue first, by revenue a node-second.
+    Brf,
+}
+
+/// After which part of the wait a window is fixed, if ever.
+#[derive(Debug, Clone, Copy)]
+struct Fixing(Option<Fraction>);
+
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let (requests, ids) = requests(&options.requests)?;
+    // Before the long work: whether its result can be kept.
+    let out = options
+        .out
+        .as_deref()
+        .map(|path| Sink::open(path, &options.requests))
+        .transpose()?;
+    let asks: Vec<Ask> = requests
+        .iter()
+        .map(|request| Ask {
+            takes_alternatives: options.alternatives.is_some(),
+            ..Ask::plain(*request)
+        })
+        .collect();
+    let line = ProgressLine::default();
+    line.starts("replay");
+    let mut shown = Instant::now();
+    let mut progress = |done: usize| {
+        if shown.elapsed() >= PROGRESS_INTERVAL {
+            shown = Instant::now();
+            line.show(done, asks.len());
+        }
+    };
+    let outcome = replay_watched(options.capacity, options.policy(), &asks, &mut progress);
+    ProgressLine::clear();
+    let summary = Summary::of(options.capacity, &requests, &outcome);
+    let summary = if options.json {
+        format!("{:#}\n", summary.json())
+    } else {
+        summary.text()
+    };
+    match out {
+        Some(Sink::Stdout) => {
+            say!("{}", decisions(&ids, &outcome).trim_end());
+            eprintln!("{}", summary.trim_end());
+            return Ok(());
+        }
+        Some(Sink::File(path, mut file)) => file
+            .write_all(decisions(&ids, &outcome).as_bytes())
+            .map_err(|error| Failure(format!("{}: {error}", path.display())))?,
+        None => {}
+    }
+    say!("{}", summary.trim_end());
+    Ok(())
+}
+
+impl Options {
+    fn policy(&self) -> Policy {
+        Policy {
+            order: match self.order {
+                OrderName::Fifo => Order::Fifo,
+                OrderName::Shuffle => Order::Shuffle { seed: self.seed },
+                OrderName::Bjf => Order::Bjf,
+                OrderName::Lff => Order::Lff,
+                OrderName::Edf => Order::Edf,
+                OrderName::Mdf => Order::Mdf,
+                OrderName::Brf => Order::Brf,
+            },
+            portfolio: self.portfolio,
+            fixing: self.fix.0,
+            alternatives: self.alternatives.map(|phi_max| Alternatives {
+                phi_max,
+                earlier_only: false,
+            }),
+        }
+    }
+}
+
+/// The requests in order of submission, numbered in that order, and the ids that they have in the file: the core takes the
+/// number of a request for its place among the submissions.
+fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Failure> {
+    let failure = |why: &dyn std::fmt::Display| Failure(format!("{}: {why}", path.display()));
+    let input: Box<dyn io::Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|error| failure(&error))?)
+    };
+    let mut text = String::new();
+    let bytes = input
+        .take(LIST_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| failure(&error))?;
+    if bytes as u64 > LIST_BYTES_MAX {
+        return Err(failure(&format!("longer than {LIST_BYTES_MAX} bytes")));
+    }
+    let mut requests = parse(&text)
+        .map_err(|error| Failure(format!("{}:{}: {}", path.display(), error.line, error.reason)))?;
+    if requests.is_empty() {
+        return Err(failure(&"no request"));
+    }
+    requests.sort_by_key(|request| request.submitted);
+    let ids = requests.iter().map(|request| request.id).collect();
+    for (number, request) in (0..).zip(&mut requests) {
+        request.id = number;
+    }
+    Ok((requests, ids))
+}
+
+/// Where the decisions go.
+enum Sink {
+    Stdout,
+    File(PathBuf, File),
+}
+
+impl Sink {
+    fn open(path: &Path, requests: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        if path
+            .canonicalize()
+            .is_ok_and(|path| requests.canonicalize().is_ok_and(|list| list == path))
+        {
+            return Err(Failure(format!(
+                "{}: the decisions would take the place of the requests",
+                path.display()
+            )));
+        }
+        let file = File::create(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+        Ok(Self::File(path.to_owned(), file))
+    }
+}
+
+/// What became of each request, in order of submission, as CSV.
+fn decisions(ids: &[u64], outcome: &Outcome) -> String {
+    let rows = (0..).zip(ids).map(|(number, id)| {
+        let [decision, start, end, phi, reason] = match (outcome.ran.get(&number), outcome.taken.get(&number))
+        {
+            (Some((slot, _)), taken) => [
+                taken.map_or("accepted", |_| "alternative").to_owned(),
+                slot.start.to_string(),
+                slot.end.to_string(),
+                taken.map_or(String::new(), |taken| taken.phi().to_string()),
+                String::new(),
+            ],
+            (None, _) => {
+                let reason = outcome.refused.get(&number).map_or("", |reason| reason.word());
+                ["refused", "", "", "", reason].map(str::to_owned)
+            }
+        };
+        [id.to_string(), decision, start, end, phi, reason]
+    });
+    let heading = ["id", "decision", "start", "end", "phi", "reason"].map(str::to_owned);
+    csv_of(std::iter::once(heading).chain(rows))
+}
+
+/// The whole in a few numbers.
+struct Summary {
+    requests: usize,
+    in_window: usize,
+    by_alternative: usize,
+    refused: BTreeMap<&'static str, usize>,
+    moves: usize,
+    capacity: u32,
+    /// From the first submission to the last deadline; of the list alone, so that two policies can be compared.
+    span: Interval,
+    /// `None` where the span holds no second.
+    utilisation_percent: Option<f64>,
+}
+
+impl Summary {
+    fn of(capacity: u32, requests: &[Request], outcome: &Outcome) -> Self {
+        let mut refused = BTreeMap::new();
+        for reason in outcome.refused.values() {
+            *refused.entry(reason.word()).or_default() += 1;
+        }
+        let span = Interval::new(
+            requests.iter().map(|r| r.submitted).min().unwrap_or(Time::MIN),
+            requests.iter().map(|r| r.deadline).max().unwrap_or(Time::MIN),
+        );
+        Self {
+            requests: requests.len(),
+            in_window: outcome.ran.len() - outcome.taken.len(),
+            by_alternative: outcome.taken.len(),
+            refused,
+            moves: outcome.moves,
+            capacity,
+            span,
+            utilisation_percent: (!span.is_empty()).then(|| 100.0 * outcome.utilisation(capacity, span)),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Interval { start, end } = self.span;
+        let refused = self.refused.values().sum::<usize>();
+        let reasons: Vec<String> = self
+            .refused
+            .iter()
+            .map(|(word, count)| format!("{count} {word}"))
+            .collect();
+        let reasons = if reasons.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", reasons.join(", "))
+        };
+        let utilisation = self.utilisation_percent.map_or("none".to_owned(), |percent| {
+            format!(
+                "{percent:.2} % of {} nodes from {start} (first submission) to {end} (last deadline)",
+                self.capacity
+            )
+        });
+        format!(
+            "requests     {}\naccepted     {}\nalternative  {}\nrefused      {refused}{reasons}\nmoves        {}\nutilisation  {utilisation}\n",
+            self.requests, self.in_window, self.by_alternative, self.moves
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "requests": self.requests,
+            "accepted": self.in_window,
+            "alternative": self.by_alternative,
+            "refused": self.refused,
+            "moves": self.moves,
+            "capacity": self.capacity,
+            "from": self.span.start.0,
+            "to": self.span.end.0,
+            "utilisation_percent": self.utilisation_percent,
+        })
+    }
+}
+
+fn fixing(text: &str) -> Result<Fixing, String> {
+    if text == "never" {
+        return Ok(Fixing(None));
+    }
+    fraction(text, 1)
+        .map(|fraction| Fixing(Some(fraction)))
+        .ok_or_else(|| {
+            format!("expected never or a number from 0 to 1, with at most {DECIMALS_MAX} decimals")
+        })
+}
+
+fn phi(text: &str) -> Result<Fraction, String> {
+    fraction(text, PHI_MAX)
+        .ok_or_else(|| format!("expected a number from 0 to {PHI_MAX}, with at most {DECIMALS_MAX} decimals"))
+}
+
+/// A decimal number from 0 to `most`, exactly.
+fn fraction(text: &str, most: u32) -> Option<Fraction> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{decimals}");
+    if decimals.len() > DECIMALS_MAX || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let numerator = digits.parse().ok()?;
+    let denominator = (0..decimals.len()).fold(1, |product, _| product * 10);
+    (numerator <= most * denominator).then_some(Fraction {
+        numerator,
+        denominator,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fraction, fixing, fraction, phi};
+
+    #[test]
+    fn fractions_are_read_exactly() {
+        for (text, numerator, denominator) in [
+            ("0", 0, 1),
+            ("1", 1, 1),
+            ("0.5", 5, 10),
+            (".25", 25, 100),
+            ("1.000000", 1_000_000, 1_000_000),
+        ] {
+            let read = fraction(text, 1);
+            assert_eq!(
+                read,
+                Some(Fraction {
+                    numerator,
+                    denominator
+                }),
+                "{text}"
+            );
+        }
+        assert!(fixing("never").is_ok_and(|fixing| fixing.0.is_none()));
+        assert!(phi("1000.000000").is_ok());
+    }
+
+    #[test]
+    fn what_is_no_fraction_is_refused() {
+        for text in [
+            "",
+            ".",
+            "-1",
+            "+1",
+            "1e-3",
+            "0.1234567",
+            "1.000001",
+            "2",
+            "half",
+            "0,5",
+            "0.+5",
+        ] {
+            assert!(fixing(text).is_err(), "{text}");
+        }
+        assert!(phi("1000.000001").is_err());
+    }
+}

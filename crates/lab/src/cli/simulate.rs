@@ -1,0 +1,81 @@
+//! `bespeak-lab simulate`: the papers' experiments on a trace or a generated workload.
+
+use std::path::PathBuf;
+
+use advisor::command::{Source, all_cores};
+use advisor::progress::ProgressLine;
+use clap::Args;
+use lab::experiment::{ServerRuns, Setup, named, names};
+use lab::run::run as run_all;
+
+use super::Failure;
+
+/// The most jobs of a run of paper 003's experiments, and runs: ten times the paper's.
+const JOBS_MAX: i64 = 10_000_000;
+const RUNS_MAX: i64 = 300;
+
+const EXAMPLES: &str = "\
+beside-batch replays a month of the log as the batch queue of a cluster, with promised slots beside it: what they cost the queue, by
+how early nodes are reserved and how much is promised. Filter and windows do not apply to it.
+
+Examples:
+  bespeak-lab simulate all --trace SDSC-SP2-1998-4.2-cln.swf.gz --out sdsc
+  bespeak-lab simulate beside-batch --trace SDSC-SP2-1998-4.2-cln.swf.gz --out beside-batch";
+
+/// Options of `simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// The experiment, or `all`.
+    #[arg(value_name = "NAME|all")]
+    name: String,
+    #[command(flatten)]
+    source: Source,
+    /// Folder for the report, tables and figures.
+    #[arg(long, value_name = "DIR", default_value = "bespeak-evaluation")]
+    out: PathBuf,
+    /// Jobs of each run of paper 003's experiments, which have a workload of their own (1,000,000 in the paper).
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1_000..=JOBS_MAX))]
+    jobs: u32,
+    /// Runs of paper 003's experiments (30 in the paper).
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=RUNS_MAX))]
+    runs: u32,
+}
+
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let experiments = named(&options.name);
+    if experiments.is_empty() {
+        return Err(Failure(format!(
+            "no experiment is called {:?}; there are all, {}",
+            options.name,
+            names().join(", ")
+        )));
+    }
+    let (workload, windows) = options.source.open()?;
+    let filter = options.source.filter();
+    let line = ProgressLine::default();
+    let progress = |done, total| line.show(done, total);
+    let workers = all_cores(&progress);
+    let servers = ServerRuns {
+        jobs: options.jobs as usize,
+        runs: options.runs as usize,
+    };
+    let setup = Setup::new(&workload, &windows, options.source.seed, workers, servers);
+    let starts = |name: &str| line.starts(name);
+    let reports = run_all(&experiments, &setup, filter, &options.out, &starts)
+        .map_err(|error| Failure(error.to_string()))?;
+    ProgressLine::clear();
+    for report in &reports {
+        for finding in &report.findings {
+            say!(
+                "{}  {}: {}: {}",
+                report.name,
+                finding.verdict,
+                finding.what,
+                finding.seen
+            );
+        }
+    }
+    say!("{}", options.out.join("report.md").display());
+    Ok(())
+}

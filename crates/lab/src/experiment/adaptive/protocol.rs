@@ -1,0 +1,204 @@
+//! The protocol of paper 002, section 4.1: who asks for what, and what a provider earns with it.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use scheduler::adaptive::{Decision, Plan, Policy, Request};
+use scheduler::moldable::{ShapeError, Shapes, Sizes};
+use scheduler::preemptive::{Piece, Preemption};
+use scheduler::pricing::{Price, Tariff, Usage};
+use scheduler::{Fraction, Interval, Seconds, Time};
+
+use advisor::random::Random;
+use advisor::workload::Window;
+
+/// Requests of up to so many nodes are rigid in size.
+const RIGID_UP_TO: u32 = 10;
+/// R^min in percent of R^max.
+const LEAST_PERCENT: u32 = 80;
+/// How often a request pays three times as much.
+const THREEFOLD: f64 = 0.2;
+/// How often a request may be cut. The paper's table says 20 %, its text 60 %.
+const PREEMPTIVE: f64 = 0.6;
+/// Run times from submission to deadline.
+const DEADLINE_FACTOR: Seconds = 5;
+/// What the deadline of a request of the plain profile has on top: three days.
+const PLAIN_EXTRA: Seconds = 3 * 86_400;
+/// Shorter requests are not cut.
+const CUT_FROM: Seconds = 3_600;
+/// Ten pieces, a tenth of the work each, of independent sizes.
+const PIECES: u32 = 10;
+const PIECE_PPM: u32 = 100_000;
+
+/// The stream of draws of these experiments.
+const STREAM: u64 = 0x0ADA;
+
+/// What the user of a job asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ask {
+    /// Number of the submission.
+    pub(crate) id: u64,
+    /// Its time, at the load of the workload.
+    pub(crate) submit: Seconds,
+    /// T^min.
+    pub(crate) fastest: Seconds,
+    /// R^min to R^max.
+    pub(crate) nodes: RangeInclusive<u32>,
+    /// 1 or 3.
+    pub(crate) profile: u32,
+    /// D, from the submission.
+    pub(crate) deadline: Seconds,
+    /// Whether it may be cut.
+    pub(crate) preemptive: bool,
+}
+
+/// How requests are planned and which of their freedoms are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mode {
+    /// Whether the waiting ones are placed anew.
+    pub(crate) policy: Policy,
+    /// Whether sizes may shrink.
+    pub(crate) moldable: bool,
+    /// Whether work may be cut.
+    pub(crate) preemptive: bool,
+}
+
+/// What came of a window in a mode.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Outcome {
+    /// Paid by requests that were not allowed to be cut.
+    pub(crate) profit_plain: f64,
+    /// Paid by those that were, before any incentive.
+    pub(crate) profit_preemptive: f64,
+    /// Mean seconds from submission to completion.
+    pub(crate) completion: f64,
+    /// Requests refused.
+    pub(crate) refused: usize,
+    /// Accepted requests that could have shrunk.
+    pub(crate) moldable: usize,
+    /// Those of them that did.
+    pub(crate) shrunk: usize,
+    /// How far those shrank, in percent of how far they could have, summed up.
+    pub(crate) modification: f64,
+}
+
+impl Outcome {
+    /// All that was paid, less an incentive in percent for allowing cuts.
+    pub(crate) fn profit(&self, incentive_percent: f64) -> f64 {
+        self.profit_plain + self.profit_preemptive * (1.0 - incentive_percent / 100.0)
+    }
+}
+
+/// What the users of a window ask for.
+pub(crate) fn asks(seed: u64, window: &Window) -> Vec<Ask> {
+    (0..)
+        .zip(&window.jobs)
+        .map(|(id, job)| {
+            let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
+            let threefold = random.chance(THREEFOLD);
+            let least = if job.nodes > RIGID_UP_TO {
+                (job.nodes * LEAST_PERCENT).div_ceil(100)
+            } else {
+                job.nodes
+            };
+            Ask {
+                id,
+                submit: job.submit,
+                fastest: job.run,
+                nodes: least..=job.nodes,
+                profile: if threefold { 3 } else { 1 },
+                deadline: DEADLINE_FACTOR * job.run + if threefold { 0 } else { PLAIN_EXTRA },
+                preemptive: random.chance(PREEMPTIVE),
+            }
+        })
+        .collect()
+}
+
+impl Ask {
+    /// The request at a load, with the freedoms that the mode uses. `None` where its run time has no shape, which a filter of a
+    /// minute or more rules out.
+    fn request(&self, mode: Mode, load: u32) -> Option<Request> {
+        let shapes: Result<Shapes, ShapeError> = if mode.moldable {
+            Shapes::scaled(self.fastest, self.nodes.clone(), &Sizes::Every)
+        } else {
+            Shapes::rigid(*self.nodes.end(), self.fastest)
+        };
+        let cuts = if mode.preemptive && self.preemptive && self.fastest >= CUT_FROM {
+            Preemption::new(PIECES, PIECE_PPM, true).ok()?
+        } else {
+            Preemption::NONE
+        };
+        let submitted = Time(self.submit * 100 / Seconds::from(load));
+        Request::new(
+            self.id,
+            Interval::of(submitted, self.deadline),
+            shapes.ok()?,
+            cuts,
+        )
+        .ok()
+    }
+
+    fn tariff(&self) -> Tariff {
+        Tariff {
+            profile: Fraction::percent(100 * self.profile),
+            ..Tariff::PUBLISHED
+        }
+    }
+}
+
+/// Plays the requests of a window on `capacity` nodes.
+pub(crate) fn play(capacity: u32, asks: &[Ask], mode: Mode, load: u32) -> Outcome {
+    let mut plan = Plan::new(capacity, mode.policy);
+    let mut placed: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
+    let mut requests: BTreeMap<u64, Request> = BTreeMap::new();
+    let mut outcome = Outcome::default();
+    for ask in asks {
+        let Some(request) = ask.request(mode, load) else {
+            outcome.refused += 1;
+            continue;
+        };
+        requests.insert(ask.id, request.clone());
+        match plan.submit(request.window().start, request) {
+            Decision::Accepted { pieces, moved } => {
+                placed.insert(ask.id, pieces);
+                for id in moved {
+                    placed.insert(id, plan.pieces(id).to_vec());
+                }
+            }
+            Decision::Refused { .. } => outcome.refused += 1,
+        }
+    }
+    for ask in asks {
+        if let (Some(request), Some(pieces)) = (requests.get(&ask.id), placed.get(&ask.id)) {
+            outcome.add(ask, request, pieces);
+        }
+    }
+    outcome.completion /= placed.len().max(1) as f64;
+    outcome
+}
+
+impl Outcome {
+    fn add(&mut self, ask: &Ask, request: &Request, pieces: &[Piece]) {
+        let usage = Usage::of(request, request.window().start, pieces);
+        // Amounts of a window are far from the largest.
+        let price = ask.tariff().price(&usage).unwrap_or_default();
+        let paid = price.units() as f64 / Price::WHOLE as f64;
+        if usage.preemptive {
+            self.profit_preemptive += paid;
+        } else {
+            self.profit_plain += paid;
+        }
+        self.completion += usage.completion as f64;
+        let (least, most) = (*ask.nodes.start(), *ask.nodes.end());
+        if request.shapes().len() > 1 {
+            self.moldable += 1;
+            if pieces.iter().any(|piece| piece.nodes < most) {
+                self.shrunk += 1;
+                let work: f64 = pieces.iter().map(|piece| f64::from(piece.work_ppm)).sum();
+                let mean = |piece: &Piece| f64::from(most - piece.nodes) * f64::from(piece.work_ppm);
+                let fewer: f64 = pieces.iter().map(mean).sum::<f64>() / work.max(1.0);
+                self.modification += 100.0 * fewer / f64::from(most - least);
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Beyond the papers: how far the policies are from the best possible, for sure, where requests are few.
+//!
+//! Two dozen jobs of a window, drawn at random, ask a machine of sixteen nodes for what the jobs of paper 000 ask for. The best
+//! plan of one who knows them all in advance is found exactly. Between it and the orders lies a planner that knows no more
+//! than they do but finds every plan that there is: it accepts a request if any arrangement of what waits has room for it.
+//! So what an order leaves splits into what finding more plans brings and the rest: which requests to refuse, and which plan to
+//! choose, for the sake of what is still to come.
+
+use scheduler::{Interval, Order, Request, Seconds, Time};
+
+use super::{Experiment, Setup};
+use crate::figure::{Figure, Plot, Point, Series};
+use crate::optimum::{Slot, bound, optimum, plan};
+use crate::report::{Finding, Report, Verdict, cells};
+use advisor::flexible::{Run, asks, draws, play};
+use advisor::random::Random;
+use advisor::statistics::Summary;
+use advisor::table::Table;
+use advisor::workload::{Job, Window};
+
+/// The experiments of this module.
+pub(super) const EXPERIMENTS: &[Experiment] = &[Experiment {
+    name: "optimum",
+    title: "How far the policies are from the optimum of small instances",
+    aliases: &[],
+    run: distances,
+}];
+
+/// Nodes and requests of an instance: as many as are always solved in far less than the solver's limit.
+const NODES: u32 = 16;
+const REQUESTS: u64 = 24;
+/// Instances drawn from each window, at each load.
+const INSTANCES: u64 = 4;
+/// Offered node-seconds in percent of those that there are while requests come.
+const OFFERED: [u32; 3] = [100, 150, 200];
+/// The index of φ 100 %.
+const PHI: usize = 2;
+/// The stream of draws of this experiment.
+const STREAM: u64 = 0x0B57;
+
+const NAMES: [&str; 11] = [
+    "rigid, every order",
+    "rigid, optimum",
+    "flexible, FIFO",
+    "flexible, BJF",
+    "flexible, shuffle",
+    "flexible, LFF",
+    "flexible, EDF",
+    "flexible, MDF",
+    "flexible, every plan found",
+    "flexible, optimum",
+    "flexible, bound",
+];
+const RIGID: usize = 0;
+const RIGID_OPTIMUM: usize = 1;
+const FIFO: usize = 2;
+const EDF: usize = 6;
+const MDF: usize = 7;
+const EVERY_PLAN: usize = 8;
+const OPTIMUM: usize = 9;
+const BOUND: usize = 10;
+
+/// Utilisation in percent by run, [`NAMES`], of one instance; `None` where the solver gave up.
+type Solved = Option<[f64; NAMES.len()]>;
+
+/// A few jobs of a window on a small machine, submitted so often that they offer so much work.
+fn instance(seed: u64, window: &Window, capacity: u32, number: u64, offered: u32) -> Window {
+    let mut random = Random::new(seed, &[STREAM, window.index as u64, number]);
+    let mut jobs: Vec<Job> = (0..REQUESTS)
+        .map(|_| {
+            let job = window.jobs[random.below(window.jobs.len())];
+            let nodes = (u64::from(job.nodes) * u64::from(NODES)).div_ceil(u64::from(capacity));
+            Job {
+                // Not above NODES, as no job is larger than the machine.
+                nodes: u32::try_from(nodes).unwrap_or(NODES),
+                ..job
+            }
+        })
+        .collect();
+    let work: f64 = jobs.iter().map(|job| f64::from(job.nodes) * job.run as f64).sum();
+    let gap = work * 100.0 / (f64::from(offered) * f64::from(NODES) * REQUESTS as f64);
+    let mut now = 0.0;
+    for job in &mut jobs {
+        now += random.exponential(gap);
+        job.submit = whole(now);
+    }
+    Window {
+        // The draws of a request depend on the window's index.
+        index: usize::try_from(random.bits() >> 32).unwrap_or_default(),
+        jobs,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "seconds of a few months")]
+fn whole(seconds: f64) -> Seconds {
+    seconds as Seconds
+}
+
+fn solve(seed: u64, window: &Window) -> Solved {
+    let draws = draws(seed, window);
+    let requests = |run: &Run| -> Vec<Request> {
+        let asks = asks(window, &draws, run);
+        asks.iter().map(|ask| ask.request).collect()
+    };
+    let rigid = requests(&Run::rigid(100));
+    let flexible = requests(&Run::flexible(100, PHI, Order::Edf));
+    let last = flexible.iter().map(|request| request.deadline).max()?;
+    let span = Interval::new(Time(0), last);
+    let part = |area: Seconds| 100.0 * area as f64 / (f64::from(NODES) * span.duration() as f64);
+    let ran = |run: Run| 100.0 * play(NODES, window, &draws, &run).utilisation(NODES, span);
+    let in_order = |order| ran(Run::flexible(100, PHI, order));
+    Some([
+        ran(Run::rigid(100)),
+        part(optimum(NODES, &rigid)?.area),
+        in_order(Order::Fifo),
+        in_order(Order::Bjf),
+        in_order(Order::Shuffle { seed }),
+        in_order(Order::Lff),
+        in_order(Order::Edf),
+        in_order(Order::Mdf),
+        part(every_plan(NODES, &flexible)?),
+        part(optimum(NODES, &flexible)?.area),
+        part(bound(NODES, &flexible, span)),
+    ])
+}
+
+/// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
+/// what was accepted before; `None` where that could not be found out.
+fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
+    let mut accepted: Vec<(Request, Time)> = Vec::new();
+    for request in requests {
+        let now = request.submitted;
+        let taken: Vec<Slot> = (accepted.iter())
+            .filter(|(_, start)| *start <= now)
+            .map(|(request, start)| Slot {
+                interval: request.slot(*start),
+                nodes: request.nodes,
+            })
+            .collect();
+        let mut waiting: Vec<usize> = (0..accepted.len()).filter(|at| accepted[*at].1 > now).collect();
+        accepted.push((*request, request.ready));
+        waiting.push(accepted.len() - 1);
+        let of_now: Vec<Request> = waiting
+            .iter()
+            .map(|at| Request {
+                ready: accepted[*at].0.ready.max(now),
+                ..accepted[*at].0
+            })
+            .collect();
+        match plan(capacity, &taken, &of_now)? {
+            Some(starts) => {
+                for (at, start) in waiting.into_iter().zip(starts) {
+                    accepted[at].1 = start;
+                }
+            }
+            None => {
+                accepted.pop();
+            }
+        }
+    }
+    let areas = accepted.iter();
+    Some(
+        areas
+            .map(|(request, _)| i64::from(request.nodes) * request.duration)
+            .sum(),
+    )
+}
+
+/// What was seen at one load: a summary of each run over the windows, each window being the mean of its instances.
+struct Cell {
+    runs: Vec<Summary>,
+}
+
+impl Cell {
+    /// In percent: how much of what `from` leaves to the optimum `to` has.
+    fn closed(&self, from: usize, to: usize) -> f64 {
+        let mean = |run: usize| self.runs[run].mean;
+        100.0 * (mean(to) - mean(from)) / (mean(OPTIMUM) - mean(from)).max(f64::MIN_POSITIVE)
+    }
+
+    /// A run in percent of another.
+    fn share(&self, run: usize, of: usize) -> f64 {
+        100.0 * self.runs[run].mean / self.runs[of].mean.max(f64::MIN_POSITIVE)
+    }
+}
+
+fn distances(setup: &Setup) -> Report {
+    let tasks: Vec<(&Window, u32)> = (setup.windows.iter())
+        .flat_map(|window| OFFERED.map(|offered| (window, offered)))
+        .collect();
+    let capacity = setup.workload.capacity;
+    let solved: Vec<Vec<Solved>> = setup.workers.map(&tasks, |(window, offered)| {
+        (0..INSTANCES)
+            .map(|number| {
+                solve(
+                    setup.seed,
+                    &instance(setup.seed, window, capacity, number, *offered),
+                )
+            })
+            .collect()
+    });
+    let instances: usize = solved.iter().map(Vec::len).sum();
+    let unsolved = solved
+        .iter()
+        .flatten()
+        .filter(|instance| instance.is_none())
+        .count();
+    let above = solved
+        .iter()
+        .flatten()
+        .flatten()
+        .filter(|runs| {
+            let exceeds = |run: &f64, most: f64| *run > most + 1e-9;
+            exceeds(&runs[RIGID], runs[RIGID_OPTIMUM])
+                || runs[FIFO..OPTIMUM].iter().any(|run| exceeds(run, runs[OPTIMUM]))
+                || exceeds(&runs[OPTIMUM], runs[BOUND])
+        })
+        .count();
+    let cell = |at: usize| {
+        let of_window = |window: &[Vec<Solved>], run: usize| {
+            let values: Vec<f64> = window[at].iter().flatten().map(|runs| runs[run]).collect();
+            Summary::of(&values).mean
+        };
+        let windows = || solved.chunks(OFFERED.len());
+        let summary = |run| Summary::of(&windows().map(|window| of_window(window, run)).collect::<Vec<_>>());
+        Cell {
+            runs: (0..NAMES.len()).map(summary).collect(),
+        }
+    };
+    let cells: Vec<Cell> = (0..OFFERED.len()).map(cell).collect();
+    Report {
+        name: "",
+        title: "",
+        about: format!(
+            "{INSTANCES} instances from each window and load: {REQUESTS} of its jobs at random on {NODES} nodes, which they ask \
+             for in proportion, submitted so that they offer ρ times the node-seconds that there are meanwhile; deadlines and \
+             flexible intervals (half, φ 100 %) as in paper 000. Utilisation of the time to the last deadline. The optimum \
+             knows all requests in advance. \"Every plan found\" knows no more than the orders but refuses a request only if \
+             an exact search finds no plan for it beside what was accepted."
+        ),
+        findings: findings(&cells, instances, unsolved, above),
+        table: table(&cells),
+        figures: vec![figure(&cells)],
+    }
+}
+
+fn findings(cells: &[Cell], instances: usize, unsolved: usize, above: usize) -> Vec<Finding> {
+    let by_load = |of: &dyn Fn(&Cell) -> f64| {
+        let texts: Vec<String> = cells.iter().map(|cell| format!("{:.0}", of(cell))).collect();
+        texts.join(" / ")
+    };
+    let finding = |what: &str, seen: String, verdict: Verdict, why: &str| Finding {
+        what: what.to_owned(),
+        paper: "–".to_owned(),
+        seen,
+        verdict,
+        why: why.to_owned(),
+    };
+    let halves = cells
+        .iter()
+        .flat_map(|cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run)))
+        .filter(|closed| *closed >= 50.0)
+        .count();
+    vec![
+        finding(
+            "every instance is solved, no policy is above its optimum, and no optimum above the bound",
+            format!("{unsolved} of {instances} unsolved, {above} out of order"),
+            Verdict::of_own(usize::from(unsolved + above == 0), 1),
+            "a check of the solver",
+        ),
+        finding(
+            "what FIFO, EDF and MDF have of the optimum, at ρ = 1 / 1.5 / 2",
+            [FIFO, EDF, MDF]
+                .map(|run| format!("{} %", by_load(&|cell| cell.share(run, OPTIMUM))))
+                .join(", "),
+            Verdict::Measured,
+            "",
+        ),
+        finding(
+            "how much of the way from FIFO to the optimum EDF and MDF go",
+            [EDF, MDF]
+                .map(|run| format!("{} %", by_load(&|cell| cell.closed(FIFO, run))))
+                .join(", "),
+            Verdict::Measured,
+            "",
+        ),
+        finding(
+            "half of what EDF leaves is closed, by MDF or by finding every plan",
+            format!(
+                "MDF closes {} %, finding every plan {} %",
+                by_load(&|cell| cell.closed(EDF, MDF)),
+                by_load(&|cell| cell.closed(EDF, EVERY_PLAN))
+            ),
+            Verdict::of_own(halves, 2 * cells.len()),
+            "what is left is which to refuse, and which plan to choose, for what is still to come",
+        ),
+        finding(
+            "how far the bound is above the optimum",
+            format!(
+                "by {} % of it",
+                by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0)
+            ),
+            Verdict::Measured,
+            "it accepts parts of requests and cuts them",
+        ),
+    ]
+}
+
+fn table(cells_of_loads: &[Cell]) -> Table {
+    let mut table = Table::new(&[
+        "offered load ρ",
+        "run",
+        "utilisation (%)",
+        "± 95 %",
+        "standard deviation",
+        "part of the optimum (%)",
+        "of the way from FIFO to the optimum (%)",
+        "of what EDF leaves (%)",
+    ]);
+    for (offered, cell) in OFFERED.iter().zip(cells_of_loads) {
+        for (run, name) in NAMES.iter().enumerate() {
+            let mut row = vec![f64_text(*offered), (*name).to_owned()];
+            row.extend(cells(&cell.runs[run]));
+            let optimum = if run <= RIGID_OPTIMUM {
+                RIGID_OPTIMUM
+            } else {
+                OPTIMUM
+            };
+            row.push(format!("{:.1}", cell.share(run, optimum)));
+            let way = |from: usize, runs: std::ops::Range<usize>| {
+                if runs.contains(&run) {
+                    format!("{:.0}", cell.closed(from, run))
+                } else {
+                    String::new()
+                }
+            };
+            row.extend([way(FIFO, FIFO..BOUND), way(EDF, EDF..BOUND)]);
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+fn f64_text(percent: u32) -> String {
+    format!("{}", f64::from(percent) / 100.0)
+}
+
+fn figure(cells: &[Cell]) -> Figure {
+    let shown = [FIFO, EDF, MDF, EVERY_PLAN, OPTIMUM, BOUND];
+    Figure {
+        name: "optimum".to_owned(),
+        title: format!("Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"),
+        x_label: "offered load ρ".to_owned(),
+        y_label: "utilisation (%)".to_owned(),
+        plot: Plot::Bars {
+            groups: OFFERED.map(f64_text).to_vec(),
+        },
+        series: shown
+            .map(|run| Series {
+                label: NAMES[run].trim_start_matches("flexible, ").to_owned(),
+                points: (0..)
+                    .zip(cells)
+                    .map(|(x, cell)| Point {
+                        x: f64::from(x),
+                        y: cell.runs[run].mean,
+                        error: cell.runs[run].confidence,
+                    })
+                    .collect(),
+            })
+            .to_vec(),
+    }
+}

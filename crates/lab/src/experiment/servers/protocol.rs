@@ -1,0 +1,262 @@
+//! The protocol of paper 003, section VII: servers of three rates, and jobs that book up to two weeks ahead. The experiments
+//! and the benchmark of the searches (`benches/heterogeneous.rs`) share it.
+
+use std::time::Instant;
+
+use scheduler::heterogeneous::{
+    Choice, FirstFitAware, FirstFitUnaware, Job, Operations, Placement, Search, Servers, SingleTree,
+    TwoDimensional,
+};
+use scheduler::{Interval, Rate, Seconds, Time};
+
+use advisor::random::Random;
+
+/// Rates of the three groups in millionths, from homogeneous to most heterogeneous; their sum is always the same.
+pub const LEVELS: [[u32; 3]; 5] = [
+    [600_000, 600_000, 600_000],
+    [550_000, 600_000, 650_000],
+    [450_000, 600_000, 750_000],
+    [350_000, 600_000, 850_000],
+    [200_000, 600_000, 1_000_000],
+];
+
+/// Servers of a group in the paper.
+pub const GROUP: u32 = 40;
+
+const HOUR: f64 = 3_600.0;
+const DAY: f64 = 24.0 * HOUR;
+/// Jobs are small in so many of all cases, and then up to four hours; the others up to thirty-six.
+const SMALL: f64 = 0.8;
+const SMALL_MAX: f64 = 4.0 * HOUR;
+const SIZE_MAX: f64 = 36.0 * HOUR;
+/// Mean of these sizes.
+const SIZE_MEAN: f64 = 5.6 * HOUR;
+/// Ready times are from a minute to two weeks after the submission.
+const NOTICE_MIN: f64 = 60.0;
+const NOTICE_MAX: f64 = 14.0 * DAY;
+/// Laxity: up to twenty hours.
+const LAXITY_MAX: f64 = 20.0 * HOUR;
+/// Rate that the control's deadlines leave time for.
+const CONTROL_RATE: f64 = 0.6;
+/// Submissions between two times that the past is forgotten.
+const FORGET_STRIDE: usize = 64;
+
+/// The stream of draws of these experiments.
+const STREAM: u64 = 0x5E2F;
+
+/// A way to find an idle period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    /// The paper's heterogeneity-unaware first fit.
+    Unaware,
+    /// The paper's heterogeneity-aware first fit.
+    Aware,
+    /// The paper's two-dimensional trees.
+    AwarePlus,
+    /// One tree a class.
+    OneTree,
+}
+
+impl Algorithm {
+    pub(crate) const ALL: [Self; 4] = [Self::Unaware, Self::Aware, Self::AwarePlus, Self::OneTree];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Unaware => "FF-HU",
+            Self::Aware => "FF-HA",
+            Self::AwarePlus => "FF-HA+",
+            Self::OneTree => "one tree a class",
+        }
+    }
+
+    /// Plays run number `batch` of a scenario.
+    pub(crate) fn play(self, scenario: &Scenario, seed: u64, batch: u64) -> Outcome {
+        match self {
+            Self::Unaware => scenario.play(FirstFitUnaware::new(), seed, batch),
+            Self::Aware => scenario.play(FirstFitAware::new(), seed, batch),
+            Self::AwarePlus => scenario.play(TwoDimensional::new(), seed, batch),
+            Self::OneTree => scenario.play(SingleTree::new(Choice::default()), seed, batch),
+        }
+    }
+}
+
+/// What is offered to which servers, but for the random draws.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scenario {
+    /// Index into [`LEVELS`].
+    pub level: usize,
+    /// Servers in each of the three groups.
+    pub group: u32,
+    /// Offered work in percent of what the servers can do (ρ).
+    pub load: u32,
+    /// Whether deadlines leave time for a server of rate 0.6.
+    pub control: bool,
+    /// Jobs submitted.
+    pub jobs: usize,
+}
+
+/// What came of a run, after the plan has filled up.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Outcome {
+    /// Work refused, in percent.
+    pub loss: f64,
+    /// Time that servers were busy, in percent.
+    pub utilisation: f64,
+    /// Mean hours from ready time to start.
+    pub waiting: f64,
+    /// Mean number of idle periods.
+    pub periods: f64,
+    /// Entries of lists or trees looked at to decide about a job.
+    pub searched: f64,
+    /// Entries looked at or moved to keep the lists or trees in step.
+    pub updated: f64,
+    /// Nanoseconds of a decision: not the same twice.
+    pub nanoseconds: f64,
+}
+
+impl Scenario {
+    fn rates(&self) -> Vec<Rate> {
+        let groups = LEVELS[self.level].into_iter();
+        groups
+            .flat_map(|rate| std::iter::repeat_n(rate, self.group as usize))
+            .filter_map(Rate::from_millionths)
+            .collect()
+    }
+
+    /// Mean seconds between submissions. All levels have the same total rate.
+    fn gap(&self) -> f64 {
+        let total = 0.6 * 3.0 * f64::from(self.group);
+        SIZE_MEAN / (f64::from(self.load) / 100.0 * total)
+    }
+
+    /// The next job and its submission.
+    fn job(&self, random: &mut Random, now: &mut f64) -> (Time, Job) {
+        *now += random.exponential(self.gap());
+        let ready = *now + random.uniform(NOTICE_MIN, NOTICE_MAX);
+        let size = if random.chance(SMALL) {
+            random.uniform(0.0, SMALL_MAX)
+        } else {
+            random.uniform(SMALL_MAX, SIZE_MAX)
+        };
+        let least = if self.control { size / CONTROL_RATE } else { size };
+        let deadline = ready + least + random.uniform(0.0, LAXITY_MAX);
+        let job = Job {
+            ready: Time(seconds(ready)),
+            size: seconds(size).max(1),
+            deadline: Time(seconds(deadline)),
+        };
+        (Time(seconds(*now)), job)
+    }
+
+    /// Plays run number `batch` with the servers that `search` looks after. Searches and levels see the same jobs.
+    pub fn play(&self, search: impl Search, seed: u64, batch: u64) -> Outcome {
+        let mut random = Random::new(seed, &[STREAM, batch, self.load.into()]);
+        let mut servers = Servers::new(search, &self.rates(), Interval::new(Time(0), Time::MAX));
+        // The plan fills up in two weeks; of a shorter run half is counted.
+        let mut count = Count {
+            from: Time(seconds(NOTICE_MAX.min(self.gap() * self.jobs as f64 / 2.0))),
+            ..Count::default()
+        };
+        let mut now = 0.0;
+        for number in 0..self.jobs {
+            let (submit, job) = self.job(&mut random, &mut now);
+            if number % FORGET_STRIDE == 0 {
+                servers.forget(submit);
+                count.periods_seen(submit, servers.idle_count());
+            }
+            let before = servers.operations();
+            let begin = Instant::now();
+            let placement = servers.allocate(&job);
+            let nanoseconds = begin.elapsed().as_nanos();
+            count.decided(
+                submit,
+                &job,
+                placement,
+                nanoseconds,
+                operations(before, servers.operations()),
+            );
+        }
+        count.outcome(Time(seconds(now)), 3 * self.group)
+    }
+}
+
+fn operations(before: Operations, after: Operations) -> Operations {
+    Operations {
+        searched: after.searched - before.searched,
+        updated: after.updated - before.updated,
+    }
+}
+
+/// Sums from a time on.
+#[derive(Default)]
+struct Count {
+    from: Time,
+    placements: Vec<Interval>,
+    decisions: u64,
+    accepted: u64,
+    offered: Seconds,
+    lost: Seconds,
+    waited: Seconds,
+    periods: (usize, usize),
+    nanoseconds: u128,
+    operations: Operations,
+}
+
+impl Count {
+    fn periods_seen(&mut self, now: Time, periods: usize) {
+        if now >= self.from {
+            self.periods = (self.periods.0 + periods, self.periods.1 + 1);
+        }
+    }
+
+    fn decided(
+        &mut self,
+        now: Time,
+        job: &Job,
+        placement: Option<Placement>,
+        nanoseconds: u128,
+        done: Operations,
+    ) {
+        self.placements
+            .extend(placement.map(|placement| placement.interval));
+        if now < self.from {
+            return;
+        }
+        self.decisions += 1;
+        self.nanoseconds += nanoseconds;
+        self.operations.searched += done.searched;
+        self.operations.updated += done.updated;
+        self.offered += job.size;
+        match placement {
+            Some(placement) => {
+                self.accepted += 1;
+                self.waited += placement.interval.start - job.ready;
+            }
+            None => self.lost += job.size,
+        }
+    }
+
+    fn outcome(&self, end: Time, servers: u32) -> Outcome {
+        let span = Interval::new(self.from, end);
+        let busy: Seconds = self
+            .placements
+            .iter()
+            .map(|slot| Interval::new(slot.start.max(span.start), slot.end.min(span.end)).duration())
+            .sum();
+        let decisions = self.decisions.max(1) as f64;
+        Outcome {
+            loss: 100.0 * self.lost as f64 / self.offered.max(1) as f64,
+            utilisation: 100.0 * busy as f64 / (span.duration().max(1) as f64 * f64::from(servers)),
+            waiting: self.waited as f64 / self.accepted.max(1) as f64 / HOUR,
+            periods: self.periods.0 as f64 / self.periods.1.max(1) as f64,
+            searched: self.operations.searched as f64 / decisions,
+            updated: self.operations.updated as f64 / decisions,
+            nanoseconds: self.nanoseconds as f64 / decisions,
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "seconds of a few years")]
+fn seconds(number: f64) -> Seconds {
+    number as Seconds
+}

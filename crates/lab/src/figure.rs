@@ -1,0 +1,311 @@
+//! Figures for a paper: bars or lines with error bars, axes with units and a legend, as SVG.
+//!
+//! They are the same byte for byte on every run and need no font of the machine: the viewer sets the text.
+
+use std::error::Error;
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// File name without extension.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// What the x axis shows, with its unit.
+    pub x_label: String,
+    /// What the y axis shows, with its unit.
+    pub y_label: String,
+    /// Bars or lines.
+    pub plot: Plot,
+    /// What is compared.
+    pub series: Vec<Series>,
+}
+
+/// How the points are drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plot {
+    /// Bars in named groups; a point's x is its group's index.
+    Bars {
+        /// The groups' names.
+        groups: Vec<String>,
+    },
+    /// Lines over a numeric axis.
+    Lines,
+}
+
+/// One of the things compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub label: String,
+    /// Its points, by x.
+    pub points: Vec<Point>,
+}
+
+/// A value with its error bar.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Where on the x axis.
+    pub x: f64,
+    /// The value.
+    pub y: f64,
+    /// Half the height of the error bar; 0 for none.
+    pub error: f64,
+}
+
+/// Width and height in pixels.
+const SIZE: (u32, u32) = (720, 440);
+/// Height of the title and the legend.
+const HEAD: u32 = 66;
+const TITLE: u32 = 17;
+const TEXT: u32 = 13;
+/// About as many numbers on an axis.
+const NUMBERS: usize = 8;
+
+const INK: RGBColor = RGBColor(34, 34, 34);
+const GRID: RGBColor = RGBColor(221, 221, 221);
+/// Colours that people of any colour vision tell apart (Okabe and Ito, 2008).
+const PALETTE: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(213, 94, 0),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(110, 110, 110),
+];
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+impl Figure {
+    /// As an SVG document.
+    pub fn svg(&self) -> String {
+        let mut text = String::new();
+        self.draw(&mut text)
+            // A string takes everything, and no font is looked for.
+            .expect("a figure can be drawn into a string");
+        text
+    }
+
+    fn draw(&self, text: &mut String) -> Result<(), Box<dyn Error + '_>> {
+        let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let (head, body) = area.split_vertically(HEAD);
+        self.draw_head(&head)?;
+        self.draw_plot(&body)?;
+        area.present()?;
+        drop((head, body));
+        Ok(())
+    }
+
+    /// The title, and under it the series in a row, in two rows if one is too short.
+    fn draw_head(&self, area: &Area) -> Result<(), Box<dyn Error + '_>> {
+        let font = |size: u32, at: HPos| {
+            let style = ("sans-serif", size).into_font().color(&INK);
+            style.pos(Pos::new(at, VPos::Center))
+        };
+        let middle = SIZE.0.cast_signed() / 2;
+        area.draw(&Text::new(
+            self.title.as_str(),
+            (middle, 16),
+            font(TITLE, HPos::Center),
+        ))?;
+        let width = |series: &Series| 34 + 7 * i32::try_from(series.label.chars().count()).unwrap_or(0);
+        let total = |series: &[Series]| series.iter().map(width).sum::<i32>();
+        let rows = if total(&self.series) > 2 * middle - 40 {
+            2
+        } else {
+            1
+        };
+        let per_row = self.series.len().div_ceil(rows).max(1);
+        let mut colours = PALETTE.iter().cycle();
+        for (series, y) in self.series.chunks(per_row).zip([38, 56]) {
+            let mut x = middle - total(series) / 2;
+            for (series, colour) in series.iter().zip(&mut colours) {
+                area.draw(&Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.filled()))?;
+                area.draw(&Text::new(
+                    series.label.as_str(),
+                    (x + 20, y),
+                    font(TEXT, HPos::Left),
+                ))?;
+                x += width(series);
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_plot(&self, area: &Area) -> Result<(), Box<dyn Error + '_>> {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let heights = points().flat_map(|p| [p.y - p.error, p.y + p.error]);
+        let y = extent(heights.chain([0.0]), 0.05);
+        let (x, marks) = match &self.plot {
+            // A mark a group.
+            Plot::Bars { groups } => (-0.5..groups.len().max(1) as f64 - 0.5, groups.len()),
+            Plot::Lines => (extent(points().map(|p| p.x), 0.02), NUMBERS),
+        };
+        let name = |x: &f64| match &self.plot {
+            Plot::Bars { groups } => {
+                let named = (groups.iter().zip(0..)).find(|(_, at)| (f64::from(*at) - x).abs() < 0.1);
+                named.map(|(name, _)| name.clone()).unwrap_or_default()
+            }
+            Plot::Lines => plotters::data::float::FloatPrettyPrinter {
+                allow_scientific: false,
+                min_decimal: 0,
+                max_decimal: 5,
+            }
+            .print(*x),
+        };
+        let mut chart = ChartBuilder::on(area)
+            .margin_right(20)
+            .margin_bottom(8)
+            .x_label_area_size(46)
+            .y_label_area_size(66)
+            .build_cartesian_2d(x.clone(), y)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID)
+            .axis_style(INK)
+            .label_style(("sans-serif", TEXT).into_font().color(&INK))
+            .x_labels(marks)
+            .y_labels(NUMBERS)
+            .x_label_formatter(&name)
+            .x_desc(self.x_label.as_str())
+            .y_desc(self.y_label.as_str())
+            .draw()?;
+        let all = self.series.len() as f64;
+        for (index, series) in self.series.iter().enumerate() {
+            let colour = PALETTE[index % PALETTE.len()];
+            let spread = |p: &Point, x, ink: RGBColor| {
+                (p.error > 0.0)
+                    .then(|| ErrorBar::new_vertical(x, p.y - p.error, p.y, p.y + p.error, ink.filled(), 6))
+            };
+            match &self.plot {
+                Plot::Bars { .. } => {
+                    let width = 0.8 / all;
+                    let middle = |p: &Point| p.x - 0.4 + width * (index as f64 + 0.5);
+                    let bar = |p: &Point| {
+                        let side = 0.45 * width;
+                        Rectangle::new(
+                            [(middle(p) - side, 0.0), (middle(p) + side, p.y)],
+                            colour.filled(),
+                        )
+                    };
+                    chart.draw_series(series.points.iter().map(bar))?;
+                    chart.draw_series(series.points.iter().filter_map(|p| spread(p, middle(p), INK)))?;
+                }
+                Plot::Lines => {
+                    let line = series.points.iter().map(|p| (p.x, p.y));
+                    let stroke = colour.stroke_width(2);
+                    // Told apart without colour too.
+                    if index % 2 == 1 {
+                        chart.draw_series(DashedLineSeries::new(line, 6, 4, stroke))?;
+                    } else {
+                        chart.draw_series(LineSeries::new(line, stroke))?;
+                    }
+                    let dot = |p: &Point| Circle::new((p.x, p.y), 3, colour.filled());
+                    chart.draw_series(series.points.iter().map(dot))?;
+                    chart.draw_series(series.points.iter().filter_map(|p| spread(p, p.x, colour)))?;
+                }
+            }
+        }
+        chart.draw_series([PathElement::new([(x.start, 0.0), (x.end, 0.0)], INK)])?;
+        Ok(())
+    }
+}
+
+/// From the least to the greatest of these values, with a border of a part of that; from 0 to 1 where they are one or none.
+fn extent(values: impl Iterator<Item = f64>, border: f64) -> Range<f64> {
+    let finite = values.filter(|value| value.is_finite());
+    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+        (low.min(v), high.max(v))
+    });
+    if low >= high {
+        return 0.0..1.0;
+    }
+    let border = border * (high - low);
+    // What starts at nothing is drawn from there.
+    let low = if low == 0.0 { low } else { low - border };
+    low..high + border
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figure, Plot, Point, Series};
+
+    fn figure(plot: Plot) -> Figure {
+        let series = |label: &str, scale: f64| Series {
+            label: label.to_owned(),
+            points: (0..3)
+                .map(|x| Point {
+                    x: f64::from(x),
+                    y: scale * f64::from(x + 1),
+                    error: 0.5,
+                })
+                .collect(),
+        };
+        Figure {
+            name: "made-up".to_owned(),
+            title: "Gain <by> order & load".to_owned(),
+            x_label: "load (%)".to_owned(),
+            y_label: "gain (points)".to_owned(),
+            plot,
+            series: vec![series("EDF", 2.0), series("BJF", -1.0)],
+        }
+    }
+
+    fn bars() -> Figure {
+        figure(Plot::Bars {
+            groups: vec!["×1".to_owned(), "×1.25".to_owned(), "×1.5".to_owned()],
+        })
+    }
+
+    #[test]
+    fn an_svg_names_its_axes_series_and_groups_and_escapes_them() {
+        for figure in [bars(), figure(Plot::Lines)] {
+            let svg = figure.svg();
+            for text in [
+                "load (%)",
+                "gain (points)",
+                "EDF",
+                "BJF",
+                "Gain &lt;by&gt; order &amp; load",
+            ] {
+                assert!(svg.contains(text), "{text} is missing in {svg}");
+            }
+            assert_eq!(svg, figure.svg(), "the same each time");
+        }
+        assert!(bars().svg().contains("×1.25"));
+    }
+
+    #[test]
+    fn a_bar_ends_at_its_value() {
+        let bar = |y: f64| {
+            let mut figure = bars();
+            figure.series[0].points[2].y = y;
+            figure.series[0].points[2].error = 0.0;
+            let svg = figure.svg();
+            let bars = svg
+                .lines()
+                .filter(|line| line.contains("<rect") && line.contains("#0072B2"));
+            // After that of the legend.
+            bars.skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (six, three) = (bar(6.0), bar(3.0));
+        assert_eq!((six.len(), three.len()), (3, 3));
+        assert_ne!(six[2], three[2]);
+    }
+
+    #[test]
+    fn a_figure_without_points_is_still_a_figure() {
+        let mut empty = figure(Plot::Lines);
+        empty.series.clear();
+        assert!(empty.svg().trim_end().ends_with("</svg>"));
+    }
+}

@@ -1,0 +1,17 @@
+//! The laboratory: the papers' experiments, run again on the same scheduler core as the service.
+//!
+//! The `advisor` crate has the workloads and plays requests on the core; each experiment compares means over its windows. Every
+//! run of a window sees the same draws, and the same seed gives the same bytes.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
+)]
+
+pub mod beside;
+pub mod experiment;
+pub mod figure;
+pub mod flow;
+pub mod optimum;
+pub mod report;
+pub mod request_list;
+pub mod run;

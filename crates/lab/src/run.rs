@@ -1,0 +1,109 @@
+//! Runs experiments and writes what they found into a folder: a CSV file and figures for each, one page about all, and, in
+//! a file of their own because they are never the same twice, times.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use std::{fs, io};
+
+use crate::experiment::{Experiment, Setup};
+use crate::report::{Report, page};
+use advisor::workload::Filter;
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct WriteError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// Runs experiments one after the other, each on all threads, and writes their files into `folder`. `starts` is told the
+/// name of each before it runs.
+///
+/// # Errors
+/// The first file that could not be written.
+pub fn run(
+    experiments: &[&Experiment],
+    setup: &Setup,
+    filter: Filter,
+    folder: &Path,
+    starts: &dyn Fn(&str),
+) -> Result<Vec<Report>, WriteError> {
+    fs::create_dir_all(folder).map_err(|source| WriteError {
+        path: folder.to_owned(),
+        source,
+    })?;
+    let mut times = String::from("experiment,seconds,threads\n");
+    let mut decisions = String::from("experiment,algorithm,load,idle periods,nanoseconds per decision\n");
+    let mut reports = Vec::new();
+    for experiment in experiments {
+        starts(experiment.name);
+        let start = Instant::now();
+        let report = experiment.run(setup);
+        // Writing to strings does not fail.
+        let _ = writeln!(
+            times,
+            "{},{:.3},{}",
+            experiment.name,
+            start.elapsed().as_secs_f64(),
+            setup.workers.threads
+        );
+        for (what, nanoseconds) in setup.take_times() {
+            let _ = writeln!(decisions, "{},{what},{nanoseconds:.0}", experiment.name);
+        }
+        write(
+            folder,
+            &format!("{}.csv", report.name),
+            report.table.csv().as_bytes(),
+        )?;
+        for figure in &report.figures {
+            write(folder, &format!("{}.svg", figure.name), figure.svg().as_bytes())?;
+        }
+        reports.push(report);
+    }
+    write(
+        folder,
+        "report.md",
+        page(&preface(setup, filter), &reports).as_bytes(),
+    )?;
+    write(folder, "times.csv", times.as_bytes())?;
+    write(folder, "times-per-decision.csv", decisions.as_bytes())?;
+    Ok(reports)
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+    let path = folder.join(name);
+    fs::write(&path, bytes).map_err(|source| WriteError { path, source })
+}
+
+/// What was run, on what, and whom to thank.
+fn preface(setup: &Setup, filter: Filter) -> String {
+    let jobs: usize = setup.windows.iter().map(|window| window.jobs.len()).sum();
+    let which = match filter {
+        Filter::F60 => "jobs of a minute or more, as the papers print it",
+        Filter::F1h => {
+            "jobs of an hour or more on two nodes or more: the filter that comes nearest to the papers' counts, a conjecture"
+        }
+    };
+    let mut text = format!(
+        "Workload: {} ({} nodes). Filter {}: {which}. {} windows of 15 days with {jobs} jobs. Seed {}.\n\n\
+         Means over windows with 95 % confidence intervals; differences are of the same windows with the same draws. \
+         Trimmed means leave out the best and worst windows, 4 of 48 each. Times are in `times.csv`.\n",
+        setup.workload.name,
+        setup.workload.capacity,
+        filter.name(),
+        setup.windows.len(),
+        setup.seed
+    );
+    if !setup.workload.notice.is_empty() {
+        text += "\nThe workload's own notice:\n\n";
+        for line in &setup.workload.notice {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "> {line}");
+        }
+    }
+    text
+}

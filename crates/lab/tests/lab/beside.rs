@@ -1,0 +1,91 @@
+//! What promised slots cost beside the batch queue of a log: with `BESPEAK_REFERENCE_DATA` that of the log SDSC-SP2, and always
+//! that of generated jobs.
+
+use std::path::PathBuf;
+
+use advisor::lublin;
+use advisor::statistics::Summary;
+use advisor::swf::Trace;
+use advisor::workload::Workload;
+use lab::beside::{Choice, Demand, Scale};
+use lab::experiment::beside::{Cost, LEADS, Month};
+
+const SEEDS: [u64; 2] = [1, 2];
+
+/// The log, if `BESPEAK_REFERENCE_DATA` names the folder where it lies.
+fn trace() -> Option<Workload> {
+    let file = "SDSC-SP2-1998-4.2-cln.swf.gz";
+    let Some(folder) = std::env::var_os("BESPEAK_REFERENCE_DATA") else {
+        println!("SKIPPED: BESPEAK_REFERENCE_DATA names no folder with {file}");
+        return None;
+    };
+    let trace = Trace::open(&PathBuf::from(folder).join(file)).expect("the trace can be read");
+    Some(Workload::from_trace(file, &trace))
+}
+
+/// Means over the seeds.
+fn mean(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
+    Summary::of(&costs.iter().map(of).collect::<Vec<_>>()).mean
+}
+
+fn costs(month: &Month, share: u32, scale: Scale, lead: i64, choice: Choice) -> Vec<Cost> {
+    let of_seed = |seed| month.run(lead, choice, &month.promises(seed, Demand { share, scale }));
+    SEEDS.map(of_seed).to_vec()
+}
+
+#[test]
+fn the_earlier_nodes_are_reserved_the_more_idle_and_the_fewer_promises_are_broken() {
+    let Some(workload) = trace() else { return };
+    let months = Month::median_and_busiest(&workload);
+    assert_eq!(months[1].1.index, 21, "the busiest month of the log");
+    let month = &months[0].1;
+    for choice in [Choice::Lowest, Choice::BestFit] {
+        let by_lead = LEADS.map(|lead| costs(month, 5, Scale::Jobs, lead, choice));
+        for pair in by_lead.windows(2) {
+            assert!(
+                mean(&pair[0], Cost::reserved_idle) < mean(&pair[1], Cost::reserved_idle),
+                "{choice:?}: {pair:?}"
+            );
+            assert!(
+                mean(&pair[0], |cost| cost.broken_percent) > mean(&pair[1], |cost| cost.broken_percent),
+                "{choice:?}: {pair:?}"
+            );
+        }
+        let longest = &by_lead[LEADS.len() - 1];
+        assert!(mean(longest, |cost| cost.broken_percent) < 0.1, "{longest:?}");
+        let minutes = costs(month, 5, Scale::Minutes, LEADS[3], choice);
+        assert!(
+            mean(&minutes, Cost::reserved_idle) > 2.0 * mean(longest, Cost::reserved_idle),
+            "short slots cost more: {minutes:?}"
+        );
+    }
+}
+
+#[test]
+fn which_nodes_are_reserved_matters_little_beside_the_lead() {
+    let Some(workload) = trace() else { return };
+    let month = &Month::median_and_busiest(&workload)[0].1;
+    let idle = |choice| {
+        mean(
+            &costs(month, 5, Scale::Jobs, LEADS[3], choice),
+            Cost::reserved_idle,
+        )
+    };
+    let (lowest, fit) = (idle(Choice::Lowest), idle(Choice::BestFit));
+    assert!((fit - lowest).abs() < 0.25 * lowest, "{fit} against {lowest}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_costs_and_dedicated_nodes_count_in_full() {
+    let workload = lublin::generate(1, 80 * 86_400);
+    let month = &Month::median_and_busiest(&workload)[1].1;
+    let run = |choice| costs(month, 10, Scale::Jobs, LEADS[1], choice);
+    assert_eq!(run(Choice::BestFit), run(Choice::BestFit));
+    let hours = 30.0 * 24.0 * 16.0;
+    for cost in run(Choice::Dedicated(16)) {
+        assert!(
+            cost.reserved_idle_hours + cost.held_hours > hours - 1.0,
+            "16 nodes for a month: {cost:?}"
+        );
+    }
+}

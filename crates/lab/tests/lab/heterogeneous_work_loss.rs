@@ -1,0 +1,63 @@
+//! On the paper's experiment the single tree loses less work than the published searches, looking at fewer entries.
+
+use lab::experiment::servers::protocol::{GROUP, LEVELS, Outcome, Scenario};
+use scheduler::heterogeneous::{Choice, FirstFitAware, FirstFitUnaware, Search, SingleTree, TwoDimensional};
+
+const SEED: u64 = 1;
+/// Of which half is counted.
+const JOBS: usize = 8_000;
+
+/// Means of three runs.
+#[derive(Debug, Clone, Copy)]
+struct Means {
+    loss: f64,
+    searched: f64,
+    updated: f64,
+}
+
+fn play<S: Search>(load: u32, control: bool, search: impl Fn() -> S) -> Means {
+    let scenario = Scenario {
+        level: LEVELS.len() - 1,
+        group: GROUP,
+        load,
+        control,
+        jobs: JOBS,
+    };
+    let outcomes = [0, 1, 2].map(|batch| scenario.play(search(), SEED, batch));
+    let mean = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / 3.0;
+    Means {
+        loss: mean(|o| o.loss),
+        searched: mean(|o| o.searched),
+        updated: mean(|o| o.updated),
+    }
+}
+
+#[test]
+fn it_loses_less_work_than_the_published_searches_for_fewer_operations() {
+    for (load, control) in [(70, false), (90, false), (90, true), (110, false)] {
+        let unaware = play(load, control, FirstFitUnaware::new);
+        let aware = play(load, control, FirstFitAware::new);
+        let published = play(load, control, TwoDimensional::new);
+        assert!(aware.loss < unaware.loss, "{aware:?} {unaware:?}");
+        for choice in [Choice::EarliestStart, Choice::NoLead, Choice::LatestPeriod] {
+            let ours = play(load, control, || SingleTree::new(choice));
+            for other in [aware, published] {
+                assert!(
+                    ours.loss < 0.75 * other.loss,
+                    "{choice:?} at {load}: {ours:?} {other:?}"
+                );
+                assert!(
+                    ours.searched < other.searched,
+                    "{choice:?} at {load}: {ours:?} {other:?}"
+                );
+            }
+            assert!(
+                ours.updated < published.updated / 3.0,
+                "{choice:?} at {load}: {ours:?}"
+            );
+        }
+        let earliest = play(load, control, || SingleTree::new(Choice::EarliestStart));
+        let default = play(load, control, || SingleTree::new(Choice::default()));
+        assert!(default.loss < 0.75 * earliest.loss, "{default:?} {earliest:?}");
+    }
+}

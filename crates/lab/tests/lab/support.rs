@@ -1,0 +1,36 @@
+//! Runs the executable of the laboratory as a user does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs the real executable in a folder, with words that have no space in them.
+pub(crate) fn lab(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bespeak-lab"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the executable can be run")
+}
+
+/// The same; what it prints, since it succeeds.
+pub(crate) fn succeed(folder: &Path, arguments: &str) -> String {
+    let output = lab(folder, arguments);
+    assert!(output.status.success(), "{arguments}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Writes a file into a folder.
+pub(crate) fn write(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join(name), text).expect("a file can be written");
+}
