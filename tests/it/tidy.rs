@@ -113,9 +113,8 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ),
     ("plotters", &["crates/lab/src/figure.rs"]),
     ("comfy_table", &["crates/advisor/src/table.rs"]),
-    ("xsd_schema", &["crates/wsag"]),
-    ("uppsala", &["crates/wsag"]),
     ("quick_xml", &["crates/wsag"]),
+    ("regex_syntax", &["crates/wsag"]),
 ];
 
 /// What the pure crates may not name, in unit tests neither (benchmarks and integration tests may): the same inputs give the same answer on

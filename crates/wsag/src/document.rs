@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use uppsala::{Element, NodeId, NodeKind, QName};
-
 use crate::guard::{self, GuardError};
 use crate::ns;
 use crate::rules;
+use crate::tree::{self, Element, NONE, Name, Tree};
 use crate::writer::escape_attribute;
 
 /// A well-formed document behind the guard, ready to be read and asked by XPath. It borrows the bytes.
 pub struct Document<'a> {
-    tree: uppsala::Document<'a>,
+    tree: Tree<'a>,
 }
 
 impl<'a> Document<'a> {
@@ -27,16 +26,7 @@ impl<'a> Document<'a> {
 
     /// Builds the tree of a text that has passed the guard, or was put together from texts that have.
     pub(crate) fn build(text: &'a str) -> Result<Document<'a>, GuardError> {
-        // The guard's own limits hold already; these hold even if it were wrong.
-        let parser = uppsala::Parser::new()
-            .with_forbid_dtd(true)
-            .with_max_entity_expansion(guard::BYTES_MAX);
-        let mut tree = parser.parse(text).map_err(|error| GuardError::Refused {
-            line: 1,
-            column: 1,
-            reason: format!("the document cannot be read: {error}"),
-        })?;
-        tree.prepare_xpath();
+        let tree = tree::build(text).map_err(|(at, reason)| guard::refused(text, at, reason))?;
         Ok(Document { tree })
     }
 
@@ -48,7 +38,6 @@ impl<'a> Document<'a> {
         };
         let found = root
             .descendants()
-            .into_iter()
             .filter(|node| node.is(namespace, local))
             .nth(nth);
         found.unwrap_or(root).path()
@@ -75,9 +64,9 @@ impl<'a> Document<'a> {
 
     /// The root element. The guard refuses documents without one.
     pub(crate) fn root(&self) -> Option<Node<'_>> {
-        Some(Node {
+        (!self.tree.elements.is_empty()).then_some(Node {
             tree: &self.tree,
-            id: self.tree.document_element()?,
+            id: 0,
         })
     }
 }
@@ -85,38 +74,30 @@ impl<'a> Document<'a> {
 /// An element of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'d> {
-    tree: &'d uppsala::Document<'d>,
-    id: NodeId,
+    tree: &'d Tree<'d>,
+    id: u32,
 }
 
 impl<'d> Node<'d> {
-    /// The element with this id, if it is an element.
-    pub(crate) fn new(tree: &'d uppsala::Document<'d>, id: NodeId) -> Option<Node<'d>> {
-        tree.element(id).map(|_| Node { tree, id })
-    }
-
-    pub(crate) fn tree(self) -> &'d uppsala::Document<'d> {
-        self.tree
-    }
-
-    pub(crate) fn id(self) -> NodeId {
+    /// Its number in document order, by which it is told from others of its document.
+    pub(crate) fn id(self) -> u32 {
         self.id
     }
 
-    fn element(self) -> Option<&'d Element<'d>> {
-        self.tree.element(self.id)
+    fn element(self) -> &'d Element<'d> {
+        &self.tree.elements[self.id as usize]
+    }
+
+    fn namespace_of(self, name: Name<'d>) -> &'d str {
+        &self.tree.declarations[name.namespace as usize].1
     }
 
     pub(crate) fn namespace(self) -> &'d str {
-        self.element()
-            .and_then(|element| element.name.namespace_uri.as_deref())
-            .unwrap_or_default()
+        self.namespace_of(self.element().name)
     }
 
     pub(crate) fn local(self) -> &'d str {
-        self.element()
-            .map(|element| element.name.local_name.as_ref())
-            .unwrap_or_default()
+        self.element().name.local
     }
 
     pub(crate) fn is(self, namespace: &str, local: &str) -> bool {
@@ -124,100 +105,84 @@ impl<'d> Node<'d> {
     }
 
     pub(crate) fn parent(self) -> Option<Node<'d>> {
-        Node::new(self.tree, self.tree.parent(self.id)?)
+        let id = self.element().parent;
+        (id != NONE).then_some(Node { id, ..self })
     }
 
     /// The child elements in order.
     pub(crate) fn children(self) -> impl Iterator<Item = Node<'d>> {
-        let tree = self.tree;
-        tree.children_iter(self.id)
-            .filter_map(move |id| Node::new(tree, id))
+        std::iter::successors(self.first_child(), |child| child.next())
     }
 
     pub(crate) fn first_child(self) -> Option<Node<'d>> {
-        self.children().next()
+        let id = self.id + 1;
+        (id < self.element().end).then_some(Node { id, ..self })
     }
 
     /// The next sibling that is an element.
     pub(crate) fn next(self) -> Option<Node<'d>> {
-        let mut id = self.id;
-        loop {
-            id = self.tree.next_sibling(id)?;
-            if let Some(node) = Node::new(self.tree, id) {
-                return Some(node);
-            }
-        }
+        let id = self.element().end;
+        (id < self.parent()?.element().end).then_some(Node { id, ..self })
     }
 
     /// This element and all below it, in document order.
-    pub(crate) fn descendants(self) -> Vec<Node<'d>> {
-        let mut found = vec![self];
-        let mut stack: Vec<Node<'d>> = self.children().collect();
-        stack.reverse();
-        while let Some(node) = stack.pop() {
-            found.push(node);
-            let start = stack.len();
-            stack.extend(node.children());
-            stack[start..].reverse();
-        }
-        found
+    pub(crate) fn descendants(self) -> impl ExactSizeIterator<Item = Node<'d>> {
+        let count = self.element().end - self.id;
+        // A range of this kind knows its length only where it is that of an index.
+        (0..count as usize).map(move |below| Node {
+            id: self.id + u32::try_from(below).unwrap_or(NONE),
+            ..self
+        })
     }
 
     /// Attributes other than namespace declarations: namespace, local name, value.
     pub(crate) fn attributes(self) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
-        self.element()
-            .into_iter()
-            .flat_map(|element| &element.attributes)
-            .map(|attribute| {
-                let namespace = attribute.name.namespace_uri.as_deref().unwrap_or_default();
-                (
-                    namespace,
-                    attribute.name.local_name.as_ref(),
-                    attribute.value.as_ref(),
-                )
-            })
+        let range = &self.element().attributes;
+        self.tree.attributes[range.start as usize..range.end as usize]
+            .iter()
+            .map(move |one| (self.namespace_of(one.name), one.name.local, one.value.as_ref()))
     }
 
     pub(crate) fn attribute(self, namespace: &str, local: &str) -> Option<&'d str> {
         let mut attributes = self.attributes();
         attributes
-            .find(|(ns, name, _)| *ns == namespace && *name == local)
+            .find(|(ns, name, _)| *name == local && *ns == namespace)
             .map(|(_, _, value)| value)
+    }
+
+    /// The texts directly inside this element; comments and elements stand between them.
+    pub(crate) fn texts(self) -> impl Iterator<Item = &'d str> {
+        let texts = &self.tree.texts;
+        let at = |id: u32| texts.get(id as usize);
+        std::iter::successors(at(self.element().first_text), move |text| at(text.next))
+            .map(|text| text.value.as_ref())
     }
 
     /// The text directly inside this element, comments left out.
     pub(crate) fn text(self) -> Cow<'d, str> {
-        let mut text = Cow::Borrowed("");
-        for id in self.tree.children_iter(self.id) {
-            if let Some(NodeKind::Text(piece) | NodeKind::CData(piece)) = self.tree.node_kind(id) {
-                if text.is_empty() {
-                    text = Cow::Borrowed(piece.as_ref());
-                } else {
-                    text.to_mut().push_str(piece);
-                }
-            }
-        }
-        text
+        joined(self.texts())
     }
 
     /// All text in this element, whatever is between.
     pub(crate) fn deep_text(self) -> Cow<'d, str> {
-        if self.first_child().is_none() {
-            self.text()
-        } else {
-            Cow::Owned(self.tree.text_content_deep(self.id))
-        }
+        let range = &self.element().texts;
+        let texts = &self.tree.texts[range.start as usize..range.end as usize];
+        joined(texts.iter().map(|text| text.value.as_ref()))
+    }
+
+    /// The namespaces that are declared at this element, by their prefixes; the default one has the empty prefix.
+    fn declarations(self) -> impl Iterator<Item = (&'d str, &'d str)> {
+        let range = &self.element().declarations;
+        self.tree.declarations[range.start as usize..range.end as usize]
+            .iter()
+            .map(|(prefix, namespace)| (*prefix, namespace.as_ref()))
     }
 
     /// Namespace of a prefix (empty for the default) at this element.
     pub(crate) fn resolve(self, prefix: &str) -> Option<&'d str> {
-        let declared = self
-            .element()?
-            .namespace_declarations
-            .iter()
-            .find(|(bound, _)| bound == prefix);
+        let declared = self.declarations().find(|(bound, _)| *bound == prefix);
         match declared {
-            Some((_, namespace)) => Some(namespace.as_ref()),
+            Some((_, namespace)) => Some(namespace),
             None => self.parent()?.resolve(prefix),
         }
     }
@@ -225,28 +190,22 @@ impl<'d> Node<'d> {
     /// All prefixes in scope here that are not the default one, innermost first.
     pub(crate) fn prefixes(self) -> Vec<(&'d str, &'d str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();
-        let mut node = Some(self);
-        while let Some(at) = node {
-            for (prefix, namespace) in at
-                .element()
-                .map_or(&[][..], |element| &element.namespace_declarations)
-            {
-                if !prefix.is_empty() && found.iter().all(|(known, _)| known != prefix) {
+        for at in std::iter::successors(Some(self), |node| node.parent()) {
+            for (prefix, namespace) in at.declarations() {
+                if !prefix.is_empty() && found.iter().all(|(known, _)| *known != prefix) {
                     found.push((prefix, namespace));
                 }
             }
-            node = at.parent();
         }
         found
     }
 
     /// The name with the usual prefix of its namespace, or else the document's own.
     pub(crate) fn name(self) -> String {
-        let prefix = ns::prefix_of(self.namespace())
-            .or_else(|| self.element().and_then(|element| element.name.prefix.as_deref()));
-        match prefix {
-            Some(prefix) => format!("{prefix}:{}", self.local()),
-            None => self.local().to_owned(),
+        let own = self.element().name.prefix;
+        match ns::prefix_of(self.namespace()).unwrap_or(own) {
+            "" => self.local().to_owned(),
+            prefix => format!("{prefix}:{}", self.local()),
         }
     }
 
@@ -281,41 +240,35 @@ impl<'d> Node<'d> {
     }
 
     /// Where this element stands in the text of its document.
-    pub(crate) fn range(self) -> Option<Range<usize>> {
-        self.tree.node_range(self.id)
+    pub(crate) fn range(self) -> Range<usize> {
+        self.element().range.clone()
     }
 
     /// Whether something in this element uses a prefix that is declared above it. Prefixes may stand in values too
     /// (XPath), so any mention counts. The guard bounds the depth.
     fn needs(self, prefix: &str) -> bool {
-        let Some(element) = self.element() else {
-            return false;
-        };
-        if element
-            .namespace_declarations
-            .iter()
-            .any(|(declared, _)| declared == prefix)
-        {
+        if self.declarations().any(|(declared, _)| declared == prefix) {
             return false;
         }
-        let is_own = |name: &QName<'_>| name.prefix.as_deref().unwrap_or_default() == prefix;
         let mentions = |text: &str| {
             text.match_indices(prefix)
                 .any(|(at, _)| text[at + prefix.len()..].starts_with(':'))
         };
-        is_own(&element.name)
+        let element = self.element();
+        let attributes =
+            &self.tree.attributes[element.attributes.start as usize..element.attributes.end as usize];
+        element.name.prefix == prefix
             || (!prefix.is_empty()
                 && (mentions(&self.text())
-                    || element
-                        .attributes
+                    || attributes
                         .iter()
-                        .any(|one| is_own(&one.name) || mentions(&one.value))))
+                        .any(|one| one.name.prefix == prefix || mentions(&one.value))))
             || self.children().any(|child| child.needs(prefix))
     }
 
     /// This element verbatim, able to stand alone.
     pub(crate) fn fragment(self) -> Fragment {
-        let source = self.tree.node_source(self.id).unwrap_or_default();
+        let source = &self.tree.text[self.range()];
         let name_end = source
             .find([' ', '\t', '\r', '\n', '/', '>'])
             .unwrap_or(source.len());
@@ -338,6 +291,15 @@ impl<'d> Node<'d> {
         text.push_str(&source[name_end..]);
         Fragment(text)
     }
+}
+
+/// One text, of which there may be several pieces.
+fn joined<'d>(mut pieces: impl Iterator<Item = &'d str>) -> Cow<'d, str> {
+    let mut text = Cow::Borrowed(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        text.to_mut().push_str(piece);
+    }
+    text
 }
 
 /// The content of an offer, in whatever element it stands, as a document with the offer as its root.

@@ -13,8 +13,8 @@ use thiserror::Error;
 mod characters;
 mod tags;
 
-use characters::{NAME, SPECIAL, is_char, referred};
-pub(crate) use characters::{is_name_char, is_name_start};
+use characters::{NAME, SPECIAL, referred};
+pub(crate) use characters::{is_char, is_name_char, is_name_start};
 
 /// Largest document, in bytes. A large offer with fifty terms is some 60 kB.
 pub const BYTES_MAX: usize = 256 * 1024;
@@ -87,6 +87,12 @@ pub fn check(bytes: &[u8]) -> Result<&str, GuardError> {
             })
         }
     }
+}
+
+/// The refusal of a text that passed, and then turned out to be something else.
+pub(crate) fn refused(text: &str, at: usize, reason: String) -> GuardError {
+    let (line, column) = place(text, at);
+    GuardError::Refused { line, column, reason }
 }
 
 /// UTF-8 with or without a byte order mark; other byte order marks are named in the error.

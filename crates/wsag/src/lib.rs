@@ -34,6 +34,7 @@ pub mod states;
 pub mod templates;
 pub mod terms;
 pub mod time;
+mod tree;
 mod violation;
 mod writer;
 

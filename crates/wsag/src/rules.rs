@@ -39,16 +39,15 @@ pub(crate) fn offers<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
 }
 
 fn check_terms(check: &mut Check, terms: Node<'_>) {
-    let nodes = terms.descendants();
     let mut variables = Variables::predefined();
     check_names(check, terms, &mut Vec::new());
-    for node in &nodes {
+    for node in terms.descendants() {
         if node.is(WSAG, "Variable") {
             let attribute = |name| node.attribute(WSAG, name).unwrap_or_default();
             variables.add(attribute("Name"), attribute("Metric"));
         }
     }
-    for node in nodes {
+    for node in terms.descendants() {
         if node.is(ARP, "AllocationTimeConstraint") {
             check_window(check, node);
         } else if node.is(JSDL, "TotalResourceCount") {

@@ -38,7 +38,7 @@ impl Template {
         };
         let mut changed = String::with_capacity(text.len());
         let mut copied = 0;
-        for bound in document.root().map(Node::descendants).unwrap_or_default() {
+        for bound in document.root().into_iter().flat_map(Node::descendants) {
             let inside = bound
                 .parent()
                 .filter(|parent| parent.is(WSAG, "ItemConstraint"))
@@ -48,10 +48,8 @@ impl Template {
                 .attribute("", "value")
                 .and_then(|value| value.trim().parse::<u32>().ok());
             let higher = bound.is(XS, "maxInclusive") && value.is_some_and(|value| value > nodes);
-            if let Some(range) = bound
-                .range()
-                .filter(|_| higher && named.is_some_and(|n| n.starts_with("nodes")))
-            {
+            if higher && named.is_some_and(|n| n.starts_with("nodes")) {
+                let range = bound.range();
                 changed.push_str(&text[copied..range.start]);
                 let value = value.unwrap_or_default().to_string();
                 changed.push_str(&text[range.clone()].replacen(&value, &nodes.to_string(), 1));

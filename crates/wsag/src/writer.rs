@@ -2,79 +2,84 @@
 
 use std::borrow::Cow;
 
+use quick_xml::Writer;
+use quick_xml::escape::partial_escape;
+use quick_xml::events::attributes::Attribute;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+
 use crate::document::Fragment;
+use crate::guard::is_char;
 use crate::ns;
 
 /// A document or fragment in the making. Names are literals of this crate with the usual prefixes, so that what
 /// is written is well-formed by construction: only values are escaped.
 pub(crate) struct Xml {
-    text: String,
+    writer: Writer<Vec<u8>>,
     open: Vec<&'static str>,
-    /// Whether the last start tag may still take attributes.
-    tag: bool,
+    /// The last start tag, as long as it may still take attributes.
+    tag: Option<BytesStart<'static>>,
 }
 
 impl Xml {
     /// A document with its root element open. Only namespaces in `prefixes` may be used below it.
     pub(crate) fn document(root: &'static str, prefixes: &[&str]) -> Xml {
-        let mut xml = Xml {
-            text: String::with_capacity(1024),
-            open: Vec::new(),
-            tag: false,
-        };
-        xml.text.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let mut xml = Xml::new(1024);
+        xml.write(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
+        xml.write(Event::Text(BytesText::from_escaped("\n")));
         xml.root(root, prefixes);
         xml
     }
 
     /// A fragment with its root element open.
     pub(crate) fn fragment(root: &'static str, prefixes: &[&str]) -> Xml {
-        let mut xml = Xml {
-            text: String::new(),
-            open: Vec::new(),
-            tag: false,
-        };
+        let mut xml = Xml::new(0);
         xml.root(root, prefixes);
         xml
     }
 
-    fn root(&mut self, root: &'static str, prefixes: &[&str]) {
-        self.start(root);
-        for (prefix, namespace) in ns::PREFIXES {
-            if prefixes.contains(&prefix) {
-                self.text.push_str(" xmlns:");
-                self.text.push_str(prefix);
-                self.text.push_str("=\"");
-                self.text.push_str(namespace);
-                self.text.push('"');
-            }
+    fn new(capacity: usize) -> Xml {
+        Xml {
+            writer: Writer::new(Vec::with_capacity(capacity)),
+            open: Vec::new(),
+            tag: None,
         }
     }
 
+    fn root(&mut self, root: &'static str, prefixes: &[&str]) {
+        let mut tag = BytesStart::new(root);
+        for (prefix, namespace) in ns::PREFIXES {
+            if prefixes.contains(&prefix) {
+                tag.push_attribute((format!("xmlns:{prefix}").as_str(), namespace));
+            }
+        }
+        self.open.push(root);
+        self.tag = Some(tag);
+    }
+
+    fn write(&mut self, event: Event<'_>) {
+        // Whatever a vector is given, it takes.
+        self.writer.write_event(event).expect("memory can be written");
+    }
+
     fn close_tag(&mut self) {
-        if self.tag {
-            self.text.push('>');
-            self.tag = false;
+        if let Some(tag) = self.tag.take() {
+            self.write(Event::Start(tag));
         }
     }
 
     /// Opens an element.
     pub(crate) fn start(&mut self, name: &'static str) {
         self.close_tag();
-        self.text.push('<');
-        self.text.push_str(name);
         self.open.push(name);
-        self.tag = true;
+        self.tag = Some(BytesStart::new(name));
     }
 
     /// Adds an attribute to the element just opened.
     pub(crate) fn attribute(&mut self, name: &'static str, value: &str) {
-        debug_assert!(self.tag, "attributes come before content");
-        self.text.push(' ');
-        self.text.push_str(name);
-        self.text.push_str("=\"");
-        self.text.push_str(&escape_attribute(value));
-        self.text.push('"');
+        debug_assert!(self.tag.is_some(), "attributes come before content");
+        if let Some(tag) = &mut self.tag {
+            tag.push_attribute((name, writable(value)));
+        }
     }
 
     /// Adds an attribute if there is a value.
@@ -88,29 +93,17 @@ impl Xml {
     /// survive being read.
     pub(crate) fn text(&mut self, text: &str) {
         self.close_tag();
-        for c in text.chars() {
-            match c {
-                '&' => self.text.push_str("&amp;"),
-                '<' => self.text.push_str("&lt;"),
-                '>' => self.text.push_str("&gt;"),
-                '\r' => self.text.push_str("&#13;"),
-                other if is_written(other) => self.text.push(other),
-                // XML has no way to write these.
-                _ => self.text.push('\u{FFFD}'),
-            }
-        }
+        self.write(Event::Text(BytesText::from_escaped(partial_escape(writable(
+            text,
+        )))));
     }
 
     /// Closes the element opened last.
     pub(crate) fn end(&mut self) {
         let Some(name) = self.open.pop() else { return };
-        if self.tag {
-            self.text.push_str("/>");
-            self.tag = false;
-        } else {
-            self.text.push_str("</");
-            self.text.push_str(name);
-            self.text.push('>');
+        match self.tag.take() {
+            Some(tag) => self.write(Event::Empty(tag)),
+            None => self.write(Event::End(BytesEnd::new(name))),
         }
     }
 
@@ -133,7 +126,7 @@ impl Xml {
     /// A fragment verbatim.
     pub(crate) fn insert(&mut self, fragment: &Fragment) {
         self.close_tag();
-        self.text.push_str(fragment.as_str());
+        self.write(Event::Text(BytesText::from_escaped(fragment.as_str())));
     }
 
     /// Several fragments verbatim.
@@ -148,37 +141,21 @@ impl Xml {
         while !self.open.is_empty() {
             self.end();
         }
-        self.text
+        // Every event was made of strings.
+        String::from_utf8(self.writer.into_inner()).expect("only text was written")
     }
 }
 
-/// Characters that XML can carry.
-fn is_written(c: char) -> bool {
-    !matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
+/// The value, with U+FFFD for each character that XML has no way to write.
+fn writable(value: &str) -> Cow<'_, str> {
+    if value.chars().all(is_char) {
+        Cow::Borrowed(value)
+    } else {
+        Cow::Owned(value.replace(|c| !is_char(c), "\u{FFFD}"))
+    }
 }
 
-/// Escapes what may not stand in an attribute value in double quotes.
+/// Escapes what may not stand in an attribute value, and white space that would not survive being read.
 pub(crate) fn escape_attribute(value: &str) -> Cow<'_, str> {
-    if value
-        .chars()
-        .all(|c| c >= ' ' && !matches!(c, '&' | '<' | '>' | '"' | '\u{FFFE}' | '\u{FFFF}'))
-    {
-        return Cow::Borrowed(value);
-    }
-    let mut escaped = String::with_capacity(value.len() + 16);
-    for c in value.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // White space other than a space would be normalised away.
-            '\t' => escaped.push_str("&#9;"),
-            '\n' => escaped.push_str("&#10;"),
-            '\r' => escaped.push_str("&#13;"),
-            other if is_written(other) => escaped.push(other),
-            _ => escaped.push('\u{FFFD}'),
-        }
-    }
-    Cow::Owned(escaped)
+    Attribute::from(("", writable(value))).value
 }

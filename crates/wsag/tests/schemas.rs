@@ -2,8 +2,8 @@
 
 mod support;
 
+use support::tree::{Element, Item};
 use support::{Chance, names, text, xmllint};
-use uppsala::{NodeId, NodeKind, QName};
 use wsag::{Document, Violation, ViolationKind, read};
 
 #[test]
@@ -74,90 +74,63 @@ const VALUES: [&str; 30] = [
 
 /// A document with one to three changes of structure or value.
 fn mutate(text: &str, chance: &mut Chance) -> String {
-    let mut tree = uppsala::parse(text).expect("samples are well-formed");
+    let mut root = Element::parse(text);
     for _ in 0..=chance.below(3) {
-        let root = tree.document_element().expect("samples have a root");
-        let elements: Vec<NodeId> = std::iter::once(root)
-            .chain(tree.descendants(root))
-            .filter(|id| tree.element(*id).is_some())
-            .collect();
-        let target = *chance.pick(&elements);
-        let other = *chance.pick(&elements);
-        let parent = tree.parent(target).filter(|_| target != root);
-        match chance.below(11) {
-            0 => {
-                if let Some(parent) = parent {
-                    tree.remove_child(parent, target);
+        let paths = root.paths();
+        let path = chance.pick::<Vec<usize>>(&paths).clone();
+        let other = root.at(chance.pick::<Vec<usize>>(&paths)).clone();
+        let value = *chance.pick(&VALUES);
+        // The root has nothing beside it and keeps its name.
+        let place = path.split_last().map(|(last, parent)| (*last, parent.to_vec()));
+        match (chance.below(11), place) {
+            (0, Some((last, parent))) => drop(root.at(&parent).items.remove(last)),
+            (1, Some((last, parent))) => {
+                let copy = Item::Element(root.at(&path).clone());
+                root.at(&parent).items.insert(last + 1, copy);
+            }
+            (2, Some((last, parent))) => {
+                let items = &mut root.at(&parent).items;
+                let next = (last + 1).min(items.len() - 1);
+                items.swap(last, next);
+            }
+            (3, Some(_)) => root.at(&path).rename(other.name, other.namespace),
+            (4 | 5, _) => {
+                let element = root.at(&path);
+                if element.items.iter().all(|item| matches!(item, Item::Other(_))) {
+                    element.items = vec![Item::Other(value.to_owned())];
                 }
             }
-            1 => {
-                if let (Some(parent), Some(copy)) = (parent, tree.clone().import_copy(&mut tree, target)) {
-                    tree.insert_after(parent, copy, target);
+            (6, _) => {
+                let mut attributes = root.at(&path).attributes.iter_mut();
+                let first = attributes.find(|(name, _)| !name.starts_with("xmlns"));
+                if let Some((_, old)) = first {
+                    value.clone_into(old);
                 }
             }
-            2 => {
-                if let (Some(parent), Some(next)) = (parent, tree.next_sibling(target)) {
-                    tree.detach(target);
-                    tree.insert_after(parent, target, next);
+            (7, _) => {
+                let attributes = &mut root.at(&path).attributes;
+                if attributes
+                    .last()
+                    .is_some_and(|(name, _)| !name.starts_with("xmlns"))
+                {
+                    attributes.pop();
                 }
             }
-            3 => {
-                let name = tree.element(other).expect("it is an element").name.clone();
-                if target != root {
-                    tree.element_mut(target).expect("it is an element").name = name;
+            (8, _) => {
+                let attributes = &mut root.at(&path).attributes;
+                if attributes.iter().all(|(name, _)| name != "extra") {
+                    attributes.push(("extra".to_owned(), "1".to_owned()));
                 }
             }
-            4 | 5 => {
-                let leaf = tree.children(target).iter().all(|id| tree.element(*id).is_none());
-                if leaf {
-                    for child in tree.children(target) {
-                        tree.detach(child);
-                    }
-                    let node = tree.create_text(*chance.pick(&VALUES));
-                    tree.append_child(target, node);
-                }
-            }
-            6 => {
-                let element = tree.element_mut(target).expect("it is an element");
-                if let Some(attribute) = element.attributes.first_mut() {
-                    attribute.value = (*chance.pick(&VALUES)).into();
-                }
-            }
-            7 => {
-                let element = tree.element_mut(target).expect("it is an element");
-                element
-                    .attributes
-                    .truncate(element.attributes.len().saturating_sub(1));
-            }
-            8 => {
-                let element = tree.element_mut(target).expect("it is an element");
-                element.set_attribute(QName::local("extra"), "1".into());
-            }
-            9 => {
-                let node = tree.create_text("stray");
-                tree.append_child(target, node);
-            }
-            _ => {
-                let node = tree.create_element(QName::full("q", "urn:q", "foreign"));
-                tree.declare_namespace(node, Some("q"), "urn:q");
-                tree.append_child(target, node);
-            }
+            (9, _) => root.at(&path).items.push(Item::Other("stray".to_owned())),
+            (10, _) => root
+                .at(&path)
+                .items
+                .push(Item::Element(Element::parse("<q:foreign xmlns:q='urn:q'/>"))),
+            _ => {}
         }
     }
-    tree.to_xml()
-}
-
-/// A deep copy of a node inside its own tree.
-trait ImportCopy {
-    fn import_copy(&self, into: &mut uppsala::Document<'_>, node: NodeId) -> Option<NodeId>;
-}
-
-impl ImportCopy for uppsala::Document<'_> {
-    fn import_copy(&self, into: &mut uppsala::Document<'_>, node: NodeId) -> Option<NodeId> {
-        matches!(self.node_kind(node), Some(NodeKind::Element(_)))
-            .then(|| into.import_subtree(self, node))
-            .flatten()
-    }
+    root.to_xml()
 }
 
 #[test]

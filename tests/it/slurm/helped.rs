@@ -84,7 +84,7 @@ fn configured(cluster: &Cluster) -> String {
         .replace("n[1-3]", &format!("n[1-{NODES}]"))
         .replace(
             "name = \"root\"\nuser = \"root\"",
-            "name = \"b\"\nuser = \"nobody\"",
+            "name = \"b\"\nuser = \"games\"",
         );
     format!(
         "{text}{}[[application.argument]]\nname = \"file\"\ntype = \"file\"\n{}\

@@ -11,14 +11,15 @@
 mod location;
 mod negotiation;
 mod particles;
+mod path;
+mod pattern;
 mod steps;
 mod types;
 
-use crate::constraints::location::Location;
 use crate::constraints::particles::Particle;
-use crate::constraints::steps::{Selected, View};
+use crate::constraints::steps::{Paths, Selected, View};
 use crate::constraints::types::Type;
-use crate::document::{Document, Node, offer_xml};
+use crate::document::{Document, Node};
 use crate::expression::{Parsed, Value, Variables};
 use crate::guarantees::{Expression, read_expression};
 use crate::job;
@@ -48,7 +49,7 @@ struct Item {
     name: String,
     /// As it was written, for messages.
     text: String,
-    location: Location,
+    location: Paths,
     rule: Rule,
 }
 
@@ -185,41 +186,13 @@ impl CompiledTemplate {
     pub fn check(&self, document: &Document<'_>) -> Vec<Violation> {
         let mut found = Vec::new();
         for offer in rules::offers(document) {
-            self.check_offer(offer, &mut found);
+            self.check_offer(offer, &mut Report { found: &mut found });
         }
         found.truncate(VIOLATIONS_MAX);
         found
     }
 
-    fn check_offer(&self, offer: Node<'_>, found: &mut Vec<Violation>) {
-        let is_root = offer.parent().is_none() && offer.is(WSAG, "AgreementOffer");
-        if is_root || self.items.iter().all(|item| item.location.is_simple()) {
-            self.check_alone(
-                offer,
-                &mut Report {
-                    found,
-                    base: String::new(),
-                },
-            );
-            return;
-        }
-        // General XPath starts at the root of a document, so an offer inside a message is cut out.
-        let report = &mut Report {
-            found,
-            base: offer.path(),
-        };
-        let alone = offer_xml(offer);
-        match Document::build(&alone) {
-            Ok(document) => {
-                if let Some(root) = document.root() {
-                    self.check_alone(root, report);
-                }
-            }
-            Err(error) => report.add(offer, ViolationKind::NotEvaluable, error.to_string()),
-        }
-    }
-
-    fn check_alone(&self, offer: Node<'_>, report: &mut Report<'_>) {
+    fn check_offer(&self, offer: Node<'_>, report: &mut Report<'_>) {
         self.check_context(offer, report);
         for problem in &self.problems {
             let message = format!(
@@ -292,8 +265,6 @@ impl Rule {
 /// Where violations of one offer go.
 struct Report<'f> {
     found: &'f mut Vec<Violation>,
-    /// Path of the offer in its message, where it was cut out; else empty.
-    base: String,
 }
 
 impl Report<'_> {
@@ -304,19 +275,14 @@ impl Report<'_> {
     /// Paths cost a walk each, so none is made for what is left out.
     fn add(&mut self, node: Node<'_>, kind: ViolationKind, message: String) {
         if !self.is_full() {
-            self.add_path(&node.path(), kind, message);
+            self.add_path(node.path(), kind, message);
         }
     }
 
-    fn add_path(&mut self, path: &str, kind: ViolationKind, message: String) {
-        if self.is_full() {
-            return;
+    fn add_path(&mut self, path: String, kind: ViolationKind, message: String) {
+        if !self.is_full() {
+            self.found.push(Violation { path, kind, message });
         }
-        let below = path
-            .strip_prefix("/wsag:AgreementOffer")
-            .filter(|_| !self.base.is_empty());
-        let path = below.map_or_else(|| path.to_owned(), |below| format!("{}{below}", self.base));
-        self.found.push(Violation { path, kind, message });
     }
 }
 
@@ -330,7 +296,7 @@ impl Item {
             return Err(format!("{} is not known in an item", foreign.name()));
         }
         let text = location.text().trim().to_owned();
-        let location = Location::compile(&text, location)?;
+        let location = location::compile(&text, location)?;
         let name = node.attribute(WSAG, "Name").unwrap_or_default().to_owned();
         Ok(Item {
             name,
@@ -377,8 +343,7 @@ impl Item {
             Rule::Nothing => Ok(()),
             Rule::Value(wanted) => {
                 let value = node.deep_text();
-                view.charge(wanted.cost(&value))?;
-                if let Err(message) = wanted.check(&value) {
+                if let Err(message) = wanted.check_charged(&value, view)? {
                     report.add(node, ViolationKind::Constraint, self.message(&message));
                 }
                 Ok(())
@@ -399,10 +364,7 @@ impl Item {
     ) -> Result<(), String> {
         let checked = match &self.rule {
             Rule::Nothing => Ok(()),
-            Rule::Value(wanted) => {
-                view.charge(wanted.cost(value))?;
-                wanted.check(value)
-            }
+            Rule::Value(wanted) => wanted.check_charged(value, view)?,
             Rule::Content(_) => {
                 Err("an element is expected, because the template demands children".to_owned())
             }
@@ -411,7 +373,7 @@ impl Item {
             && !report.is_full()
         {
             let path = format!("{}{}", owner.path(), below());
-            report.add_path(&path, ViolationKind::Constraint, self.message(&message));
+            report.add_path(path, ViolationKind::Constraint, self.message(&message));
         }
         Ok(())
     }

@@ -257,10 +257,9 @@ impl Element {
             Content::Anything => {}
             Content::Simple(simple) => {
                 let text = node.text();
-                view.charge(simple.cost(&text))?;
                 if let Some(child) = node.first_child() {
                     report(child, format!("{} may hold only a value", node.name()));
-                } else if let Err(message) = simple.check(&text) {
+                } else if let Err(message) = simple.check_charged(&text, view)? {
                     report(node, message);
                 }
             }

@@ -1,40 +1,65 @@
-//! The subset of XPath that constraints are nearly always written in, evaluated without a general engine.
+//! What a Location selects in an offer.
 //!
-//! Absolute paths of child, descendant and attribute steps, with name and position predicates, joined by `|`. The
-//! subset is what a negotiation constraint of a stranger may use: its cost is one walk of the offer for each step.
-//! It also evaluates an offer where it stands, inside another message. Templates may go beyond it and then pay for
-//! a general engine.
+//! The cost is about one walk of the offer for each step, and counted. An offer is evaluated where it stands, inside another message
+//! too.
 
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use uppsala::NodeId;
-
 use crate::document::Node;
-use crate::guard::{is_name_char, is_name_start};
 use crate::ns::WSAG;
 
-/// Most steps of a path and most paths of a union.
-const STEPS_MAX: usize = 32;
+/// Paths from the root, joined by `|`.
+pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);
 
-/// Paths joined by `|`.
-pub(crate) struct Paths(Vec<Vec<Step>>);
-
-struct Step {
+pub(super) struct Step {
     /// Whether `//` stands before it.
-    deep: bool,
-    attribute: bool,
-    /// None stands for any name; a namespace of None for any namespace.
-    test: (Option<String>, Option<String>),
-    predicates: Vec<Predicate>,
+    pub(super) deep: bool,
+    pub(super) kind: Kind,
+    pub(super) test: Test,
+    /// Of elements only.
+    pub(super) predicates: Vec<Predicate>,
 }
 
-enum Predicate {
+/// What a step selects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Element,
+    Attribute,
+    Text,
+}
+
+/// Which names a step selects; None stands for any.
+pub(super) struct Test {
+    pub(super) namespace: Option<String>,
+    pub(super) local: Option<String>,
+}
+
+pub(super) enum Predicate {
+    /// From one, among those that the step and the predicates before this one have left of one parent.
     Position(usize),
-    /// `[@name='text']`
-    Attribute((String, String), String),
-    /// `[name='text']`
-    Child((String, String), String),
+    Last,
+    Holds(Condition),
+}
+
+pub(super) enum Condition {
+    Any(Vec<Condition>),
+    All(Vec<Condition>),
+    Not(Box<Condition>),
+    /// There is such a thing, and one of them compares.
+    Has(Subject, Option<Comparison>),
+}
+
+pub(super) enum Subject {
+    Attribute(Test),
+    Child(Test),
+    LocalName,
+    NamespaceUri,
+}
+
+pub(super) struct Comparison {
+    pub(super) equal: bool,
+    pub(super) value: String,
 }
 
 /// Most units of work of one check of an offer, of some tens of nanoseconds each: an ordinary offer needs some thousand
@@ -102,37 +127,50 @@ impl<'d> View<'d> {
             .filter(move |child| !at_root || child.namespace() == WSAG)
     }
 
-    fn matches(&self, node: Node<'d>, test: &(Option<String>, Option<String>)) -> bool {
-        let at_root = node.id() == self.offer.id();
-        let is_local = |wanted: &str| wanted == if at_root { "AgreementOffer" } else { node.local() };
-        let is_namespace = |wanted: &str| wanted == if at_root { WSAG } else { node.namespace() };
-        // The local name first: it is short and decides nearly always.
-        test.1.as_deref().is_none_or(is_local) && test.0.as_deref().is_none_or(is_namespace)
+    fn local(&self, node: Node<'d>) -> &'d str {
+        if node.id() == self.offer.id() {
+            "AgreementOffer"
+        } else {
+            node.local()
+        }
+    }
+
+    fn namespace(&self, node: Node<'d>) -> &'d str {
+        if node.id() == self.offer.id() {
+            WSAG
+        } else {
+            node.namespace()
+        }
+    }
+
+    fn matches(&self, node: Node<'d>, test: &Test) -> bool {
+        test.is(self.local(node), || self.namespace(node))
+    }
+}
+
+impl Test {
+    pub(super) const ANY: Test = Test {
+        namespace: None,
+        local: None,
+    };
+
+    /// The local name first: it is short and decides nearly always.
+    fn is<'d>(&self, local: &str, namespace: impl FnOnce() -> &'d str) -> bool {
+        self.local.as_deref().is_none_or(|wanted| wanted == local)
+            && self
+                .namespace
+                .as_deref()
+                .is_none_or(|wanted| wanted == namespace())
+    }
+}
+
+impl Comparison {
+    fn holds(&self, value: &str) -> bool {
+        (self.value == value) == self.equal
     }
 }
 
 impl Paths {
-    /// Reads an expression of the subset; None if it is none, which does not mean that it is no XPath.
-    pub(crate) fn parse(text: &str, namespace: &impl Fn(&str) -> Option<String>) -> Option<Paths> {
-        let mut parser = Parser {
-            rest: text.trim(),
-            namespace,
-        };
-        let mut paths = Vec::new();
-        loop {
-            paths.push(parser.path()?);
-            parser.space();
-            if parser.rest.is_empty() {
-                return Some(Paths(paths));
-            }
-            parser.take("|")?;
-            if paths.len() == STEPS_MAX {
-                return None;
-            }
-            parser.space();
-        }
-    }
-
     /// What the paths select, each once.
     ///
     /// # Errors
@@ -152,10 +190,12 @@ impl Paths {
 
 impl<'d> Selected<'d> {
     /// What makes it the same as another.
-    fn identity(&self) -> (NodeId, Option<(&'d str, &'d str)>) {
+    fn identity(&self) -> (u32, Option<(&'d str, &'d str)>, usize) {
         match self {
-            Selected::Element(node) | Selected::Text(node, _) => (node.id(), None),
-            Selected::Attribute(owner, namespace, name, _) => (owner.id(), Some((namespace, name))),
+            Selected::Element(node) => (node.id(), None, 0),
+            Selected::Attribute(owner, namespace, name, _) => (owner.id(), Some((namespace, name)), 0),
+            // No two texts that are not empty are kept in the same place.
+            Selected::Text(owner, text) => (owner.id(), None, text.as_ptr().addr()),
         }
     }
 }
@@ -165,8 +205,8 @@ fn select<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, Strin
     let mut contexts: Vec<Option<Node<'d>>> = vec![None];
     for step in path {
         let from_root = matches!(contexts[..], [None]);
-        if from_root && step.deep && !step.attribute && step.predicates.iter().all(Predicate::is_positionless)
-        {
+        let counts = step.predicates.iter().any(Predicate::is_position);
+        if from_root && step.deep && step.kind == Kind::Element && !counts {
             contexts = step.anywhere(view)?;
             continue;
         }
@@ -175,9 +215,11 @@ fn select<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, Strin
         } else {
             contexts
         };
-        if step.attribute {
-            // The parser lets attributes stand only at the end.
-            return step.attributes(&parents, view);
+        // The parser lets attributes and texts stand only at the end.
+        match step.kind {
+            Kind::Attribute => return step.attributes(&parents, view),
+            Kind::Text => return texts(&parents, view),
+            Kind::Element => {}
         }
         contexts = Vec::new();
         for parent in parents {
@@ -200,7 +242,7 @@ impl Step {
         {
             let mut holds = true;
             for predicate in &self.predicates {
-                holds = holds && predicate.holds(node, 0, view)?;
+                holds = holds && predicate.holds(node, (0, 0), view)?;
             }
             if holds {
                 found.push(Some(node));
@@ -224,12 +266,11 @@ impl Step {
             if seen.contains(&context.id()) {
                 continue;
             }
-            let below = if context.id() == view.offer.id() {
-                view.all.clone()
-            } else {
-                context.descendants()
-            };
-            found.extend(below.into_iter().filter(|node| seen.insert(node.id())).map(Some));
+            if context.id() == view.offer.id() {
+                return Ok(view.all.iter().copied().map(Some).collect());
+            }
+            let below = context.descendants();
+            found.extend(below.filter(|node| seen.insert(node.id())).map(Some));
         }
         Ok(found)
     }
@@ -257,9 +298,10 @@ impl Step {
         }
         for predicate in &self.predicates {
             let mut kept = start;
+            let count = into.len() - start;
             for (position, index) in (1..).zip(start..into.len()) {
                 let Some(node) = into[index] else { continue };
-                if predicate.holds(node, position, view)? {
+                if predicate.holds(node, (position, count), view)? {
                     into.swap(kept, index);
                     kept += 1;
                 }
@@ -278,8 +320,7 @@ impl Step {
         for owner in owners.iter().flatten().copied() {
             for (namespace, local, value) in owner.attributes() {
                 view.charge(1)?;
-                let wanted = self.test.1.as_deref().is_none_or(|wanted| wanted == local)
-                    && self.test.0.as_deref().is_none_or(|wanted| wanted == namespace);
+                let wanted = self.test.is(local, || namespace);
                 found.extend(wanted.then_some(Selected::Attribute(owner, namespace, local, value)));
             }
         }
@@ -287,164 +328,104 @@ impl Step {
     }
 }
 
+/// The texts directly inside these elements.
+fn texts<'d>(owners: &[Option<Node<'d>>], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
+    let mut found = Vec::new();
+    for owner in owners.iter().flatten().copied() {
+        for text in owner.texts() {
+            view.charge(1)?;
+            // An empty CDATA section is no text.
+            found.extend((!text.is_empty()).then_some(Selected::Text(owner, text)));
+        }
+    }
+    Ok(found)
+}
+
 impl Predicate {
-    fn is_positionless(&self) -> bool {
-        !matches!(self, Predicate::Position(_))
+    pub(super) fn is_position(&self) -> bool {
+        matches!(self, Predicate::Position(_) | Predicate::Last)
     }
 
-    fn holds<'d>(&self, node: Node<'d>, position: usize, view: &View<'d>) -> Result<bool, String> {
+    /// Whether it holds of a node with its position among so many.
+    fn holds<'d>(
+        &self,
+        node: Node<'d>,
+        (position, count): (usize, usize),
+        view: &View<'d>,
+    ) -> Result<bool, String> {
         view.charge(1)?;
         match self {
             Predicate::Position(wanted) => Ok(position == *wanted),
-            Predicate::Attribute((namespace, local), value) => Ok(node
-                .attribute(namespace, local)
-                .is_some_and(|found| found == value)),
-            Predicate::Child((namespace, local), value) => {
-                for child in node.children() {
+            Predicate::Last => Ok(position == count),
+            Predicate::Holds(condition) => condition.holds(node, view),
+        }
+    }
+}
+
+impl Condition {
+    fn holds<'d>(&self, node: Node<'d>, view: &View<'d>) -> Result<bool, String> {
+        view.charge(1)?;
+        match self {
+            Condition::Any(members) => {
+                for member in members {
+                    if member.holds(node, view)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Condition::All(members) => {
+                for member in members {
+                    if !member.holds(node, view)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Condition::Not(inner) => Ok(!inner.holds(node, view)?),
+            Condition::Has(subject, comparison) => subject.compares(node, comparison.as_ref(), view),
+        }
+    }
+}
+
+impl Subject {
+    fn compares<'d>(
+        &self,
+        node: Node<'d>,
+        comparison: Option<&Comparison>,
+        view: &View<'d>,
+    ) -> Result<bool, String> {
+        let compares = |value: &str| comparison.is_none_or(|comparison| comparison.holds(value));
+        match self {
+            Subject::LocalName => Ok(compares(view.local(node))),
+            Subject::NamespaceUri => Ok(compares(view.namespace(node))),
+            Subject::Attribute(test) => {
+                for (namespace, local, value) in node.attributes() {
                     view.charge(1)?;
-                    if !child.is(namespace, local) {
+                    if test.is(local, || namespace) && compares(value) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Subject::Child(test) => {
+                for child in view.children(node) {
+                    view.charge(1)?;
+                    if !view.matches(child, test) {
                         continue;
+                    }
+                    if comparison.is_none() {
+                        return Ok(true);
                     }
                     let text = child.deep_text();
                     // Longer texts cost more, and so do texts of many pieces.
-                    let pieces = if child.first_child().is_some() {
-                        child.descendants().len()
-                    } else {
-                        0
-                    };
-                    view.charge(pieces + text.len() / 64)?;
-                    if text == *value {
+                    view.charge(child.descendants().len() + text.len() / 64)?;
+                    if compares(&text) {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
         }
-    }
-}
-
-struct Parser<'t, 'n, N> {
-    rest: &'t str,
-    namespace: &'n N,
-}
-
-impl<N: Fn(&str) -> Option<String>> Parser<'_, '_, N> {
-    fn space(&mut self) {
-        self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
-    }
-
-    fn take(&mut self, literal: &str) -> Option<()> {
-        self.rest = self.rest.strip_prefix(literal)?;
-        Some(())
-    }
-
-    fn path(&mut self) -> Option<Vec<Step>> {
-        let mut steps: Vec<Step> = Vec::new();
-        loop {
-            self.space();
-            if !self.rest.starts_with('/') {
-                return (!steps.is_empty()).then_some(steps);
-            }
-            if steps.last().is_some_and(|step| step.attribute) || steps.len() == STEPS_MAX {
-                return None;
-            }
-            let deep = self.take("//").is_some();
-            if !deep {
-                self.take("/")?;
-            }
-            self.space();
-            steps.push(self.step(deep)?);
-        }
-    }
-
-    fn step(&mut self, deep: bool) -> Option<Step> {
-        let attribute = self.take("@").is_some() || self.take("attribute::").is_some();
-        if !attribute && self.take("child::").is_none() && self.rest.starts_with("descendant::") {
-            // a/descendant::b is a//b, but for predicates of position, which count differently.
-            self.take("descendant::")?;
-            let step = self.step_after_axis(true, false)?;
-            return step
-                .predicates
-                .iter()
-                .all(|p| !matches!(p, Predicate::Position(_)))
-                .then_some(step);
-        }
-        self.step_after_axis(deep, attribute)
-    }
-
-    fn step_after_axis(&mut self, deep: bool, attribute: bool) -> Option<Step> {
-        self.space();
-        let test = self.test()?;
-        let mut predicates = Vec::new();
-        self.space();
-        while self.take("[").is_some() {
-            predicates.push(self.predicate()?);
-            self.space();
-        }
-        // Predicates of attributes are of no use, and node types such as text() are not of the subset.
-        if (attribute && !predicates.is_empty()) || self.rest.starts_with('(') {
-            return None;
-        }
-        Some(Step {
-            deep,
-            attribute,
-            test,
-            predicates,
-        })
-    }
-
-    fn test(&mut self) -> Option<(Option<String>, Option<String>)> {
-        if self.take("*").is_some() {
-            return Some((None, None));
-        }
-        let first = self.word()?;
-        if self.rest.starts_with("::") || self.take(":").is_none() {
-            return (!self.rest.starts_with("::")).then_some((Some(String::new()), Some(first)));
-        }
-        let namespace = (self.namespace)(&first)?;
-        if self.take("*").is_some() {
-            return Some((Some(namespace), None));
-        }
-        Some((Some(namespace), Some(self.word()?)))
-    }
-
-    fn word(&mut self) -> Option<String> {
-        let end = self.rest.find(|c| !is_name_char(c)).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
-        if !word.starts_with(is_name_start) {
-            return None;
-        }
-        self.rest = rest;
-        Some(word.to_owned())
-    }
-
-    fn predicate(&mut self) -> Option<Predicate> {
-        self.space();
-        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
-        let predicate = if digits > 0 {
-            let position = self.rest[..digits].parse().ok()?;
-            self.rest = &self.rest[digits..];
-            Predicate::Position(position)
-        } else {
-            let attribute = self.take("@").is_some();
-            let (Some(namespace), Some(local)) = self.test()? else {
-                return None;
-            };
-            self.space();
-            self.take("=")?;
-            self.space();
-            let quote = self.rest.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-            let (value, rest) = self.rest[1..].split_once(quote)?;
-            self.rest = rest;
-            let name = (namespace, local);
-            if attribute {
-                Predicate::Attribute(name, value.to_owned())
-            } else {
-                Predicate::Child(name, value.to_owned())
-            }
-        };
-        self.space();
-        self.take("]")?;
-        Some(predicate)
     }
 }

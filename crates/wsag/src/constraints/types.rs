@@ -2,18 +2,13 @@
 
 use std::cmp::Ordering;
 
-use uppsala::XsdRegex;
-
+use crate::constraints::pattern::Pattern;
+use crate::constraints::steps::View;
 use crate::datatypes::{Decimal, double};
 use crate::document::Node;
 use crate::ns::XS;
 use crate::reader::collapse;
 use crate::time::{DateTime, Duration};
-
-/// Most steps of one pattern match; a value that needs more does not match.
-const PATTERN_STEPS_MAX: usize = 5_000;
-/// What a pattern match is charged, since nobody counts its steps.
-const PATTERN_COST: usize = 2_000;
 
 /// A simple type.
 pub(crate) enum Type {
@@ -111,7 +106,7 @@ static BUILTINS: [Builtin; 25] = [
 pub(crate) struct Facets {
     bounds: Vec<(Bound, String, Order)>,
     enumeration: Vec<String>,
-    patterns: Vec<(String, XsdRegex)>,
+    patterns: Vec<Pattern>,
     length: Option<usize>,
     min_length: Option<usize>,
     max_length: Option<usize>,
@@ -220,40 +215,47 @@ impl Type {
         }
     }
 
-    /// What a check of this value may cost at most, in units of [`crate::constraints::steps::View::charge`].
-    pub(crate) fn cost(&self, value: &str) -> usize {
+    /// What a check of this value may cost at most, in units of [`View::charge`], but for patterns, which count for themselves.
+    fn cost(&self, value: &str) -> usize {
         match self {
             Type::Untyped | Type::Builtin(_) => 1 + value.len() / 16,
             Type::Restriction(base, facets) => {
                 base.cost(value)
                     + (1 + facets.enumeration.len() + facets.bounds.len()) * (1 + value.len() / 64)
-                    + PATTERN_COST * facets.patterns.len()
             }
             Type::List(item) => (1 + value.split_ascii_whitespace().count()) * item.cost(""),
             Type::Union(members) => members.iter().map(|member| member.cost(value)).sum(),
         }
     }
 
-    /// Whether a value is of the type.
+    /// Whether a value is of the type: if not, what was expected.
     ///
     /// # Errors
-    /// What was expected.
-    pub(crate) fn check(&self, value: &str) -> Result<(), String> {
+    /// Once it takes too long.
+    pub(crate) fn check_charged(&self, value: &str, view: &View<'_>) -> Result<Result<(), String>, String> {
+        view.charge(self.cost(value))?;
+        let checked = self.check(value, view);
+        // A pattern that took too long is no mistake in the value.
+        view.charge(0)?;
+        Ok(checked)
+    }
+
+    fn check(&self, value: &str, view: &View<'_>) -> Result<(), String> {
         match self {
             Type::Untyped => Ok(()),
             Type::Builtin(builtin) => builtin.check(value),
             Type::Restriction(base, facets) => {
                 let normal = facets.normalise(value, base.preserves_space());
-                base.check(&normal)?;
-                facets.check(base, &normal)
+                base.check(&normal, view)?;
+                facets.check(base, &normal, view)
             }
             Type::List(item) => value
                 .split_ascii_whitespace()
-                .try_for_each(|value| item.check(value)),
+                .try_for_each(|value| item.check(value, view)),
             Type::Union(members) => {
                 let mut failed = Vec::new();
                 for member in members {
-                    match member.check(value) {
+                    match member.check(value, view) {
                         Ok(()) => return Ok(()),
                         Err(message) => failed.push(message),
                     }
@@ -371,11 +373,7 @@ impl Facets {
             "maxInclusive" => self.bound(Bound::MaxInclusive, base, value)?,
             "maxExclusive" => self.bound(Bound::MaxExclusive, base, value)?,
             "enumeration" => self.enumeration.push(value.to_owned()),
-            "pattern" => {
-                let compiled =
-                    XsdRegex::compile(value).map_err(|error| format!("the pattern {value:?}: {error}"))?;
-                self.patterns.push((value.to_owned(), compiled));
-            }
+            "pattern" => self.patterns.push(Pattern::compile(value)?),
             "length" => self.length = Some(number()?),
             "minLength" => self.min_length = Some(number()?),
             "maxLength" => self.max_length = Some(number()?),
@@ -417,7 +415,7 @@ impl Facets {
         }
     }
 
-    fn check(&self, base: &Type, value: &str) -> Result<(), String> {
+    fn check(&self, base: &Type, value: &str, view: &View<'_>) -> Result<(), String> {
         for (bound, limit, order) in &self.bounds {
             check_bound(*bound, limit, *order, value)?;
         }
@@ -433,14 +431,12 @@ impl Facets {
                 self.enumeration.join(" or ")
             ));
         }
-        let matches =
-            |(_, pattern): &(String, XsdRegex)| pattern.is_match_with_max_steps(value, PATTERN_STEPS_MAX);
-        if !self.patterns.is_empty() && !self.patterns.iter().any(matches) {
-            let patterns: Vec<&str> = self
-                .patterns
-                .iter()
-                .map(|(pattern, _)| pattern.as_str())
-                .collect();
+        let mut matches = self.patterns.is_empty();
+        for pattern in &self.patterns {
+            matches = matches || pattern.matches(value, view)?;
+        }
+        if !matches {
+            let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
             return Err(format!(
                 "a value of the pattern {} is expected",
                 patterns.join(" or ")

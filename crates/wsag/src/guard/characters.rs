@@ -20,12 +20,13 @@ pub(super) fn referred(name: &str) -> Option<char> {
     char::from_u32(code).filter(|c| is_char(*c))
 }
 
-/// A namespace name with its references resolved; the guard has found them valid.
-pub(super) fn unescape(value: &str) -> Cow<'_, str> {
-    if !value.contains('&') {
+/// An attribute value as XML 1.0 says in section 3.3.3: references resolved, and white space as spaces. The guard has found it valid.
+pub(super) fn normalise(value: &str) -> Cow<'_, str> {
+    if !value.contains(['&', '\t', '\n', '\r']) {
         return Cow::Borrowed(value);
     }
-    let mut pieces = value.split('&');
+    let spaced = value.replace("\r\n", " ").replace(['\t', '\n', '\r'], " ");
+    let mut pieces = spaced.split('&');
     let mut plain = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (name, rest) = piece.split_once(';').unwrap_or((piece, ""));
@@ -36,7 +37,7 @@ pub(super) fn unescape(value: &str) -> Cow<'_, str> {
 }
 
 /// Char of XML 1.0.
-pub(super) fn is_char(c: char) -> bool {
+pub(crate) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 

@@ -1,6 +1,6 @@
 //! Tags, attributes and namespaces: the part of the guard that keeps a stack.
 
-use crate::guard::characters::unescape;
+use crate::guard::characters::normalise;
 use crate::guard::{
     ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, Open, Outcome, Scanner, refuse,
 };
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
 
     /// A namespace declaration, by the constraints of Namespaces in XML 1.0.
     fn declare(&mut self, at: usize, prefix: &'a str, value: &'a str, bindings: usize) -> Outcome<()> {
-        let name = unescape(value);
+        let name = normalise(value);
         let own = &self.bindings[bindings..];
         if own.iter().any(|(other, _)| *other == prefix) {
             return refuse(

@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod items;
 pub(crate) mod make;
+pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,331 @@
+//! The text of a Location as steps.
+//!
+//! ```text
+//! location   = path { "|" path }
+//! path       = [ "$this" ] ( "/" | "//" ) step { ( "/" | "//" ) step }
+//! step       = [ "child::" | "descendant::" ] test { "[" predicate "]" }
+//!            | ( "@" | "attribute::" ) test | "text()"                         the last two only at the end
+//! test       = "*" | prefix ":*" | [ prefix ":" ] name
+//! predicate  = number | "last()" | any
+//! any        = all { "or" all }
+//! all        = one { "and" one }
+//! one        = "not(" any ")" | "(" any ")" | has [ ( "=" | "!=" ) string ]
+//!            | ( "local-name()" | "namespace-uri()" ) ( "=" | "!=" ) string
+//! has        = ( "@" | "attribute::" ) test | [ "child::" ] test
+//! ```
+
+use crate::constraints::steps::{Comparison, Condition, Kind, Paths, Predicate, Step, Subject, Test};
+use crate::guard::{is_name_char, is_name_start};
+
+/// Most steps of a path and most paths of a union.
+const STEPS_MAX: usize = 32;
+/// Deepest nesting of parentheses in a predicate.
+const NESTING_MAX: usize = 16;
+/// What a Location may be, for those whose Location is something else.
+const SUBSET: &str = "a Location may only have paths from the root, joined by |, of child, descendant and attribute steps; the last \
+                      step may be text(), and predicates may be positions or compare attributes, children and names with strings";
+
+/// Reads the text; `namespace` gives the namespace of a prefix.
+///
+/// # Errors
+/// Why it is no Location that can be evaluated.
+pub(super) fn parse(text: &str, namespace: &dyn Fn(&str) -> Option<String>) -> Result<Paths, String> {
+    let mut parser = Parser {
+        rest: text.trim(),
+        namespace,
+    };
+    let mut paths = Vec::new();
+    loop {
+        parser.space();
+        paths.push(parser.path()?);
+        if parser.rest.is_empty() {
+            return Ok(Paths(paths));
+        }
+        if paths.len() == STEPS_MAX {
+            return Err(format!("a Location may have {STEPS_MAX} paths at most"));
+        }
+        parser.require("|")?;
+    }
+}
+
+struct Parser<'t, 'n> {
+    rest: &'t str,
+    namespace: &'n dyn Fn(&str) -> Option<String>,
+}
+
+impl<'t> Parser<'t, '_> {
+    fn space(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
+    }
+
+    /// Takes `literal` if it comes next.
+    fn take(&mut self, literal: &str) -> bool {
+        let rest = self.rest.strip_prefix(literal);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn require(&mut self, literal: &str) -> Result<(), String> {
+        if self.take(literal) {
+            return Ok(());
+        }
+        Err(self.unexpected(literal))
+    }
+
+    fn unexpected(&self, expected: &str) -> String {
+        let rest: String = self.rest.chars().take(40).collect();
+        format!(
+            "the Location cannot be evaluated: {expected} is expected where it goes on with {rest:?}; {SUBSET}"
+        )
+    }
+
+    /// A path, and the space after it.
+    fn path(&mut self) -> Result<Vec<Step>, String> {
+        if self.take("$") {
+            let name = self.word().unwrap_or_default();
+            if name != "this" {
+                return Err(format!("the variable ${name} is not known; only $this is"));
+            }
+            self.space();
+        }
+        let mut steps: Vec<Step> = Vec::new();
+        loop {
+            let deep = self.take("//");
+            if !deep && !self.take("/") {
+                return if steps.is_empty() {
+                    Err(self.unexpected("/ or //"))
+                } else {
+                    Ok(steps)
+                };
+            }
+            if steps.last().is_some_and(|step| step.kind != Kind::Element) {
+                return Err(format!(
+                    "nothing is below an attribute or a text in a Location; {SUBSET}"
+                ));
+            }
+            if steps.len() == STEPS_MAX {
+                return Err(format!("a path of a Location may have {STEPS_MAX} steps at most"));
+            }
+            self.space();
+            steps.push(self.step(deep)?);
+            self.space();
+        }
+    }
+
+    fn step(&mut self, mut deep: bool) -> Result<Step, String> {
+        let mut kind = self.axis();
+        let descendant = kind == Kind::Element && self.take("descendant::");
+        deep |= descendant;
+        self.space();
+        let at = self.rest;
+        let test = if kind == Kind::Element && self.function("text") {
+            kind = Kind::Text;
+            Test::ANY
+        } else {
+            self.rest = at;
+            self.test()?
+        };
+        let mut predicates = Vec::new();
+        self.space();
+        while kind == Kind::Element && self.take("[") {
+            predicates.push(self.predicate()?);
+            self.space();
+        }
+        // a/descendant::b is a//b, but there positions are counted among all descendants.
+        if descendant && predicates.iter().any(Predicate::is_position) {
+            return Err("a position after descendant:: cannot be evaluated in a Location; // counts the children of each".to_owned());
+        }
+        Ok(Step {
+            deep,
+            kind,
+            test,
+            predicates,
+        })
+    }
+
+    /// What stands before a test: whether it is one of attributes.
+    fn axis(&mut self) -> Kind {
+        if self.take("@") || self.take("attribute::") {
+            return Kind::Attribute;
+        }
+        self.take("child::");
+        Kind::Element
+    }
+
+    /// `name()`, if it comes next; else what was taken is to be put back.
+    fn function(&mut self, name: &str) -> bool {
+        if self.word() != Some(name) {
+            return false;
+        }
+        self.space();
+        if !self.take("(") {
+            return false;
+        }
+        self.space();
+        self.take(")")
+    }
+
+    fn word(&mut self) -> Option<&'t str> {
+        let end = self.rest.find(|c| !is_name_char(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        word.starts_with(is_name_start).then_some(word)
+    }
+
+    fn test(&mut self) -> Result<Test, String> {
+        if self.take("*") {
+            return Ok(Test::ANY);
+        }
+        let at = self.rest;
+        let Some(first) = self.word() else {
+            self.rest = at;
+            return Err(self.unexpected("a name or *"));
+        };
+        let mut name = (String::new(), Some(first));
+        if !self.rest.starts_with("::") && self.take(":") {
+            let namespace = (self.namespace)(first);
+            name.0 =
+                namespace.ok_or_else(|| format!("the prefix {first} of the Location is not declared"))?;
+            name.1 = if self.take("*") {
+                None
+            } else {
+                Some(self.word().ok_or_else(|| self.unexpected("a name"))?)
+            };
+        }
+        // A function, or an axis other than those above.
+        if self.rest.trim_start().starts_with('(') || self.rest.starts_with("::") {
+            self.rest = at;
+            return Err(self.unexpected("a name or *"));
+        }
+        Ok(Test {
+            namespace: Some(name.0),
+            local: name.1.map(str::to_owned),
+        })
+    }
+
+    /// What stands in brackets, and the closing one.
+    fn predicate(&mut self) -> Result<Predicate, String> {
+        self.space();
+        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let at = self.rest;
+        let predicate = if digits > 0 {
+            let position = self.rest[..digits].parse();
+            self.rest = &self.rest[digits..];
+            Predicate::Position(position.map_err(|_| "a position in the Location is too large".to_owned())?)
+        } else if self.function("last") {
+            Predicate::Last
+        } else {
+            self.rest = at;
+            Predicate::Holds(self.any(0)?)
+        };
+        self.space();
+        self.require("]")?;
+        Ok(predicate)
+    }
+
+    fn any(&mut self, nesting: usize) -> Result<Condition, String> {
+        let mut members = vec![self.all(nesting)?];
+        while self.keyword("or") {
+            members.push(self.all(nesting)?);
+        }
+        Ok(single(members, Condition::Any))
+    }
+
+    fn all(&mut self, nesting: usize) -> Result<Condition, String> {
+        let mut members = vec![self.one(nesting)?];
+        while self.keyword("and") {
+            members.push(self.one(nesting)?);
+        }
+        Ok(single(members, Condition::All))
+    }
+
+    /// An operator that is a word, if it comes next.
+    fn keyword(&mut self, word: &str) -> bool {
+        self.space();
+        let at = self.rest;
+        let found = self.word() == Some(word);
+        if !found {
+            self.rest = at;
+        }
+        found
+    }
+
+    fn one(&mut self, nesting: usize) -> Result<Condition, String> {
+        if nesting > NESTING_MAX {
+            return Err(format!(
+                "parentheses in a Location may be nested {NESTING_MAX} deep at most"
+            ));
+        }
+        self.space();
+        let at = self.rest;
+        let not = self.word() == Some("not") && self.rest.trim_start().starts_with('(');
+        if !not {
+            self.rest = at;
+        }
+        self.space();
+        if self.take("(") {
+            let inner = self.any(nesting + 1)?;
+            self.space();
+            self.require(")")?;
+            return Ok(if not {
+                Condition::Not(Box::new(inner))
+            } else {
+                inner
+            });
+        }
+        let subject = self.subject()?;
+        self.space();
+        let equal = self.take("=");
+        let comparison = if equal || self.take("!=") {
+            self.space();
+            Some(Comparison {
+                equal,
+                value: self.string()?,
+            })
+        } else if matches!(subject, Subject::Attribute(_) | Subject::Child(_)) {
+            None
+        } else {
+            return Err(self.unexpected("= or !="));
+        };
+        Ok(Condition::Has(subject, comparison))
+    }
+
+    fn subject(&mut self) -> Result<Subject, String> {
+        let at = self.rest;
+        for (name, subject) in [
+            ("local-name", Subject::LocalName),
+            ("namespace-uri", Subject::NamespaceUri),
+        ] {
+            if self.function(name) {
+                return Ok(subject);
+            }
+            self.rest = at;
+        }
+        let kind = self.axis();
+        self.space();
+        let test = self.test()?;
+        Ok(if kind == Kind::Attribute {
+            Subject::Attribute(test)
+        } else {
+            Subject::Child(test)
+        })
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let quote = self.rest.chars().next().filter(|c| matches!(c, '\'' | '"'));
+        let quote = quote.ok_or_else(|| self.unexpected("a string in quotes"))?;
+        let (value, rest) = self.rest[1..]
+            .split_once(quote)
+            .ok_or("a string in the Location is not closed")?;
+        self.rest = rest;
+        Ok(value.to_owned())
+    }
+}
+
+/// The only member, or all of them.
+fn single(mut members: Vec<Condition>, several: impl Fn(Vec<Condition>) -> Condition) -> Condition {
+    if members.len() > 1 {
+        return several(members);
+    }
+    members.pop().unwrap_or(Condition::All(Vec::new()))
+}

@@ -1,0 +1,272 @@
+//! A small tree over quick-xml's events: elements, attributes, namespace declarations and texts, each in one vector.
+//!
+//! What reads it relies on the guard, which has refused whatever XML forbids and quick-xml lets pass; so the reader's own checks of
+//! names are off, and the checks here only keep a mistake in the guard from becoming a wrong tree. Namespaces are resolved here and
+//! not by quick-xml's reader of namespaces: that one keeps references in namespace names (`urn&#58;a`) as they are written.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use quick_xml::XmlVersion;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::attributes::Attributes;
+use quick_xml::events::{BytesRef, Event};
+use quick_xml::reader::Reader;
+
+use crate::ns;
+
+/// No element, or no text.
+pub(crate) const NONE: u32 = u32::MAX;
+/// The declarations that every document has: no namespace, and that of the prefix `xml`.
+const BUILTIN: [(&str, &str); 2] = [("", ""), ("xml", ns::XML)];
+
+/// A document. Elements are in document order, so that an element's descendants follow it at once.
+pub(crate) struct Tree<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) elements: Vec<Element<'a>>,
+    pub(crate) attributes: Vec<Attribute<'a>>,
+    pub(crate) declarations: Vec<(&'a str, Cow<'a, str>)>,
+    pub(crate) texts: Vec<Text<'a>>,
+}
+
+/// A qualified name as it is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Name<'a> {
+    pub(crate) prefix: &'a str,
+    pub(crate) local: &'a str,
+    /// Index of the declaration that gives its namespace.
+    pub(crate) namespace: u32,
+}
+
+pub(crate) struct Element<'a> {
+    pub(crate) name: Name<'a>,
+    pub(crate) parent: u32,
+    /// Index of the first element that is not below this one.
+    pub(crate) end: u32,
+    pub(crate) attributes: Range<u32>,
+    pub(crate) declarations: Range<u32>,
+    /// All texts in this element, those of its descendants too.
+    pub(crate) texts: Range<u32>,
+    /// The first and the last text directly inside it.
+    pub(crate) first_text: u32,
+    last_text: u32,
+    /// Where it stands in the document, in bytes.
+    pub(crate) range: Range<usize>,
+}
+
+pub(crate) struct Attribute<'a> {
+    pub(crate) name: Name<'a>,
+    pub(crate) value: Cow<'a, str>,
+}
+
+/// Text between two pieces of markup; references and CDATA sections do not end it, comments do.
+pub(crate) struct Text<'a> {
+    pub(crate) value: Cow<'a, str>,
+    /// The next text directly inside the same element.
+    pub(crate) next: u32,
+}
+
+/// Builds the tree of a text that has passed the guard.
+///
+/// # Errors
+/// What a text that has passed the guard does not have, with its place in bytes.
+pub(crate) fn build(text: &str) -> Result<Tree<'_>, (usize, String)> {
+    let mut builder = Builder::new(text);
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().check_end_names = false;
+    let mut at = 0;
+    loop {
+        let event = reader.read_event().map_err(|error| (at, error.to_string()))?;
+        let next = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+        if matches!(event, Event::Eof) {
+            return builder.finish().map_err(|reason| (at, reason));
+        }
+        builder.event(&event, at..next).map_err(|reason| (at, reason))?;
+        at = next;
+    }
+}
+
+struct Builder<'a> {
+    tree: Tree<'a>,
+    /// Elements that are not closed, with the number of declarations that were in scope outside of them.
+    open: Vec<(u32, usize)>,
+    /// Declarations in scope, the innermost last.
+    scope: Vec<u32>,
+    /// Whether text that comes next belongs to the text before it.
+    continues: bool,
+}
+
+/// The length of a vector, which the guard keeps far below the limit.
+fn index(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(NONE)
+}
+
+impl<'a> Builder<'a> {
+    fn new(text: &'a str) -> Builder<'a> {
+        // Of the messages of the protocol, these are about right.
+        let elements = text.len() / 64 + 1;
+        Builder {
+            tree: Tree {
+                text,
+                elements: Vec::with_capacity(elements),
+                attributes: Vec::with_capacity(elements / 2),
+                declarations: BUILTIN.map(|(prefix, name)| (prefix, name.into())).to_vec(),
+                texts: Vec::with_capacity(elements * 2),
+            },
+            open: Vec::new(),
+            scope: vec![0, 1],
+            continues: false,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'a>, range: Range<usize>) -> Result<(), String> {
+        match event {
+            Event::Text(text) => self.text(text.xml10_content()),
+            Event::CData(text) => self.text(text.xml10_content()),
+            Event::GeneralRef(reference) => self.text(referred(reference)?),
+            Event::Start(tag) => self.start(
+                range.start,
+                &self.tree.text[range.start + 1..range.end - 1],
+                tag.name().0.len(),
+            )?,
+            Event::Empty(tag) => {
+                self.start(
+                    range.start,
+                    &self.tree.text[range.start + 1..range.end - 2],
+                    tag.name().0.len(),
+                )?;
+                self.end(range.end)?;
+            }
+            Event::End(_) => self.end(range.end)?,
+            Event::Comment(_) => self.continues = false,
+            // It may stand only before the root, and says nothing.
+            Event::Decl(_) => {}
+            _ => return Err("what only a document type or a program could need".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Text outside the root can only be white space.
+    fn text(&mut self, value: Cow<'a, str>) {
+        let Some((owner, _)) = self.open.last() else {
+            return;
+        };
+        if self.continues
+            && let Some(last) = self.tree.texts.last_mut()
+        {
+            last.value.to_mut().push_str(&value);
+            return;
+        }
+        let id = index(self.tree.texts.len());
+        self.tree.texts.push(Text { value, next: NONE });
+        let owner = &mut self.tree.elements[*owner as usize];
+        match owner.last_text {
+            NONE => owner.first_text = id,
+            last => self.tree.texts[last as usize].next = id,
+        }
+        owner.last_text = id;
+        self.continues = true;
+    }
+
+    /// A start tag at `start`: its content between `<` and `>` or `/>`, of which the first bytes are the name.
+    fn start(&mut self, start: usize, content: &'a str, name_end: usize) -> Result<(), String> {
+        self.continues = false;
+        let id = index(self.tree.elements.len());
+        let outside = self.scope.len();
+        let first_attribute = index(self.tree.attributes.len());
+        let first_declaration = index(self.tree.declarations.len());
+        for attribute in Attributes::new(content, name_end).with_checks(false) {
+            let attribute = attribute.map_err(|error| error.to_string())?;
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|error| error.to_string())?;
+            let (prefix, local) = split(attribute.key.into_inner());
+            let declared = match (prefix, local) {
+                ("xmlns", prefix) => prefix,
+                ("", "xmlns") => "",
+                _ => {
+                    let name = Name {
+                        prefix,
+                        local,
+                        namespace: 0,
+                    };
+                    self.tree.attributes.push(Attribute { name, value });
+                    continue;
+                }
+            };
+            self.scope.push(index(self.tree.declarations.len()));
+            self.tree.declarations.push((declared, value));
+        }
+        for attribute in &mut self.tree.attributes[first_attribute as usize..] {
+            if !attribute.name.prefix.is_empty() {
+                attribute.name.namespace =
+                    resolve(&self.tree.declarations, &self.scope, attribute.name.prefix)?;
+            }
+        }
+        let (prefix, local) = split(&content[..name_end]);
+        let namespace = resolve(&self.tree.declarations, &self.scope, prefix)?;
+        let texts = index(self.tree.texts.len());
+        self.tree.elements.push(Element {
+            name: Name {
+                prefix,
+                local,
+                namespace,
+            },
+            parent: self.open.last().map_or(NONE, |(parent, _)| *parent),
+            end: id + 1,
+            attributes: first_attribute..index(self.tree.attributes.len()),
+            declarations: first_declaration..index(self.tree.declarations.len()),
+            texts: texts..texts,
+            first_text: NONE,
+            last_text: NONE,
+            range: start..start,
+        });
+        self.open.push((id, outside));
+        Ok(())
+    }
+
+    fn end(&mut self, at: usize) -> Result<(), String> {
+        self.continues = false;
+        let (id, outside) = self.open.pop().ok_or("a tag that closes nothing")?;
+        self.scope.truncate(outside);
+        let (elements, texts) = (index(self.tree.elements.len()), index(self.tree.texts.len()));
+        let element = &mut self.tree.elements[id as usize];
+        element.end = elements;
+        element.texts.end = texts;
+        element.range.end = at;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Tree<'a>, String> {
+        match self.tree.elements.first() {
+            Some(root) if self.open.is_empty() && root.end as usize == self.tree.elements.len() => {
+                Ok(self.tree)
+            }
+            _ => Err("a document has one root element, and all are closed".to_owned()),
+        }
+    }
+}
+
+/// Prefix (empty where there is none) and local name.
+fn split(name: &str) -> (&str, &str) {
+    name.split_once(':').unwrap_or(("", name))
+}
+
+fn resolve(declarations: &[(&str, Cow<'_, str>)], scope: &[u32], prefix: &str) -> Result<u32, String> {
+    let mut innermost_first = scope.iter().rev();
+    innermost_first
+        .find(|id| declarations[**id as usize].0 == prefix)
+        .copied()
+        .ok_or_else(|| format!("the namespace prefix {prefix} is not declared"))
+}
+
+/// What a reference stands for.
+fn referred<'a>(reference: &BytesRef<'a>) -> Result<Cow<'a, str>, String> {
+    match reference.resolve_char_ref() {
+        Ok(Some(c)) => Ok(c.to_string().into()),
+        Ok(None) => resolve_predefined_entity(reference)
+            .map(Cow::Borrowed)
+            .ok_or_else(|| format!("the entity {} is not known", &**reference)),
+        Err(error) => Err(error.to_string()),
+    }
+}
