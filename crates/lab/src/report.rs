@@ -57,6 +57,7 @@ impl Verdict {
 
     /// The same of a claim that has a number: one that holds is reproduced only if the number seen lies within a quarter of the
     /// paper's.
+    #[must_use]
     pub fn of_number(self, seen: f64, paper: f64) -> Self {
         let is_near = (seen - paper).abs() <= NEAR * paper.abs();
         match self {

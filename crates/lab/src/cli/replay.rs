@@ -232,19 +232,18 @@ impl Sink {
 /// What became of each request, in order of submission, as CSV.
 fn decisions(ids: &[u64], outcome: &Outcome) -> String {
     let rows = (0..).zip(ids).map(|(number, id)| {
-        let [decision, start, end, phi, reason] = match (outcome.ran.get(&number), outcome.taken.get(&number))
-        {
-            (Some((slot, _)), taken) => [
+        let taken = outcome.taken.get(&number);
+        let [decision, start, end, phi, reason] = if let Some((slot, _)) = outcome.ran.get(&number) {
+            [
                 taken.map_or("accepted", |_| "alternative").to_owned(),
                 slot.start.to_string(),
                 slot.end.to_string(),
                 taken.map_or(String::new(), |taken| taken.phi().to_string()),
                 String::new(),
-            ],
-            (None, _) => {
-                let reason = outcome.refused.get(&number).map_or("", |reason| reason.word());
-                ["refused", "", "", "", reason].map(str::to_owned)
-            }
+            ]
+        } else {
+            let reason = outcome.refused.get(&number).map_or("", |reason| reason.word());
+            ["refused", "", "", "", reason].map(str::to_owned)
         };
         [id.to_string(), decision, start, end, phi, reason]
     });

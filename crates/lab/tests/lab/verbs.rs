@@ -67,7 +67,7 @@ fn advice_without_a_configuration_is_by_published_prices_and_names_no_settings_o
 fn what_is_stated_of_a_log_is_held_against_its_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Two users, whose jobs take ten and twenty minutes.
-    let jobs: String = (0..1_200)
+    let jobs: Vec<String> = (0..1_200)
         .map(|job| {
             let (submit, user) = (2_000 * job, job % 2);
             let run = 600 * (1 + user) + job % 7;
@@ -77,7 +77,11 @@ fn what_is_stated_of_a_log_is_held_against_its_runs() {
             )
         })
         .collect();
-    write(folder.path(), "log.swf", &format!("; MaxNodes: 8\n{jobs}"));
+    write(
+        folder.path(),
+        "log.swf",
+        &format!("; MaxNodes: 8\n{}", jobs.concat()),
+    );
     let told = succeed(folder.path(), "calibrate --trace log.swf");
     assert!(
         told.contains("(2) held (%)") && told.contains("90 % interval"),
