@@ -105,7 +105,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
     // Not yet, and so later than now; of a job that was handed over, later than so long ago as a report may take.
     let future = |grace: Option<i64>| {
-        let begun = agreement.placement.start.seconds() * MICROS_PER_SECOND;
+        let begun = agreement.placement().start.seconds() * MICROS_PER_SECOND;
         let since = match (agreement.service, grace) {
             (ServiceState::Processing | ServiceState::Idle, Some(grace)) => {
                 begun.max(now - grace * MICROS_PER_SECOND)
@@ -124,7 +124,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
         "ready" => second(agreement.ready),
         "deadline" => second(agreement.deadline),
         "latest_start" => second(agreement.deadline - agreement.duration + START_TOLERANCE),
-        "planned_start" => second(agreement.placement.start),
+        "planned_start" => second(agreement.placement().start),
         "started" => match (agreement.started, agreement.outcome) {
             (Some(at), _) => instant(at),
             (None, Some(Outcome::Lost | Outcome::Killed | Outcome::Checkpointed)) => never,
@@ -144,14 +144,14 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
         },
         "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),
         "granted" => Value::Duration(Duration::from_seconds(granted(agreement)?)),
-        "nodes" => Value::Number(f64::from(agreement.nodes)),
+        "nodes" => Value::Number(f64::from(agreement.nodes())),
         _ => return None,
     };
     Some(known.into())
 }
 
 /// For how many seconds the work of an agreement had its nodes, once it is over: for all that was agreed if it was stopped at
-/// the slot's end and had begun when the slot did, and so had each of its pieces, or had run so long in a longer slot.
+/// the slot's end and had begun when the slot did, and so had each of its slots, or had run so long in a longer slot.
 fn granted(agreement: &Agreement) -> Option<i64> {
     let outcome = agreement.outcome?;
     let Some(ran) = agreement.run_time() else {
@@ -161,11 +161,8 @@ fn granted(agreement: &Agreement) -> Option<i64> {
         let late = started.map(|at| at.saturating_sub(start.seconds() * MICROS_PER_SECOND));
         late.is_some_and(|late| late <= START_TOLERANCE * MICROS_PER_SECOND)
     };
-    let begun = &agreement.pieces[..agreement.pieces_over()];
-    let all_in_time = in_time(agreement.placement.start, agreement.started)
-        && begun
-            .iter()
-            .all(|piece| in_time(piece.placement.start, piece.started));
+    let mut over = agreement.slots[..agreement.slots_over()].iter();
+    let all_in_time = over.all(|slot| in_time(slot.placement.start, slot.started));
     let ran = ran / MICROS_PER_SECOND;
     if outcome == Outcome::Killed && (all_in_time || ran >= agreement.duration) {
         return Some(agreement.duration);
@@ -195,21 +192,25 @@ mod tests {
     use scheduler::{Interval, Time};
     use uuid::Uuid;
 
+    use super::super::{Slot, Slots};
     use super::*;
 
     fn agreement(outcome: Option<Outcome>, ended_s: Option<i64>) -> Agreement {
+        let slot = Slot {
+            started: Some(101 * MICROS_PER_SECOND),
+            ended: outcome.and(ended_s).map(|at| at * MICROS_PER_SECOND),
+            ..Slot::planned((Interval::of(Time(100), 10), 2))
+        };
         Agreement {
             id: Uuid::nil(),
             party: "physics".into(),
             name: None,
             template: "t".into(),
             resource: "local".into(),
-            nodes: 2,
             duration: 10,
             ready: Time(100),
             deadline: Time(200),
-            placement: Interval::of(Time(100), 10),
-            pieces: Vec::new(),
+            slots: Slots::of(vec![slot]).unwrap(),
             fixed: false,
             price: None,
             leeway: crate::agreement::Leeway::default(),
@@ -310,10 +311,10 @@ mod tests {
         let stopped = agreement(Some(Outcome::Killed), Some(110));
         assert_eq!(state(objective, qualified, &stopped), NotDetermined);
         let mut late = stopped.clone();
-        late.started = Some(106 * MICROS_PER_SECOND);
+        late.slots[0].started = Some(106 * MICROS_PER_SECOND);
         assert_eq!(state(objective, qualified, &late), Violated);
         // Given more than was agreed, it was not failed either.
-        late.ended = Some(118 * MICROS_PER_SECOND);
+        late.slots[0].ended = Some(118 * MICROS_PER_SECOND);
         assert_eq!(state(objective, qualified, &late), NotDetermined);
         let mut never = agreement(Some(Outcome::Lost), Some(110));
         assert_eq!(state(objective, qualified, &never), Violated);

@@ -8,8 +8,8 @@ mod leeway;
 mod money;
 mod notes;
 mod offers;
-mod pieces;
 mod run;
+mod slots;
 mod state;
 mod values;
 
@@ -27,12 +27,12 @@ pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
     Promise, ProposalReason,
 };
-pub use pieces::{Piece, most_nodes, seconds_of, whole};
 pub use run::JobRun;
+pub use slots::{Slot, Slots};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
 
-use crate::clock::{Micros, second_after};
+use crate::clock::Micros;
 
 /// An agreement as the planner holds it and the store keeps it, without the offer's document.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,19 +47,15 @@ pub struct Agreement {
     pub template: String,
     /// The resource that holds the placement.
     pub resource: String,
-    /// Nodes granted; of work in pieces the most that one of them has.
-    pub nodes: u32,
-    /// Contract duration in seconds; of work in pieces that of all of them.
+    /// Contract duration in seconds: that of its slots together, without what was added to them.
     pub duration: Seconds,
     /// Earliest start T^r.
     pub ready: Time,
     /// Latest completion D.
     pub deadline: Time,
-    /// Planned start and completion. What it still occupies once its work has ended is [`Agreement::occupied`].
-    pub placement: Interval,
-    /// The pieces in which its work is done, in order of time; none where it is done in one. See [`Piece`].
-    pub pieces: Vec<Piece>,
-    /// Whether the placement moves no more inside its window.
+    /// Its slots, in order of time. What it keeps from others once its work has ended is [`Agreement::loads`].
+    pub slots: Slots,
+    /// Whether its placement moves no more inside its window.
     pub fixed: bool,
     /// What it costs: settled with the placement, and not changed by a move. `None` where nothing is priced.
     pub price: Option<Money>,
@@ -99,18 +95,6 @@ impl Agreement {
         Interval::new(self.ready, self.deadline)
     }
 
-    /// The time that its nodes are kept from others: the placement, cut at the second after the work ended. Empty when
-    /// it was ended before its slot began.
-    pub fn occupied(&self) -> Interval {
-        let Interval { start, end } = self.placement;
-        let end = match (self.ended, self.outcome) {
-            (None, _) => end,
-            (Some(_), None) => start,
-            (Some(ended), Some(_)) => end.min(second_after(ended)).max(start),
-        };
-        Interval::new(start, end)
-    }
-
     /// Whether its slot has begun and is not over, and nobody has asked to end it.
     pub fn is_being_carried_out(&self) -> bool {
         self.state == AgreementState::Observed && self.service.is_ready()
@@ -126,22 +110,21 @@ impl Agreement {
         self.job.as_ref().map_or(0, |job| job.restarts)
     }
 
-    /// Whether its work was lost before, and it waits for its slot or that of its next piece.
+    /// Whether its work was lost before, and it waits for its next slot.
     pub fn waits_to_run_again(&self) -> bool {
-        let between = self.service == ServiceState::Idle && !self.pieces.is_empty();
-        let waits = between || self.service == ServiceState::NotReady;
-        self.state == AgreementState::Observed && waits && self.restarts() > 0
+        self.state == AgreementState::Observed
+            && matches!(self.service, ServiceState::NotReady | ServiceState::Idle)
+            && self.restarts() > 0
     }
 
     /// Whether all or some of it is still to begin, and may move until it does unless it is fixed.
     pub fn has_more_to_begin(&self) -> bool {
-        self.state == AgreementState::Observed
-            && (self.service == ServiceState::NotReady || self.pieces_begun() < self.pieces.len())
+        self.state == AgreementState::Observed && self.slots_begun() < self.slots.len()
     }
 
-    /// Whether it could not move if it might: its slot is as long as its window. Between pieces there is always room.
+    /// Whether it could not move if it might: its slots are as long as its window.
     pub fn fills_its_window(&self) -> bool {
-        self.pieces.is_empty() && self.window() == self.placement
+        self.planned_seconds() == self.window().duration()
     }
 
     /// Whether it is accepted and its slot has not begun.

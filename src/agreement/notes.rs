@@ -192,7 +192,7 @@ impl Note {
 
 /// What an offer amounts to, in words.
 fn words(terms: &OfferTerms) -> String {
-    let Interval { start, end } = terms.slot();
+    let Interval { start, end } = terms.placement();
     let instant = |time: scheduler::Time| {
         jiff::Timestamp::from_second(time.seconds())
             .map_or_else(|_| time.to_string(), |instant| instant.to_string())
@@ -200,13 +200,13 @@ fn words(terms: &OfferTerms) -> String {
     let price = terms
         .price
         .map_or_else(String::new, |price| format!(" for {price}"));
-    let pieces = match terms.pieces.len() {
+    let pieces = match terms.slots.pieces().len() {
         0 => String::new(),
         count => format!(" in {count} pieces"),
     };
     format!(
         ": {} nodes of {} from {} to {}{pieces}{price}",
-        terms.nodes,
+        terms.nodes(),
         terms.resource,
         instant(start),
         instant(end)

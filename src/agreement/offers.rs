@@ -7,7 +7,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Guarantee, Job, Leeway, Money, Piece, Stretch, whole};
+use super::{Guarantee, Job, Leeway, Money, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -207,23 +207,16 @@ impl NegotiationOffer {
 pub struct OfferTerms {
     /// The resource that it lies on.
     pub resource: String,
-    /// Nodes; of work in pieces the most that one of them has.
-    pub nodes: u32,
-    /// Duration in seconds; of work in pieces that of all of them.
-    pub duration: Seconds,
-    /// The pieces in which its work would be done, in order of time; none where it is done in one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pieces: Vec<Piece>,
+    /// The slots that the agreement would have at first; it may move inside its window afterwards.
+    #[serde(flatten, with = "stored_slots")]
+    pub slots: Slots,
     /// Earliest start of the agreement that it would become.
     #[serde(with = "seconds")]
     pub ready: Time,
     /// Latest completion of that agreement.
     #[serde(with = "seconds")]
     pub deadline: Time,
-    /// Where it would start; the agreement may move inside its window afterwards.
-    #[serde(with = "seconds")]
-    pub start: Time,
-    /// Until when its nodes are held, counted from the start: a slot that begins before the offer expires is held for
+    /// Until when its last slot is held: one that begins before the offer expires is held for
     /// as long as it takes to begin it at the last moment.
     #[serde(with = "seconds")]
     pub kept_until: Time,
@@ -260,9 +253,19 @@ pub struct Promise {
 }
 
 impl OfferTerms {
-    /// Where the agreement would lie at first; of one in pieces from the start of the first to the end of the last.
-    pub fn slot(&self) -> Interval {
-        whole(&self.pieces).unwrap_or(Interval::of(self.start, self.duration))
+    /// Nodes: the most that one of its slots has.
+    pub fn nodes(&self) -> u32 {
+        self.slots.nodes()
+    }
+
+    /// Seconds of its slots together.
+    pub fn duration(&self) -> Seconds {
+        self.slots.seconds()
+    }
+
+    /// Where the agreement would lie at first: from the start of its first slot to the end of its last.
+    pub fn placement(&self) -> Interval {
+        self.slots.placement()
     }
 
     /// Where the agreement may lie.
@@ -272,18 +275,16 @@ impl OfferTerms {
 
     /// Node-seconds.
     pub fn node_seconds(&self) -> u128 {
-        match self.pieces.as_slice() {
-            [] => u128::from(self.nodes) * u128::from(self.duration.unsigned_abs()),
-            pieces => pieces.iter().map(Piece::node_seconds).sum(),
-        }
+        self.slots.node_seconds()
     }
 
-    /// What is held for it, in order of time: what lies between two pieces is not.
+    /// What is held for it, in order of time: what lies between two slots is not.
     pub fn kept(&self) -> Vec<Stretch> {
-        match self.pieces.as_slice() {
-            [] => vec![(Interval::new(self.start, self.kept_until), self.nodes)],
-            pieces => pieces.iter().map(Piece::stretch).collect(),
+        let mut kept = self.slots.stretches();
+        if let Some((last, _)) = kept.last_mut() {
+            last.end = self.kept_until;
         }
+        kept
     }
 }
 
@@ -319,6 +320,40 @@ impl OfferKind {
             Self::Shorter => "Shorter",
             Self::InPieces => "InPieces",
         }
+    }
+}
+
+/// Slots as offers have been stored from the beginning: the first start, the most nodes, the seconds of all together, and where
+/// there are several each of them.
+mod stored_slots {
+    use scheduler::{Interval, Seconds, Time};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Slot, Slots};
+
+    #[derive(Serialize, Deserialize)]
+    struct Stored {
+        nodes: u32,
+        duration: Seconds,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pieces: Vec<Slot>,
+        start: i64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(slots: &Slots, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = Stored {
+            nodes: slots.nodes(),
+            duration: slots.seconds(),
+            pieces: slots.pieces().to_vec(),
+            start: slots.placement().start.seconds(),
+        };
+        stored.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slots, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let whole = (Interval::of(Time(stored.start), stored.duration), stored.nodes);
+        Ok(Slots::of(stored.pieces).unwrap_or_else(|| Slots::one(whole)))
     }
 }
 

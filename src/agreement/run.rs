@@ -32,7 +32,7 @@ impl From<&Agreement> for JobRun {
     fn from(agreement: &Agreement) -> Self {
         Self {
             agreement: agreement.id,
-            piece: agreement.piece_number(),
+            piece: agreement.slot_number(),
             restarts: agreement.restarts(),
         }
     }

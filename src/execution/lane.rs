@@ -25,7 +25,7 @@ use super::{
     ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork,
     WORTH_STARTING,
 };
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, ServiceState, Stretch};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::planner::{self, Planner, Unable};
@@ -476,18 +476,16 @@ impl Lane {
 fn job_of(agreement: &Agreement) -> JobId {
     JobId {
         agreement: agreement.work(),
-        piece: agreement.piece_number(),
+        piece: agreement.slot_number(),
     }
 }
 
 /// What the job of an agreement is told about the piece of work that it does.
 fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
-    let of = u32::try_from(agreement.pieces.len())
-        .ok()
-        .filter(|count| *count > 0)?;
+    let of = agreement.slots.is_split().then_some(agreement.slots.len())?;
     Some(PieceSpec {
-        number: agreement.piece_number(),
-        of,
+        number: agreement.slot_number(),
+        of: u32::try_from(of).ok()?,
         save: save_of(agreement, application),
     })
 }
@@ -495,7 +493,7 @@ fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpe
 /// How what runs of an agreement is told to save its work.
 fn save_of(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
     let checkpoint = application.checkpoint.as_ref();
-    let save = checkpoint.filter(|_| agreement.has_more_pieces());
+    let save = checkpoint.filter(|_| agreement.has_more_slots());
     save.map(|checkpoint| SaveWork {
         signal: checkpoint.signal,
         grace: i64::from(checkpoint.grace).saturating_mul(MICROS_PER_SECOND),
@@ -509,8 +507,8 @@ fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
     left < WORTH_STARTING.min(whole / 2)
 }
 
-/// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slot, or those of its
-/// pieces that are not over.
+/// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slots that are
+/// not over.
 fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
     let slot = |piece: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
         agreement: agreement.work(),
@@ -529,16 +527,12 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
             .as_ref()
             .map_or_else(String::new, |job| job.application.clone()),
     };
-    if agreement.pieces.is_empty() {
-        let begun = agreement.service != ServiceState::NotReady;
-        return vec![slot(1, (agreement.placement, agreement.nodes), begun)];
-    }
-    let runs = agreement.service == ServiceState::Processing;
-    let present = agreement.piece_number();
-    let pieces = (1..).zip(&agreement.pieces);
-    pieces
-        .filter(|(_, piece)| piece.ended.is_none())
-        .map(|(number, piece)| slot(number, piece.stretch(), runs && number == present))
+    let present = agreement.slot_number();
+    let begun = |number| agreement.has_nodes() && number == present;
+    let open = (1..)
+        .zip(agreement.slots.iter())
+        .filter(|(_, of)| of.ended.is_none());
+    open.map(|(number, of)| slot(number, of.stretch(), begun(number)))
         .collect()
 }
 

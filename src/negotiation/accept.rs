@@ -252,8 +252,8 @@ impl Negotiation {
                 name: offer.name,
                 template: promise.template.clone(),
                 shapes: vec![Shape {
-                    nodes: terms.nodes,
-                    duration: terms.duration,
+                    nodes: terms.nodes(),
+                    duration: terms.duration(),
                 }],
                 scaling: Scaling::Contract,
                 preemption: None,

@@ -35,10 +35,13 @@ impl Check<'_> {
             self.violation(ns::JSDL, "Resources", 0, message);
         }
         let Some(request) = request else { return };
-        let start = begun.placement.start;
-        request.shapes.retain(|shape| shape.nodes == begun.nodes);
+        let start = begun.placement().start;
+        request.shapes.retain(|shape| shape.nodes == begun.nodes());
         if request.shapes.is_empty() {
-            let message = format!("{} is expected: the slot has begun on so many nodes", begun.nodes);
+            let message = format!(
+                "{} is expected: the slot has begun on so many nodes",
+                begun.nodes()
+            );
             self.violation(ns::JSDL, "TotalResourceCount", 0, message);
         }
         if request.ready.is_some_and(|ready| ready > start) {

@@ -154,16 +154,13 @@ fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -
     let mut offer = asked.clone();
     offer.agreement_id = None;
     let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
-    let differ = candidate
-        .pieces
-        .iter()
-        .any(|piece| piece.nodes != candidate.nodes);
     let numbers = Numbers {
         // Pieces of differing sizes have those that were asked for.
-        nodes: (!differ).then_some(candidate.nodes),
-        window: matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later).then(|| candidate.slot()),
+        nodes: (!candidate.slots.differ()).then_some(candidate.nodes()),
+        window: matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later)
+            .then(|| candidate.placement()),
         // Where it follows from the number of nodes, it is not said besides.
-        duration: i32::try_from(candidate.duration)
+        duration: i32::try_from(candidate.duration())
             .ok()
             .filter(|_| !matches!(candidate.kind, OfferKind::Exact | OfferKind::InPieces) && !moldable),
     };

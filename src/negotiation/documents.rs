@@ -19,7 +19,7 @@ use super::list::{NegotiationsView, Page, Timeline};
 use super::{
     AcceptedView, AgreementView, ContextView, Error, Negotiation, Part, RefusalView, Shown, TermsView,
 };
-use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, Piece, ServiceState};
+use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, ServiceState, Slot};
 use crate::clock::Micros;
 
 /// An agreement with the document of one of its parts, from its state and the offer that it was made from.
@@ -105,13 +105,13 @@ fn stored_offer(text: &str) -> Result<(AgreementOffer, Fragment, Fragment), Erro
 fn placement(agreement: &Agreement) -> Placement {
     Placement {
         resource: Some(agreement.resource.clone()),
-        planned_start: date_time(agreement.placement.start),
-        planned_end: date_time(agreement.placement.end),
-        nodes: agreement.nodes,
+        planned_start: date_time(agreement.placement().start),
+        planned_end: date_time(agreement.placement().end),
+        nodes: agreement.nodes(),
         confidence: None,
         fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
         price: agreement.price.map(sum),
-        pieces: agreement.pieces.iter().map(piece).collect(),
+        pieces: agreement.slots.pieces().iter().map(piece).collect(),
         node_names: Vec::new(),
         started: agreement.started.map(instant),
         ended: agreement.ended.map(instant),
@@ -120,7 +120,7 @@ fn placement(agreement: &Agreement) -> Placement {
     }
 }
 
-pub(super) fn piece(piece: &Piece) -> placement::Piece {
+pub(super) fn piece(piece: &Slot) -> placement::Piece {
     placement::Piece {
         planned_start: date_time(piece.placement.start),
         planned_end: date_time(piece.placement.end),
@@ -153,7 +153,7 @@ fn guarantee_state(state: GuaranteeState) -> states::GuaranteeState {
 fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::ServiceState {
     match agreement.service {
         ServiceState::NotReady => states::ServiceState::NotReady,
-        ServiceState::Idle if !agreement.pieces.is_empty() => {
+        ServiceState::Idle if agreement.is_between_slots() => {
             states::ServiceState::Ready(Activity::Idle(status("waiting for its next piece")))
         }
         ServiceState::Idle => {
@@ -196,9 +196,9 @@ impl Page {
             name: agreement.name.clone(),
             address: Some(format!("{base}/agreements/{}", agreement.id)),
             state: agreement_state(agreement.state),
-            planned_start: Some(date_time(agreement.placement.start)),
-            planned_end: Some(date_time(agreement.placement.end)),
-            nodes: Some(agreement.nodes),
+            planned_start: Some(date_time(agreement.placement().start)),
+            planned_end: Some(date_time(agreement.placement().end)),
+            nodes: Some(agreement.nodes()),
         });
         AgreementList {
             agreements: agreements.collect(),

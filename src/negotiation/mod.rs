@@ -308,10 +308,10 @@ impl Negotiation {
             arguments: Some(&job.arguments),
             party: Some(party),
             resource: Some(&slot.resource),
-            nodes: Some(slot.nodes),
+            nodes: Some(slot.nodes()),
         };
         let known = self.predictions.as_ref()?.now();
-        known.probability(&work, slot.duration).map(three_digits)
+        known.probability(&work, slot.duration()).map(three_digits)
     }
 
     /// An agreement as it is shown.

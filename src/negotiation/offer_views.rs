@@ -218,15 +218,15 @@ impl Said {
 
 impl QuotationView {
     fn of(terms: &OfferTerms) -> Self {
-        let slot = terms.slot();
+        let slot = terms.placement();
         Self {
             kind: terms.kind,
             resource: terms.resource.clone(),
-            nodes: terms.nodes,
-            duration_seconds: terms.duration,
+            nodes: terms.nodes(),
+            duration_seconds: terms.duration(),
             start: second(slot.start),
             end: second(slot.end),
-            pieces: terms.pieces.iter().map(PieceView::of).collect(),
+            pieces: terms.slots.pieces().iter().map(PieceView::of).collect(),
             ready: second(terms.ready),
             deadline: second(terms.deadline),
             deviation: terms.deviation,
@@ -239,7 +239,7 @@ impl QuotationView {
 }
 
 fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
-    let slot = terms.slot();
+    let slot = terms.placement();
     let budget = |money: Money| Budget {
         amount_micros: money.micros,
         currency: money.currency.code().to_owned(),
@@ -248,8 +248,8 @@ fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
         kind: terms.kind.word(),
         start: date_time(slot.start),
         end: date_time(slot.end),
-        nodes: terms.nodes,
-        pieces: terms.pieces.iter().map(super::documents::piece).collect(),
+        nodes: terms.nodes(),
+        pieces: terms.slots.pieces().iter().map(super::documents::piece).collect(),
         deviation: terms.deviation,
         confidence: terms.confidence,
         price: terms.price.map(budget),

@@ -461,7 +461,7 @@ impl Negotiation {
                     Vec::new()
                 }
             })?;
-        let leeway = draft.proposal.leeway(!terms.pieces.is_empty());
+        let leeway = draft.proposal.leeway(terms.slots.is_split());
         Ok(Promise {
             template: draft.proposal.template,
             leeway,

@@ -111,19 +111,13 @@ impl Negotiation {
     }
 }
 
-/// The sizes of the jobs that an offer would have, each once: of work in pieces those of its pieces.
+/// The sizes of the jobs that an offer would have, each once: those of its slots.
 fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
     let size = |(slot, nodes): Stretch| Shape {
         nodes,
         duration: slot.duration(),
     };
-    let mut sizes: Vec<Shape> = terms.pieces.iter().map(|piece| size(piece.stretch())).collect();
-    if sizes.is_empty() {
-        sizes.push(Shape {
-            nodes: terms.nodes,
-            duration: terms.duration,
-        });
-    }
+    let mut sizes: Vec<Shape> = terms.slots.stretches().into_iter().map(size).collect();
     sizes.sort_by_key(|size| (size.nodes, size.duration));
     sizes.dedup();
     sizes
@@ -143,20 +137,17 @@ mod tests {
     use scheduler::{Interval, Time};
 
     use super::*;
-    use crate::agreement::{OfferKind, Piece};
+    use crate::agreement::{OfferKind, Slot, Slots};
 
     #[test]
-    fn an_offer_is_judged_by_the_sizes_of_its_pieces_and_one_without_by_its_own() {
+    fn an_offer_is_judged_by_the_sizes_of_its_slots() {
         let size = |nodes, duration| Shape { nodes, duration };
-        let piece = |nodes, start| Piece::planned((Interval::of(Time(start), 600), nodes));
+        let slot = |nodes, start| Slot::planned((Interval::of(Time(start), 600), nodes));
         let mut terms = OfferTerms {
             resource: "cluster".into(),
-            nodes: 4,
-            duration: 1_800,
-            pieces: Vec::new(),
+            slots: Slots::one((Interval::of(Time(0), 1_800), 4)),
             ready: Time(0),
             deadline: Time(9_000),
-            start: Time(0),
             kept_until: Time(1_800),
             deviation: 0.0,
             kind: OfferKind::Exact,
@@ -167,7 +158,7 @@ mod tests {
             promise: None,
         };
         assert_eq!(sizes_of(&terms), [size(4, 1_800)]);
-        terms.pieces = vec![piece(4, 0), piece(2, 1_000), piece(4, 2_000)];
+        terms.slots = Slots::of(vec![slot(4, 0), slot(2, 1_000), slot(4, 2_000)]).unwrap();
         assert_eq!(sizes_of(&terms), [size(2, 600), size(4, 600)]);
     }
 

@@ -72,11 +72,11 @@ pub struct ProposedView {
 
 impl ProposedView {
     fn of(id: Uuid, terms: &OfferTerms) -> Self {
-        let slot = terms.slot();
+        let slot = terms.placement();
         Self {
             id,
             resource: terms.resource.clone(),
-            nodes: terms.nodes,
+            nodes: terms.nodes(),
             start: second(slot.start),
             end: second(slot.end),
             price: terms.price.map(MoneyView::of),
@@ -131,8 +131,8 @@ impl Negotiation {
         let offer = stored_offer(&document.ok_or(Error::NotFound)?)?;
         let hold = self.negotiating.hold;
         // What was to be over by now may be later.
-        let late = agreement.deadline - agreement.placement.duration() < now + hold;
-        let end = now + hold + agreement.placement.duration();
+        let late = agreement.deadline - agreement.placement().duration() < now + hold;
+        let end = now + hold + agreement.placement().duration();
         let wish = Wish {
             end: late.then(|| DateTime::from_seconds(end.seconds())),
             ..Wish::default()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::ProposalView;
-use crate::agreement::{Agreement, Compensation, Guarantee, Money, Piece};
+use crate::agreement::{Agreement, Compensation, Guarantee, Money, Slot};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::{Accepted, Alternative, Choice, Refusal};
 use crate::store::{Succession, TrailLine};
@@ -302,13 +302,13 @@ impl AgreementView {
             state: agreement.state.word().to_owned(),
             service_state: agreement.service.word().to_owned(),
             resource: agreement.resource.clone(),
-            nodes: agreement.nodes,
+            nodes: agreement.nodes(),
             duration_seconds: agreement.duration,
             ready: second(agreement.ready),
             deadline: second(agreement.deadline),
-            planned_start: second(agreement.placement.start),
-            planned_end: second(agreement.placement.end),
-            pieces: agreement.pieces.iter().map(PieceView::of).collect(),
+            planned_start: second(agreement.placement().start),
+            planned_end: second(agreement.placement().end),
+            pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
             confidence: None,
@@ -361,7 +361,7 @@ impl AgreementView {
 }
 
 impl PieceView {
-    pub(super) fn of(piece: &Piece) -> Self {
+    pub(super) fn of(piece: &Slot) -> Self {
         Self {
             planned_start: second(piece.placement.start),
             planned_end: second(piece.placement.end),
@@ -410,8 +410,8 @@ impl AcceptedView {
     pub(super) fn of(accepted: &Accepted) -> Self {
         let moved = accepted.moved.iter().map(|other| MovedView {
             id: other.id,
-            planned_start: other.placement.start,
-            planned_end: other.placement.end,
+            planned_start: other.placement().start,
+            planned_end: other.placement().end,
         });
         Self {
             agreement: AgreementView::of(&accepted.agreement),

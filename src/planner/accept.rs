@@ -14,7 +14,7 @@ use super::reserving::Step;
 use super::{Accepted, Error, Proposal};
 use crate::agreement::{
     Agreement, AgreementState, Barred, Event, EventKind, Money, NegotiationInstance, NegotiationOffer,
-    OfferState, OfferTerms, PostingKind, whole,
+    OfferState, OfferTerms, PostingKind,
 };
 use crate::clock::second_of;
 use crate::store::Change;
@@ -114,8 +114,8 @@ impl Decider<'_> {
             return Err(Error::Lost(Lost::Barred(why)));
         }
         let mut admitted = self.as_held(resource, &terms, now);
-        if begun && terms.pieces.is_empty() {
-            admitted.slot = Interval::of(terms.start, terms.duration);
+        if begun {
+            admitted.slots = terms.slots.clone();
         }
         let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
@@ -123,8 +123,8 @@ impl Decider<'_> {
         if self.waits_to_accept(&offer, &agreement, &admitted, replaced)? {
             return Ok(Step::Wait(acceptance));
         }
-        if let Some(slot) = self.reserved_for(agreement.id) {
-            admitted.slot = slot;
+        if let Some(slots) = self.reserved_for(agreement.id) {
+            admitted.slots = slots;
         }
         let Ok(lifted) = self.lift_replaced(&instance) else {
             return Err(Error::Lost(Lost::Replaced));
@@ -193,16 +193,16 @@ impl Decider<'_> {
 
     /// The place that is held for an offer: as offered, or from now on where that time has come.
     fn as_held(&self, resource: usize, terms: &OfferTerms, now: Time) -> Admitted {
-        let slot = whole(&terms.pieces).unwrap_or_else(|| {
-            let latest = terms.kept_until - terms.duration;
-            let start = self.begins_at(&terms.resource, terms.start, latest, now);
-            Interval::of(start, terms.duration)
-        });
+        let mut slots = terms.slots.clone();
+        let placement = slots.placement();
+        let latest = terms.kept_until - placement.duration();
+        let later = self.begins_at(&terms.resource, placement.start, latest, now) - placement.start;
+        for slot in slots.iter_mut() {
+            slot.placement = Interval::of(slot.placement.start + later, slot.placement.duration());
+        }
         Admitted {
             resource,
-            nodes: terms.nodes,
-            slot,
-            pieces: terms.pieces.clone(),
+            slots,
             moved: Vec::new(),
             transferred: Vec::new(),
             price: terms.price,

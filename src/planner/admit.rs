@@ -11,7 +11,7 @@ use super::plan::revenue;
 use super::pricing::Priced;
 use super::resources::{IN_THE_WAY_MAX, Wish};
 use super::{Proposal, Scaling};
-use crate::agreement::{Agreement, Barred, EventKind, Filter, Money, Piece, Shape};
+use crate::agreement::{Agreement, Barred, EventKind, Filter, Money, Shape, Slots};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and everybody waits meanwhile.
@@ -56,10 +56,7 @@ impl<'a> Wanted<'a> {
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) resource: usize,
-    pub(super) nodes: u32,
-    pub(super) slot: Interval,
-    /// The pieces that make up the slot; none where it is one.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) slots: Slots,
     pub(super) moved: Vec<Move>,
     pub(super) transferred: Vec<Transfer>,
     pub(super) price: Option<Money>,
@@ -278,9 +275,7 @@ impl Decider<'_> {
         let (placement, moved) = self.plan.resources.submit(resource, now, &paying)?;
         Some(Admitted {
             resource,
-            nodes: request.nodes,
-            slot: placement.slot,
-            pieces: Vec::new(),
+            slots: Slots::one((placement.slot, request.nodes)),
             moved,
             transferred: Vec::new(),
             price: self.price_under(load, resource, priced(placement.slot)),
@@ -307,9 +302,7 @@ impl Decider<'_> {
         let put = self.plan.resources.put(resource, now, &paying, slot.start);
         put.then(|| Admitted {
             resource,
-            nodes: request.nodes,
-            slot,
-            pieces: Vec::new(),
+            slots: Slots::one((slot, request.nodes)),
             moved: Vec::new(),
             transferred: Vec::new(),
             price,
@@ -358,7 +351,7 @@ impl Decider<'_> {
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
     fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
         let agreement = self.plan.by_number(number)?;
-        let moves = agreement.is_waiting() && !agreement.fixed && agreement.pieces.is_empty();
+        let moves = agreement.is_waiting() && !agreement.fixed && !agreement.slots.is_split();
         if !moves || self.plan.table.is_counted_on(agreement.id) {
             return None;
         }
@@ -411,15 +404,14 @@ impl Decider<'_> {
         let mut moved = Vec::with_capacity(transfers.len());
         for of in transfers {
             let name = self.plan.resources.name(of.to);
-            let Some(mut agreement) = self.plan.must_get_by_number(of.number) else {
+            let Some((mut agreement, _)) = self.plan.must_get_slot(of.number) else {
                 continue;
             };
-            let by = of.slot.start - agreement.placement.start;
+            let by = of.slot.start - agreement.placement().start;
             let direction = if by < 0 { "earlier" } else { "later" };
             let detail = format!("to {name}, {} seconds {direction}, {why}", by.abs());
             agreement.resource = name;
-            agreement.placement = of.slot;
-            agreement.duration = of.slot.duration();
+            agreement.place_slot(0, (of.slot, agreement.nodes()));
             let event = self.event(EventKind::Moved, detail);
             moved.push(self.update(agreement, vec![event]));
         }
@@ -429,13 +421,13 @@ impl Decider<'_> {
 
 /// The size that an agreement has, as other resources have to be asked for it.
 pub(super) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
-    let in_one = agreement.pieces.is_empty();
-    let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes;
+    let in_one = !agreement.slots.is_split();
+    let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
     match agreement.leeway.shapes.iter().find(granted) {
         Some(shape) => (*shape, Scaling::ReferenceRate),
         None => (
             Shape {
-                nodes: agreement.nodes,
+                nodes: agreement.nodes(),
                 duration: agreement.duration,
             },
             Scaling::Contract,
@@ -463,13 +455,13 @@ pub(super) fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
     if !agreement.leeway.shapes.is_empty() {
         detail += &format!(
             "; {} nodes for {} seconds of {} sizes",
-            agreement.nodes,
+            agreement.nodes(),
             agreement.duration,
             agreement.leeway.shapes.len()
         );
     }
-    if !admitted.pieces.is_empty() {
-        let (count, end) = (admitted.pieces.len(), admitted.slot.end - admitted.slot.start);
+    if admitted.slots.is_split() {
+        let (count, end) = (admitted.slots.len(), admitted.slots.placement().duration());
         detail += &format!(
             "; in {count} pieces, the last of which ends {end} seconds after the start of the first"
         );

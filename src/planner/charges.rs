@@ -154,7 +154,7 @@ impl Decider<'_> {
             }
             let payer = Payer::of_agreement(agreement);
             let mut priced = Priced::of(payer, &request, request.slot(window.end - duration), window);
-            if !agreement.pieces.is_empty() {
+            if agreement.slots.is_split() {
                 priced.node_seconds = agreement.node_seconds();
             }
             // What the party has held for a while makes nothing dearer.

@@ -36,7 +36,7 @@ fn undominated(all: &[Candidate]) -> Vec<Candidate> {
     candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
     // The same on another resource is nothing else to the requester.
     let mut seen = BTreeSet::new();
-    candidates.retain(|of| seen.insert((of.terms.start, of.terms.duration, of.terms.nodes)));
+    candidates.retain(|of| seen.insert((of.terms.placement().start, of.terms.duration(), of.terms.nodes())));
     candidates
 }
 
@@ -45,15 +45,15 @@ pub(super) fn ranked(candidates: Vec<Candidate>, weights: Weights) -> Vec<Candid
     let scales = [
         (
             weights.start,
-            Scale::of(&candidates, |of| as_number(of.terms.start.seconds())),
+            Scale::of(&candidates, |of| as_number(of.terms.placement().start.seconds())),
         ),
         (
             weights.size,
-            Scale::of(&candidates, |of| -f64::from(of.terms.nodes)),
+            Scale::of(&candidates, |of| -f64::from(of.terms.nodes())),
         ),
         (
             weights.duration,
-            Scale::of(&candidates, |of| as_number(of.terms.duration)),
+            Scale::of(&candidates, |of| as_number(of.terms.duration())),
         ),
         (weights.price, Scale::of(&candidates, |of| as_number(micros(of)))),
     ];
@@ -71,7 +71,7 @@ pub(super) fn ranked(candidates: Vec<Candidate>, weights: Weights) -> Vec<Candid
         let by_score = score.total_cmp(other_score);
         let by_distance = one.terms.deviation.total_cmp(&other.terms.deviation);
         let by_price = micros(one).cmp(&micros(other));
-        let by_start = one.terms.start.cmp(&other.terms.start);
+        let by_start = one.terms.placement().start.cmp(&other.terms.placement().start);
         let orders = [by_score, by_distance, by_price, by_start];
         orders.into_iter().fold(Ordering::Equal, Ordering::then)
     });

@@ -18,7 +18,7 @@ use super::plan::revenue;
 use super::pricing::Priced;
 use super::quote::{Candidate, HOLD_MIN, Search};
 use super::resource::Resource;
-use crate::agreement::{OfferKind, OfferTerms, Piece, Shape, Stretch, most_nodes, seconds_of, whole};
+use crate::agreement::{OfferKind, OfferTerms, Shape, Slot, Slots, Stretch};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -72,15 +72,15 @@ impl Decider<'_> {
             }
             end = end.min(slot.end);
         }
-        let mut best: Option<(usize, Vec<Piece>)> = None;
+        let mut best: Option<(usize, Slots)> = None;
         for at in self.resources_for_pieces(wanted) {
             let rest = Interval::new(window.start, end - 1);
             if let Some(pieces) = self.pieces_on(at, wanted, preemption, rest) {
-                end = pieces.last().map_or(end, |piece| piece.placement.end);
+                end = pieces.placement().end;
                 best = Some((at, pieces));
             }
         }
-        let (at, pieces) = best.filter(|(_, pieces)| pieces.len() > 1)?;
+        let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
         let load = self.load(at, window);
         self.put_pieces((at, load), wanted, pieces, now)
     }
@@ -135,12 +135,12 @@ impl Decider<'_> {
         // As in order of deadlines: who has least time goes first.
         lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
         let pieces = self.pieces_on(at, wanted, preemption, wanted.window);
-        let pieces = pieces.filter(|pieces| pieces.len() > 1);
+        let pieces = pieces.filter(Slots::is_split);
         if let Some(admitted) = pieces.and_then(|pieces| self.put_pieces((at, load), wanted, pieces, now)) {
             if let Some(moved) = self.put_again(at, &lifted, now) {
                 return Some(Admitted { moved, ..admitted });
             }
-            for (_, number) in admitted.pieces.iter().zip(wanted.number..) {
+            for (_, number) in admitted.slots.iter().zip(wanted.number..) {
                 self.plan.resources.vacate(at, now, number);
             }
         }
@@ -193,14 +193,14 @@ impl Decider<'_> {
         wanted: &Wanted<'_>,
         preemption: &Preemption,
         window: Interval,
-    ) -> Option<Vec<Piece>> {
+    ) -> Option<Slots> {
         let of = self.plan.resources.get(at)?;
         if window.duration() <= 0 {
             return None;
         }
         let shapes = shapes_on(&of.resource, wanted, preemption)?;
         let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
-        Some(joined(found.iter().map(|piece| (piece.interval, piece.nodes))))
+        joined(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
 
     /// What could be offered in pieces of a request that has no place in one: where its last piece completes first, as the plans
@@ -220,25 +220,21 @@ impl Decider<'_> {
         let window = Interval::new(wanted.window.start.max(search.until), wanted.window.end);
         let found = self.resources_for_pieces(wanted).into_iter().filter_map(|at| {
             let pieces = self.pieces_on(at, wanted, preemption, window)?;
-            (pieces.len() > 1).then_some((at, pieces))
+            pieces.is_split().then_some((at, pieces))
         });
-        let (at, pieces) = found.min_by_key(|(_, pieces)| pieces.last().map(|last| last.placement.end))?;
-        let slot = whole(&pieces)?;
+        let (at, pieces) = found.min_by_key(|(_, pieces)| pieces.placement().end)?;
         let terms = OfferTerms {
             resource: self.plan.resources.get(at)?.resource.name.clone(),
-            nodes: most_nodes(&pieces),
-            duration: seconds_of(&pieces),
             ready: wanted.window.start,
             deadline: wanted.window.end,
-            start: slot.start,
-            kept_until: slot.end,
+            kept_until: pieces.placement().end,
             deviation: 0.0,
             kind: OfferKind::InPieces,
             confidence: None,
-            price: self.price(at, priced(wanted, &pieces)?),
+            price: self.price(at, priced(wanted, &pieces)),
             difference: None,
             fee: None,
-            pieces,
+            slots: pieces,
             promise: None,
         };
         let expires = search.until;
@@ -250,11 +246,10 @@ impl Decider<'_> {
         &mut self,
         (at, load): (usize, Fraction),
         wanted: &Wanted<'_>,
-        pieces: Vec<Piece>,
+        pieces: Slots,
         now: Time,
     ) -> Option<Admitted> {
-        let slot = whole(&pieces)?;
-        let price = self.price_under(load, at, priced(wanted, &pieces)?);
+        let price = self.price_under(load, at, priced(wanted, &pieces));
         if self.settings.pricing.is_some() {
             let budget = wanted.payer.budget;
             price.filter(|price| budget.is_none_or(|budget| super::budget::within(*price, budget)))?;
@@ -278,9 +273,7 @@ impl Decider<'_> {
         }
         Some(Admitted {
             resource: at,
-            nodes: most_nodes(&pieces),
-            slot,
-            pieces,
+            slots: pieces,
             moved: Vec::new(),
             transferred: Vec::new(),
             price,
@@ -289,14 +282,14 @@ impl Decider<'_> {
 }
 
 /// What pieces cost: as much as they would in one that completes with the last of them.
-fn priced<'a>(wanted: &Wanted<'a>, pieces: &[Piece]) -> Option<Priced<'a>> {
-    let end = whole(pieces)?.end;
-    Some(Priced {
+fn priced<'a>(wanted: &Wanted<'a>, pieces: &Slots) -> Priced<'a> {
+    let end = pieces.placement().end;
+    Priced {
         payer: wanted.payer,
-        node_seconds: pieces.iter().map(Piece::node_seconds).sum(),
-        slot: Interval::new(end - seconds_of(pieces), end),
+        node_seconds: pieces.node_seconds(),
+        slot: Interval::new(end - pieces.seconds(), end),
         window: wanted.window,
-    })
+    }
 }
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
@@ -322,16 +315,16 @@ fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) 
 }
 
 /// The pieces of stretches in order of time, in one those that follow each other without a break on as many nodes: nothing is
-/// to be saved between them.
-fn joined(stretches: impl Iterator<Item = Stretch>) -> Vec<Piece> {
-    let mut joined: Vec<Piece> = Vec::new();
+/// to be saved between them. None where there is none.
+fn joined(stretches: impl Iterator<Item = Stretch>) -> Option<Slots> {
+    let mut joined: Vec<Slot> = Vec::new();
     for (slot, nodes) in stretches {
         match joined.last_mut() {
             Some(last) if last.placement.end == slot.start && last.nodes == nodes => {
                 last.placement.end = slot.end;
             }
-            _ => joined.push(Piece::planned((slot, nodes))),
+            _ => joined.push(Slot::planned((slot, nodes))),
         }
     }
-    joined
+    Slots::of(joined)
 }

@@ -15,7 +15,6 @@ use super::reserving::Step;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
-    seconds_of,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::store::{Change, Idempotent};
@@ -144,18 +143,12 @@ impl Decider<'_> {
     pub(super) fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
         for of in moves {
-            let Some(mut agreement) = self.plan.must_get_by_number(of.id) else {
+            let Some((mut agreement, index)) = self.plan.must_get_slot(of.id) else {
                 continue;
             };
-            let mut detail = format!("{}, {why}", by(of.to - of.from));
-            match self.plan.piece_of(of.id) {
-                Some(index) => {
-                    detail = format!("piece {} of {} {detail}", index + 1, agreement.pieces.len());
-                    let (slot, nodes) = agreement.pieces[index].stretch();
-                    agreement.place_piece(index, (Interval::of(of.to, slot.duration()), nodes));
-                }
-                None => agreement.placement = Interval::of(of.to, agreement.duration),
-            }
+            let detail = format!("{}{}, {why}", piece_of(&agreement, index), by(of.to - of.from));
+            let (slot, nodes) = agreement.slots[index].stretch();
+            agreement.place_slot(index, (Interval::of(of.to, slot.duration()), nodes));
             let event = self.event(EventKind::Moved, detail);
             moved.push(self.update(agreement, vec![event]));
         }
@@ -235,7 +228,7 @@ impl Decider<'_> {
             };
             if agreement.service == ServiceState::Processing {
                 self.overrun(&agreement);
-            } else if agreement.service == ServiceState::Idle && agreement.pieces.is_empty() {
+            } else if agreement.has_nodes() {
                 let outcome = if agreement.never_had_nodes() {
                     Outcome::Lost
                 } else {
@@ -281,7 +274,7 @@ impl Decider<'_> {
             ServiceState::Idle
         };
         if agreement.job.is_none() {
-            agreement.started = self.handed_over(&agreement);
+            agreement.has_started(self.handed_over(&agreement));
         }
         let assessed = self.assess(&mut agreement);
         let named = self
@@ -291,8 +284,8 @@ impl Decider<'_> {
             .find(|of| of.name == agreement.resource);
         let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
         let mut detail = format!("on nodes {named} of {}", agreement.resource);
-        if !agreement.pieces.is_empty() {
-            let (number, of) = (agreement.piece_number(), agreement.pieces.len());
+        if agreement.slots.is_split() {
+            let (number, of) = (agreement.slot_number(), agreement.slots.len());
             detail = format!("piece {number} of {of}, {detail}");
         }
         if agreement.never_had_nodes() {
@@ -368,7 +361,7 @@ impl Decider<'_> {
         // under a later agreement began at its slot's begin at the earliest.
         let agreed = match agreement.origin {
             None => agreement.created,
-            Some(_) => agreement.placement.start.seconds() * crate::clock::MICROS_PER_SECOND,
+            Some(_) => agreement.placement().start.seconds() * crate::clock::MICROS_PER_SECOND,
         };
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
         // The records of this machine's jobs are the supervisor's.
@@ -379,8 +372,8 @@ impl Decider<'_> {
             Outcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
                 Outcome::Terminated
             }
-            Outcome::Checkpointed if agreement.has_more_pieces() => {
-                self.piece_over(agreement, end);
+            Outcome::Checkpointed if agreement.has_more_slots() => {
+                self.slot_over(agreement, end);
                 return Ok(());
             }
             // There is nothing that it could go on in.
@@ -420,7 +413,10 @@ impl Decider<'_> {
         last: AgreementState,
         ended: Micros,
     ) -> Result<Vec<Event>, Error> {
-        agreement.end_piece(ended);
+        // What another goes on with is not over.
+        if agreement.outcome.is_some() {
+            agreement.end_slot(ended);
+        }
         agreement.ended = Some(ended);
         agreement.service = ServiceState::Completed;
         agreement.state = agreement
@@ -452,9 +448,8 @@ impl Decider<'_> {
     /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
         agreement.version += 1;
-        // Between two pieces it has no nodes.
-        let between = agreement.service == ServiceState::Idle && !agreement.pieces.is_empty();
-        let release = self.plan.is_bound(agreement.id) && (between || agreement.state.is_final());
+        let gives_back = agreement.is_between_slots() || agreement.state.is_final();
+        let release = gives_back && self.plan.is_bound(agreement.id);
         // What was offered in its place counts on its waiting, or on its going on.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
         self.suggest_if_lost(&agreement);
@@ -496,25 +491,19 @@ impl Decider<'_> {
         window: Interval,
         admitted: &Admitted,
     ) -> Agreement {
-        let duration = match admitted.pieces.as_slice() {
-            [] => admitted.slot.duration(),
-            pieces => seconds_of(pieces),
-        };
         Agreement {
             id: proposal.id,
             party: proposal.party.clone(),
             name: proposal.name.clone(),
             template: proposal.template.clone(),
             resource: self.plan.resources.name(admitted.resource),
-            nodes: admitted.nodes,
-            duration,
+            duration: admitted.slots.seconds(),
             ready: window.start,
             deadline: window.end,
-            placement: admitted.slot,
-            pieces: admitted.pieces.clone(),
+            slots: admitted.slots.clone(),
             fixed: false,
             price: admitted.price,
-            leeway: proposal.leeway(!admitted.pieces.is_empty()),
+            leeway: proposal.leeway(admitted.slots.is_split()),
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
             state: AgreementState::Observed,
@@ -529,12 +518,20 @@ impl Decider<'_> {
     }
 }
 
+/// Which of the slots of an agreement has this index, in words for its party; none where there is one only.
+pub(super) fn piece_of(agreement: &Agreement, index: usize) -> String {
+    match agreement.slots.pieces().len() {
+        0 => String::new(),
+        of => format!("piece {} of {of} ", index + 1),
+    }
+}
+
 /// Whether so much of the slot of a job is over that the rest may not suffice for it: the service was down, or the clock was
 /// stepped.
 pub(super) fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
     let late = now - agreement.slot().start;
     agreement.job.is_some()
-        && agreement.pieces.is_empty()
+        && !agreement.slots.is_split()
         && late.saturating_mul(LATE_SHARE) > agreement.duration
 }
 
@@ -542,7 +539,7 @@ pub(super) fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
 pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
     let job = agreement.job.as_ref()?;
     let started = agreement.started?;
-    let slot = agreement.placement.start.seconds() * crate::clock::MICROS_PER_SECOND;
+    let slot = agreement.placement().start.seconds() * crate::clock::MICROS_PER_SECOND;
     Some(Execution {
         agreement: agreement.id,
         application: job.application.clone(),
@@ -552,7 +549,7 @@ pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution
         output_bytes: bytes(end.output_bytes),
         resource: agreement.resource.clone(),
         nodes: agreement.mean_nodes(),
-        planned: agreement.placement,
+        planned: agreement.placement(),
         estimate: agreement.duration,
         queue_time: (started - slot).max(0),
         run_time: agreement.run_time().unwrap_or(0),

@@ -321,7 +321,7 @@ impl super::Plan {
     fn base(&self, negotiation: Uuid, resource: &str) -> Option<Stretch> {
         let agreement = self.renegotiated(negotiation)?;
         let in_force = agreement.is_waiting() || agreement.is_being_carried_out();
-        (agreement.resource == resource && in_force).then_some((agreement.placement, agreement.nodes))
+        (agreement.resource == resource && in_force).then_some((agreement.placement(), agreement.nodes()))
     }
 
     /// What an answer has to keep, by resource.

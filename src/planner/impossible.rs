@@ -63,13 +63,15 @@ impl Plan {
         agreement
     }
 
-    /// The live agreement that a schedule knows by a number, which must be there.
-    pub(super) fn must_get_by_number(&mut self, number: u64) -> Option<Agreement> {
-        let agreement = self.by_number(number).cloned();
-        self.resources.impossible.unless(agreement.is_some(), || {
+    /// The live agreement with the slot that a schedule knows by a number, which must be there, and which of its slots that is.
+    pub(super) fn must_get_slot(&mut self, number: u64) -> Option<(Agreement, usize)> {
+        let found = self
+            .slot_of(number)
+            .map(|(agreement, index)| (agreement.clone(), index));
+        self.resources.impossible.unless(found.is_some(), || {
             format!("no agreement has the number {number}")
         });
-        agreement
+        found
     }
 
     /// The resource of an agreement that must have a place, and the first of the numbers by which its schedule knows it.

@@ -23,7 +23,7 @@ impl Decider<'_> {
         self.note_reserved(resource);
         self.bind_as_held(resource);
         for mut agreement in self.plan.not_handed_over(resource) {
-            agreement.started = self.handed_over(&agreement);
+            agreement.has_started(self.handed_over(&agreement));
             if agreement.never_had_nodes() {
                 continue;
             }
@@ -43,7 +43,7 @@ impl Decider<'_> {
             return Some(self.now);
         }
         let kept = of.kept_for(agreement)?;
-        let since = kept.since.max(agreement.placement.start).seconds() * MICROS_PER_SECOND;
+        let since = kept.since.max(agreement.slot().start).seconds() * MICROS_PER_SECOND;
         (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
     }
 
@@ -95,7 +95,7 @@ impl Plan {
         let mut agreements: Vec<_> = here.map(with_nodes).collect();
         let waiting: Vec<Uuid> = self.reserving.on(resource).map(|of| of.id).collect();
         agreements.extend(self.reserving.on(resource).map(|of| (of.clone(), Vec::new())));
-        agreements.sort_by_key(|(of, _)| (of.placement.start, of.id));
+        agreements.sort_by_key(|(of, _)| (of.placement().start, of.id));
         let of = self
             .resources
             .place(resource)

@@ -40,7 +40,7 @@ impl Plan {
     pub(super) fn give_up_stopping(&mut self, now: Time) {
         let made = self.made;
         self.stopping
-            .retain(|_, agreement| agreement.placement.end.max(made) + STOPPED_AFTER > now);
+            .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
     }
 
     /// Takes back those whose work was lost: whether anything is left of it is looked at again, since it is not known whether

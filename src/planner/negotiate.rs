@@ -122,7 +122,7 @@ impl Decider<'_> {
             if replaced.party != instance.party {
                 return Err(Error::NotFound);
             }
-            if !replaced.pieces.is_empty() {
+            if replaced.slots.is_split() {
                 return Err(Error::Conflict("planned in pieces, which are not renegotiated"));
             }
         }

@@ -59,7 +59,7 @@ impl Overruns {
         // What is done in pieces ends with the last of them.
         let runs = agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
-            && !agreement.has_more_pieces();
+            && !agreement.has_more_slots();
         (runs && self.most(agreement) > 0).then(|| agreement.slot().end - told(agreement) - grace)
     }
 
@@ -167,7 +167,7 @@ impl Decider<'_> {
         let Some((at, number)) = self.plan.planned_at(agreement) else {
             return false;
         };
-        let number = number + agreement.pieces_over() as u64;
+        let number = number + agreement.slots_over() as u64;
         self.plan.resources.vacate(at, now, number);
         let end = self.reached(at, agreement, end, now);
         let rest = self.running_of(at, agreement, number);
@@ -176,7 +176,7 @@ impl Decider<'_> {
             duration: end - rest.ready,
             ..rest
         };
-        let placed = (end > agreement.placement.end)
+        let placed = (end > agreement.placement().end)
             .then(|| self.plan.resources.submit(at, now, &longer))
             .flatten();
         let Some((_, moves)) = placed else {
@@ -184,7 +184,7 @@ impl Decider<'_> {
             return false;
         };
         self.hand_over_nodes(agreement, agreement.id, end);
-        let more = end - agreement.placement.end;
+        let more = end - agreement.placement().end;
         let mut longer = agreement.clone();
         // What lies beyond its deadline by the provider's own doing is not late.
         longer.end_last_slot(end);
@@ -209,7 +209,7 @@ mod tests {
     use scheduler::Interval;
 
     use super::*;
-    use crate::agreement::{Job, Leeway};
+    use crate::agreement::{Job, Leeway, Slots};
 
     fn running(duration: Seconds) -> Agreement {
         Agreement {
@@ -218,12 +218,10 @@ mod tests {
             name: None,
             template: "t".into(),
             resource: "local".into(),
-            nodes: 1,
             duration,
             ready: Time(1_000),
             deadline: Time(9_000),
-            placement: Interval::of(Time(1_000), duration),
-            pieces: Vec::new(),
+            slots: Slots::one((Interval::of(Time(1_000), duration), 1)),
             fixed: false,
             price: None,
             leeway: Leeway::default(),
@@ -256,9 +254,9 @@ mod tests {
         let mut agreement = running(600);
         assert_eq!(overruns.look_at(&agreement, 0), Some(Time(1_595)));
         assert_eq!(overruns.step(&agreement), 60);
-        agreement.placement.end = Time(1_700);
+        agreement.end_last_slot(Time(1_700));
         assert_eq!(overruns.step(&agreement), 20);
-        agreement.placement.end = Time(1_720);
+        agreement.end_last_slot(Time(1_720));
         assert_eq!(overruns.step(&agreement), 0);
         agreement.template = "own".into();
         assert_eq!(overruns.look_at(&agreement, 0), None);
@@ -281,11 +279,11 @@ mod tests {
         let mut agreement = running(600);
         assert_eq!(overruns.grace(&agreement), Some(100));
         assert_eq!(overruns.look_at(&agreement, 100), Some(Time(1_495)));
-        agreement.placement.end = Time(1_620);
+        agreement.end_last_slot(Time(1_620));
         assert_eq!(overruns.grace(&agreement), None, "as much as is left");
-        agreement.placement.end = Time(1_619);
+        agreement.end_last_slot(Time(1_619));
         assert_eq!(overruns.grace(&agreement), Some(100));
-        agreement.add_piece(Interval::of(Time(2_000), 200));
+        agreement.add_slot(Interval::of(Time(2_000), 200));
         assert_eq!(overruns.look_at(&agreement, 100), None, "it is told already");
         let short = Overruns {
             percent: 100,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::decide::Decider;
 use super::reserving::Step;
 use super::{Acceptance, Accepted, Command, Error, Planner, Proposal};
-use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState};
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState, Slots};
 use crate::clock::second_of;
 use crate::store::{CallBack, Change};
 
@@ -110,12 +110,10 @@ impl Decider<'_> {
             name: proposal.name.clone(),
             template: proposal.template.clone(),
             resource: resource.name.clone(),
-            nodes: shape.nodes,
             duration: shape.duration,
             ready,
             deadline: deadline.max(ready),
-            placement: nowhere(ready),
-            pieces: Vec::new(),
+            slots: Slots::one((nowhere(ready), shape.nodes)),
             fixed: false,
             price: None,
             leeway: Leeway::default(),

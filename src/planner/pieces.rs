@@ -21,10 +21,10 @@ pub(super) const CLUSTER: &str = "slurm";
 
 impl Decider<'_> {
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
-    pub(super) fn piece_over(&mut self, mut agreement: Agreement, end: &JobEnd) {
-        let (number, of) = (agreement.piece_number(), agreement.pieces.len());
+    pub(super) fn slot_over(&mut self, mut agreement: Agreement, end: &JobEnd) {
+        let (number, of) = (agreement.slot_number(), agreement.slots.len());
         agreement.has_started(end.started);
-        agreement.end_piece(end.ended);
+        agreement.end_slot(end.ended);
         agreement.service = ServiceState::Idle;
         let detail = format!("piece {number} of {of} is over, its work saved");
         let mut events = vec![self.event(EventKind::Checkpointed, detail)];
@@ -56,7 +56,7 @@ impl Decider<'_> {
     ) -> Option<Stretch> {
         let (at, first) = self.plan.planned_at(agreement)?;
         let number = first + index as u64;
-        let piece = agreement.pieces.get(index)?;
+        let slot = agreement.slots.get(index)?;
         let of = self.plan.resources.get(at)?;
         let tree = of.schedule.tree();
         let fit = |shape: Shape| {
@@ -65,8 +65,8 @@ impl Decider<'_> {
             Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
         };
         let own = Shape {
-            nodes: piece.nodes,
-            duration: piece.placement.duration(),
+            nodes: slot.nodes,
+            duration: slot.placement.duration(),
         };
         let smaller = || {
             let smaller = smaller_sizes(agreement, own, &of.resource);
@@ -85,34 +85,34 @@ impl Decider<'_> {
     /// The agreement of a lost piece, which has left the plan, with another place for it: between its neighbours, or else
     /// for it and those that follow, one after another.
     pub(super) fn place_lost_pieces(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
-        let index = agreement.pieces_over();
+        let index = agreement.slots_over();
         let mut placed = agreement.clone();
         if let Some(stretch) = self.another_place(agreement, index, next) {
-            placed.place_piece(index, stretch);
+            placed.place_slot(index, stretch);
             return Some(placed);
         }
         let (at, number) = self.plan.planned_at(agreement)?;
-        let mut rest: Vec<usize> = (index + 1..agreement.pieces.len()).collect();
+        let mut rest: Vec<usize> = (index + 1..agreement.slots.len()).collect();
         // Those have left the plan, too, whose nodes are out of use.
         rest.retain(|of| self.plan.resources.has(at, number + *of as u64));
         for of in &rest {
             self.plan.resources.vacate(at, next, number + *of as u64);
         }
         let mut ready = next.max(agreement.ready);
-        for of in index..agreement.pieces.len() {
+        for of in index..agreement.slots.len() {
             let window = Interval::new(ready, agreement.deadline);
             let Some(stretch) = self.place_in(agreement, of, window, next) else {
                 for of in index..of {
                     self.plan.resources.vacate(at, next, number + of as u64);
                 }
                 for of in rest {
-                    let start = agreement.pieces[of].placement.start;
-                    let request = request_of_piece(agreement, number + of as u64, of);
+                    let start = agreement.slots[of].placement.start;
+                    let request = request_of_slot(agreement, number + of as u64, of);
                     self.plan.resources.put_back(at, next, &request, start);
                 }
                 return None;
             };
-            placed.place_piece(of, stretch);
+            placed.place_slot(of, stretch);
             ready = stretch.0.end;
         }
         Some(placed)
@@ -155,8 +155,8 @@ impl Decider<'_> {
     ) -> Option<PieceAgain> {
         let (at, first) = self.plan.planned_at(agreement)?;
         let number = first + index as u64;
-        let request = request_of_piece(agreement, number, index);
-        let start = agreement.pieces[index].placement.start;
+        let request = request_of_slot(agreement, number, index);
+        let start = agreement.slots[index].placement.start;
         if self.plan.resources.put(at, now, &request, start) {
             return Some(PieceAgain::Stayed);
         }
@@ -174,14 +174,14 @@ impl Decider<'_> {
     }
 
     fn piece_moved(&mut self, mut agreement: Agreement, index: usize, stretch: Stretch, why: &str) {
-        let ((slot, nodes), old) = (stretch, agreement.pieces[index]);
-        let (number, of) = (index + 1, agreement.pieces.len());
+        let ((slot, nodes), old) = (stretch, agreement.slots[index]);
+        let (number, of) = (index + 1, agreement.slots.len());
         let mut detail = format!("piece {number} of {of} {}", by(slot.start - old.placement.start));
         if nodes != old.nodes {
             detail += &format!(", with {nodes} nodes for {} seconds", slot.duration());
         }
         detail += &format!(": {why}");
-        agreement.place_piece(index, stretch);
+        agreement.place_slot(index, stretch);
         let event = self.event(EventKind::Moved, detail);
         self.update(agreement, vec![event]);
     }
@@ -209,37 +209,36 @@ impl Decider<'_> {
 }
 
 impl Plan {
-    /// The agreement whose piece has this number, and which of its pieces that is, if it has not begun.
-    pub(super) fn piece_that_waits(&self, number: u64) -> Option<(&Agreement, usize)> {
-        let agreement = self.by_number(number)?;
-        let first = self.number(agreement.id)?;
-        let index = usize::try_from(number - first).ok()?;
-        let waits = agreement.state == AgreementState::Observed && agreement.pieces_begun() <= index;
-        (waits && index < agreement.pieces.len()).then_some((agreement, index))
-    }
-
-    /// Which piece of its agreement has this number; none where that is in one.
-    pub(super) fn piece_of(&self, number: u64) -> Option<usize> {
+    /// The agreement whose slot has this number, and which of its slots that is.
+    pub(super) fn slot_of(&self, number: u64) -> Option<(&Agreement, usize)> {
         let agreement = self.by_number(number)?;
         let index = usize::try_from(number - self.number(agreement.id)?).ok()?;
-        (index < agreement.pieces.len()).then_some(index)
+        (index < agreement.slots.len()).then_some((agreement, index))
     }
 
-    /// Has the pieces of an agreement that have not begun move in the windows that they have now.
+    /// The same where that slot has not begun.
+    pub(super) fn slot_that_waits(&self, number: u64) -> Option<(&Agreement, usize)> {
+        let (agreement, index) = self.slot_of(number)?;
+        let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
+        waits.then_some((agreement, index))
+    }
+
+    /// Has the slots of an agreement that have not begun move in the windows that they have now.
     pub(super) fn open_windows(&mut self, agreement: &Agreement) {
-        if agreement.pieces.is_empty() {
+        // The window of one alone follows from nothing that moves.
+        if !agreement.slots.is_split() {
             return;
         }
         let Some((at, number)) = self.planned_at(agreement) else {
             return;
         };
-        for index in agreement.pieces_begun()..agreement.pieces.len() {
+        for index in agreement.slots_begun()..agreement.slots.len() {
             let number = number + index as u64;
             // It may have lost its place, or be about to begin.
             let Some((old, start)) = self.resources.waiting(at, number) else {
                 continue;
             };
-            let mut request = request_of_piece(agreement, number, index);
+            let mut request = request_of_slot(agreement, number, index);
             if agreement.fixed {
                 request = request.fixed_to(start);
             }
@@ -253,41 +252,36 @@ impl Plan {
 
 /// From the end of the piece before, and from `now`, to the start of the next.
 fn between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
-    let pieces = &agreement.pieces;
-    let before = index.checked_sub(1).and_then(|before| pieces.get(before));
-    let ready = before.map_or(agreement.ready, |piece| piece.occupied().end);
-    let next = pieces.get(index + 1);
+    let slots = &agreement.slots;
+    let before = index.checked_sub(1).and_then(|before| slots.get(before));
+    let ready = before.map_or(agreement.ready, |slot| slot.occupied().end);
+    let next = slots.get(index + 1);
     let deadline = next.map_or(agreement.deadline, |next| next.placement.start);
     Interval::new(ready.max(agreement.ready).max(now), deadline)
 }
 
-/// The numbers that an agreement takes up: one, or one for each of its pieces.
-pub(super) fn numbers_of(agreement: &Agreement) -> u64 {
-    agreement.pieces.len().max(1) as u64
-}
-
-/// An agreement as its resource's schedule has it: one request, or one for each of its pieces that is not over, each with its
-/// own number and its own window.
+/// An agreement as its resource's schedule has it: one request for each of its slots that is not over, each with its own number
+/// and its own window.
 pub(super) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
-    if agreement.pieces.is_empty() {
+    if !agreement.slots.is_split() {
         return vec![placed_request(agreement, number)];
     }
-    let open = agreement.pieces.iter().zip(0..);
-    let open = open.filter(|(piece, _)| piece.ended.is_none());
-    open.map(|(_, index)| request_of_piece(agreement, number + index as u64, index))
+    let open = agreement.slots.iter().zip(0..);
+    let open = open.filter(|(slot, _)| slot.ended.is_none());
+    open.map(|(_, index)| request_of_slot(agreement, number + index as u64, index))
         .collect()
 }
 
-/// A piece of an agreement where it lies, with its window, as its resource's schedule sees it.
-pub(super) fn request_of_piece(agreement: &Agreement, number: u64, index: usize) -> Request {
-    let piece = &agreement.pieces[index];
-    let request = request_of_stretch(agreement, number, piece.stretch());
-    if agreement.fixed || index < agreement.pieces_begun() {
+/// A slot of an agreement where it lies, with its window, as its resource's schedule sees it.
+pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) -> Request {
+    let slot = &agreement.slots[index];
+    let request = request_of_stretch(agreement, number, slot.stretch());
+    if agreement.fixed || index < agreement.slots_begun() {
         return request;
     }
-    let window = agreement.piece_window(index);
+    let window = agreement.slot_window(index);
     Request {
-        ready: window.start.min(piece.placement.start),
+        ready: window.start.min(slot.placement.start),
         deadline: window.end,
         ..request
     }

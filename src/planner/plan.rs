@@ -10,7 +10,7 @@ use super::budget::fix_at;
 use super::live::Live;
 use super::nodes::{NodeState, Reporter, Said};
 use super::overrun::Last;
-use super::pieces::{numbers_of, request_of_piece, requests_of};
+use super::pieces::{request_of_slot, requests_of};
 use super::refused::Refused;
 use super::reserving::Reserving;
 use super::resources::{ResourcePlan, Resources, planned};
@@ -92,14 +92,14 @@ impl Plan {
             let place = places.get(agreement.resource.as_str());
             restore(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
                 .map_err(|why| StartError::Inconsistent(format!("agreement {} {why}", agreement.id)))?;
-            let next = number + numbers_of(&agreement);
+            let next = number + agreement.slots.len() as u64;
             restored.push((agreement, number));
             number = next;
         }
-        // Of one in pieces, those before the present one have had nodes, too.
-        let live: HashMap<Uuid, Option<Interval>> = restored
+        // The slots before the present one have had nodes, too.
+        let live: HashMap<Uuid, Interval> = restored
             .iter()
-            .map(|(agreement, _)| (agreement.id, agreement.piece().map(|piece| piece.placement)))
+            .map(|(agreement, _)| (agreement.id, agreement.slot()))
             .collect();
         let mut bound: HashMap<Uuid, Vec<u32>> = HashMap::new();
         let mut from = now;
@@ -109,10 +109,10 @@ impl Plan {
                 plans[*at].bind(&[binding.node], until);
             }
             let slot = live.get(&binding.agreement);
-            if slot.is_some_and(|slot| slot.is_none_or(|slot| slot.contains(binding.interval))) {
+            if slot.is_some_and(|slot| slot.contains(binding.interval)) {
                 bound.entry(binding.agreement).or_default().push(binding.node);
             } else {
-                // It ended within this second, or a piece of it did, and has its nodes until the second is over.
+                // It ended within this second, or a slot of it did, and has its nodes until the second is over.
                 from = from.max(until);
             }
         }
@@ -162,7 +162,7 @@ impl Plan {
         self.watch(&agreement);
         self.agenda.note(None, &agreement);
         self.numbers.insert(agreement.id, number);
-        for number in number..number + numbers_of(&agreement) {
+        for number in number..number + agreement.slots.len() as u64 {
             self.by_number.insert(number, agreement.id);
         }
         *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
@@ -211,7 +211,7 @@ impl Plan {
         self.live.get(self.by_number.get(&number)?)
     }
 
-    /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a piece: at `now`
+    /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a slot: at `now`
     /// its nodes are free.
     pub(super) fn replace(&mut self, next: Agreement, now: Time) {
         let Some(old) = self.live.remove(next.id) else {
@@ -233,7 +233,7 @@ impl Plan {
         if !next.state.is_final() {
             self.watch(&next);
             self.agenda.note(Some(&old), &next);
-            self.free_pieces(&old, &next, now);
+            self.free_slots(&old, &next, now);
             self.open_windows(&next);
             self.live.insert(next);
             return;
@@ -249,10 +249,10 @@ impl Plan {
             return;
         };
         self.numbers.remove(&next.id);
-        for number in number..number + numbers_of(&old) {
+        for number in number..number + old.slots.len() as u64 {
             self.by_number.remove(&number);
         }
-        let (end, until) = (next.occupied().end, old.slot().end);
+        let (end, until) = (next.released(), old.slot().end);
         if end < until {
             self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
         }
@@ -261,9 +261,9 @@ impl Plan {
         }
     }
 
-    /// Frees what the pieces have left of their slots that are over in `next` and were not in `old`.
-    fn free_pieces(&mut self, old: &Agreement, next: &Agreement, now: Time) {
-        let over = old.pieces_over()..next.pieces_over();
+    /// Frees what is left of the slots that are over in `next` and were not in `old`.
+    fn free_slots(&mut self, old: &Agreement, next: &Agreement, now: Time) {
+        let over = old.slots_over()..next.slots_over();
         if over.is_empty() {
             return;
         }
@@ -271,8 +271,8 @@ impl Plan {
             return;
         };
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
-        for (piece, number) in next.pieces.iter().zip(number..).take(over.end).skip(over.start) {
-            let (end, until) = (piece.occupied().end, piece.placement.end);
+        for (slot, number) in next.slots.iter().zip(number..).take(over.end).skip(over.start) {
+            let (end, until) = (slot.occupied().end, slot.placement.end);
             if end < until {
                 self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
             }
@@ -285,7 +285,7 @@ impl Plan {
         let Some((at, number)) = self.planned_at(agreement) else {
             return;
         };
-        for number in number..number + numbers_of(agreement) {
+        for number in number..number + agreement.slots.len() as u64 {
             self.resources.fix(at, number);
         }
     }
@@ -296,10 +296,8 @@ impl Plan {
             return None;
         }
         match agreement.service {
-            ServiceState::NotReady => Some(agreement.placement.start),
-            // Between two pieces, the next.
-            ServiceState::Idle if !agreement.pieces.is_empty() => Some(agreement.slot().start),
-            ServiceState::Idle => Some(agreement.placement.end),
+            ServiceState::Idle if agreement.has_nodes() => Some(agreement.slot().end),
+            ServiceState::NotReady | ServiceState::Idle => Some(agreement.slot().start),
             ServiceState::Processing => self.look_at(agreement),
             ServiceState::Completed => None,
         }
@@ -435,16 +433,17 @@ impl Plan {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
-            let agreement = self.by_number(number)?;
-            if !agreement.pieces.is_empty() {
-                // What was added to a contract is asked to leave first.
-                let (of, index) = self.piece_that_waits(number)?;
-                let slack = request_of_piece(of, number, index).slack(now);
-                let added = of.adds_to_contract(index);
-                return Some((number, if added { Seconds::MAX } else { slack }));
+            let (agreement, index) = self.slot_that_waits(number)?;
+            // What was added to a contract is asked to leave first.
+            if agreement.adds_to_contract(index) {
+                return Some((number, Seconds::MAX));
             }
-            let waits = agreement.is_waiting();
-            waits.then(|| (number, request_of(agreement, number).slack(now)))
+            let request = if agreement.slots.is_split() {
+                request_of_slot(agreement, number, index)
+            } else {
+                request_of(agreement, number)
+            };
+            Some((number, request.slack(now)))
         };
         let placements = of.schedule.placements();
         placements.filter_map(|placement| waits(placement.id)).collect()
@@ -521,8 +520,11 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
     };
     for request in requests_of(agreement, number) {
         let index = usize::try_from(request.id - number).unwrap_or(usize::MAX);
-        let piece = agreement.pieces.get(index);
-        let slot = piece.map_or(agreement.placement, |piece| piece.placement);
+        let slot = agreement
+            .slots
+            .get(index)
+            .unwrap_or(&agreement.present())
+            .placement;
         of.schedule.restore(&request, slot.start).map_err(|_| {
             let nodes = request.nodes;
             format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
@@ -542,11 +544,11 @@ pub(super) fn is_undecided(agreement: &Agreement) -> bool {
 /// An agreement as its resource's schedule is told of it, fixed where it lies if it is to move no more.
 pub(super) fn placed_request(agreement: &Agreement, number: u64) -> Request {
     let request = Request {
-        duration: agreement.placement.duration(),
+        duration: agreement.placement().duration(),
         ..request_of(agreement, number)
     };
     if agreement.fixed {
-        request.fixed_to(agreement.placement.start)
+        request.fixed_to(agreement.placement().start)
     } else {
         request
     }
@@ -560,7 +562,7 @@ pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
         ready: agreement.ready,
         deadline: agreement.deadline,
         duration: agreement.duration,
-        nodes: agreement.nodes,
+        nodes: agreement.nodes(),
         revenue: revenue(agreement.price),
     }
 }
@@ -578,7 +580,7 @@ fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time
     }
     let own = fix_at(agreement.leeway.fix_at_ppm);
     let submitted = second_of(agreement.created);
-    let wait = agreement.placement.start - submitted;
+    let wait = agreement.placement().start - submitted;
     let reached = |of: Fraction| submitted + of.rounded_up(wait);
     [own, everybody].into_iter().flatten().map(reached).min()
 }

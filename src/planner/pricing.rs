@@ -182,21 +182,17 @@ impl Decider<'_> {
     pub(super) fn price_in_words(&self, agreement: &Agreement) -> Option<String> {
         let pricing = self.settings.pricing.as_ref()?;
         let price = agreement.price?;
-        let end = agreement.placement.end;
+        let end = agreement.placement().end;
         let priced = Priced {
             payer: Payer::of_agreement(agreement),
             node_seconds: agreement.node_seconds(),
             slot: Interval::new(end - agreement.duration, end),
             window: agreement.window(),
         };
-        let differ = agreement
-            .pieces
-            .iter()
-            .any(|piece| piece.nodes != agreement.nodes);
-        let size = if differ {
-            format!("pieces of up to {} nodes", agreement.nodes)
+        let size = if agreement.slots.differ() {
+            format!("pieces of up to {} nodes", agreement.nodes())
         } else {
-            format!("{} nodes", agreement.nodes)
+            format!("{} nodes", agreement.nodes())
         };
         let parts = pricing.parts(&agreement.resource, second_of(self.now), (priced, &size), price)?;
         Some(format!("{price}: {parts}"))

@@ -14,7 +14,7 @@ use super::quote::{HOLD_MIN, PHI_EPSILON, difference, ratio};
 use super::refuse::bare;
 use super::replace::Lifted;
 use super::{Ask, Candidate, Error, Proposal, Quote, Refusal};
-use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, part};
+use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, part};
 use crate::clock::second_of;
 
 /// How long before its end what runs has to be told of another one: a supervisor looks five times a second, and a cluster's
@@ -43,7 +43,7 @@ impl Decider<'_> {
         let old = &lifted.agreement;
         let mut proposal = ask.proposal.clone();
         self.within_quota(&mut proposal, now, Some(lifted))?;
-        let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes);
+        let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
         let place = self.plan.resources.place(&old.resource);
         let of = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
         let Some((shape, (at, rate))) = shape.zip(of) else {
@@ -52,12 +52,12 @@ impl Decider<'_> {
                 "its size is beyond what its party may have".to_owned(),
             ));
         };
-        let start = old.placement.start;
+        let start = old.placement().start;
         let duration = proposal.scaling.shape(*shape, rate).duration;
         let end = start + duration;
         let until = (now + self.settings.negotiation.hold)
             .min(expires)
-            .min(old.placement.end.min(end) - TOLD_BEFORE);
+            .min(old.placement().end.min(end) - TOLD_BEFORE);
         if until - now < HOLD_MIN {
             return Err(bare(
                 Reason::WindowInThePast,
@@ -67,7 +67,7 @@ impl Decider<'_> {
         // As if what is left of it were asked for anew: that has to lie inside the window and the horizon.
         let rest = Proposal {
             shapes: vec![Shape {
-                nodes: old.nodes,
+                nodes: old.nodes(),
                 duration: end - now,
             }],
             scaling: super::Scaling::Contract,
@@ -85,7 +85,7 @@ impl Decider<'_> {
             .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
         let phi_max = f64::from(most.numerator) / f64::from(most.denominator);
         // Longer than it is, or it is no offer.
-        let worth_offering = told.relaxations && reached > old.placement.end;
+        let worth_offering = told.relaxations && reached > old.placement().end;
         let near = deviation <= phi_max + PHI_EPSILON;
         if !(fits || worth_offering && near) {
             let mut refusal = bare(
@@ -112,12 +112,9 @@ impl Decider<'_> {
         }
         let terms = OfferTerms {
             resource: old.resource.clone(),
-            nodes: old.nodes,
-            duration: reached - start,
-            pieces: Vec::new(),
+            slots: Slots::one((Interval::new(start, reached), old.nodes())),
             ready: proposal.ready.unwrap_or(old.ready).min(start),
             deadline,
-            start,
             kept_until: reached,
             deviation,
             kind: if fits {
@@ -145,14 +142,14 @@ impl Decider<'_> {
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their
     /// windows all the way, or else as long as there is room as the plan stands.
     pub(super) fn reached(&mut self, at: usize, old: &Agreement, end: Time, now: Time) -> Time {
-        if end <= old.placement.end {
+        if end <= old.placement().end {
             return end;
         }
         let now = match self.plan.resources.get(at) {
             Some(of) => of.schedule.now().max(now),
-            None => return old.placement.end,
+            None => return old.placement().end,
         };
-        let more = |end: Time| Interval::new(old.placement.end, end);
+        let more = |end: Time| Interval::new(old.placement().end, end);
         let rest = Request {
             ready: now,
             deadline: end,
@@ -164,12 +161,12 @@ impl Decider<'_> {
             return end;
         }
         let Some(of) = self.plan.resources.get(at) else {
-            return old.placement.end;
+            return old.placement().end;
         };
         let tree = of.schedule.tree();
         let free =
             |end: Time| tree.min_free(more(end)) >= old.slot_nodes() && self.plan.may_keep(old, more(end));
-        let (mut least, mut most) = (old.placement.end, end);
+        let (mut least, mut most) = (old.placement().end, end);
         while most - least > 1 {
             let middle = Time(i64::midpoint(least.seconds(), most.seconds()));
             if free(middle) {
@@ -187,7 +184,7 @@ impl Decider<'_> {
     fn price_of_change(&self, at: usize, old: &Agreement, end: Time) -> Option<Money> {
         let price = old.price?;
         // What was added because the work was not over is charged by what was used of it, or bought by this.
-        let before = old.placement.start + old.duration;
+        let before = old.placement().start + old.duration;
         let slot = Interval::new(before.min(end), before.max(end));
         let request = Request {
             ready: slot.start,
@@ -198,7 +195,7 @@ impl Decider<'_> {
         let priced = Priced::of(Payer::of_agreement(old), &request, slot, slot);
         let more = self.price(at, priced)?;
         let micros = if end <= before {
-            let share = part(price, end - old.placement.start, old.duration);
+            let share = part(price, end - old.placement().start, old.duration);
             share.micros.max(price.micros.checked_sub(more.micros)?)
         } else {
             price.micros.checked_add(more.micros)?
@@ -243,7 +240,7 @@ mod tests {
         let more = longer.micros - old.price.unwrap().micros;
         assert!(more < old.price.unwrap().micros, "what is later is cheaper");
         let prolonged = Agreement {
-            placement: Interval::new(Time(0), Time(2_000)),
+            slots: Slots::one((Interval::new(Time(0), Time(2_000)), 2)),
             duration: 2_000,
             price: Some(longer),
             ..old.clone()

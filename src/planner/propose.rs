@@ -205,7 +205,7 @@ impl Decider<'_> {
         {
             return None;
         }
-        let (nodes, duration) = (agreement.nodes, agreement.placement.duration());
+        let (nodes, duration) = (agreement.nodes(), agreement.placement().duration());
         let slack = self.settings.refusals.alternatives_phi.rounded_up(duration);
         // What is offered must not have to begin before the offer lapses.
         let soon = now + self.settings.negotiation.hold;
@@ -382,7 +382,7 @@ fn beside(at: usize, agreement: &Agreement, slot: Interval) -> Place {
     };
     Place {
         resource: at,
-        nodes: agreement.nodes,
+        nodes: agreement.nodes(),
         duration: slot.duration(),
         window: slot,
         start: slot.start,

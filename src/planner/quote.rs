@@ -15,7 +15,7 @@ use super::propose::OwnPrice;
 use super::refuse::bare;
 use super::replace::Lifted;
 use super::{Error, Lost, Proposal, Refusal, Suggestion};
-use crate::agreement::{Money, NegotiationInstance, OfferKind, OfferTerms, Shape};
+use crate::agreement::{Money, NegotiationInstance, OfferKind, OfferTerms, Shape, Slots};
 use crate::clock::second_of;
 
 /// A hold shorter than this cannot be used over a network.
@@ -411,12 +411,9 @@ impl Decider<'_> {
         };
         let terms = OfferTerms {
             resource: of.resource.name.clone(),
-            nodes: place.nodes,
-            duration: place.duration,
-            pieces: Vec::new(),
+            slots: Slots::one((slot, place.nodes)),
             ready: place.window.start,
             deadline: place.window.end,
-            start,
             kept_until: start.max(expires) + place.duration,
             deviation: place.deviation,
             kind: place.kind,

@@ -19,7 +19,7 @@ use super::plan::{placed_request, request_of};
 use super::resources::Wish;
 use super::restart::Why;
 use super::{Error, Repaired};
-use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState, Shape};
+use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState, Shape, Slots};
 use crate::clock::second_of;
 use crate::store::{Change, NodeRow};
 
@@ -146,7 +146,11 @@ impl Decider<'_> {
             };
             // They count on its place.
             answers.extend(self.plan.table.answers_about(agreement.id));
-            if let Some((_, index)) = self.plan.piece_that_waits(number) {
+            if let Some((_, index)) = self
+                .plan
+                .slot_that_waits(number)
+                .filter(|_| agreement.slots.is_split())
+            {
                 // It may have gone along with one before it that was lost.
                 if self.plan.resources.has(at, number) {
                     continue;
@@ -351,19 +355,18 @@ impl Decider<'_> {
     /// Takes over another place of an agreement.
     fn moved_to(&mut self, mut agreement: Agreement, found: &Found) {
         let name = self.plan.resources.name(found.resource);
-        let mut detail = by(found.slot.start - agreement.placement.start);
+        let mut detail = by(found.slot.start - agreement.placement().start);
         if name != agreement.resource {
             detail = format!("to {name}, {detail}");
         }
-        if found.nodes != agreement.nodes {
+        if found.nodes != agreement.nodes() {
             let (nodes, seconds) = (found.nodes, found.slot.duration());
             detail += &format!(", with {nodes} nodes for {seconds} seconds");
         }
         detail += &format!(", because nodes of {} are out of use", agreement.resource);
         agreement.resource = name;
-        agreement.placement = found.slot;
+        agreement.slots = Slots::one((found.slot, found.nodes));
         agreement.duration = found.slot.duration();
-        agreement.nodes = found.nodes;
         if agreement.fixed {
             self.plan.fix(&agreement);
         }
@@ -402,7 +405,7 @@ impl Decider<'_> {
         let slots: Vec<String> = self
             .alternatives(&wanted, &requests, now)
             .iter()
-            .map(|alternative| by(alternative.slot.start - agreement.placement.start))
+            .map(|alternative| by(alternative.slot.start - agreement.placement().start))
             .collect();
         if slots.is_empty() {
             lost.to_owned()

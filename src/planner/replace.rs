@@ -31,8 +31,8 @@ impl Lifted {
         let old = &self.agreement;
         proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
             && proposal.filters == old.leeway.filters
-            && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes)
-            && proposal.ready.is_none_or(|ready| ready <= old.placement.start)
+            && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes())
+            && proposal.ready.is_none_or(|ready| ready <= old.placement().start)
     }
 }
 
@@ -56,11 +56,11 @@ impl Decider<'_> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
         let now = second_of(self.now);
         // Within its last second there is nothing left to give up.
-        let goes_on = agreement.is_being_carried_out() && agreement.placement.end > now + 1;
+        let goes_on = agreement.is_being_carried_out() && agreement.placement().end > now + 1;
         if !agreement.is_waiting() && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));
         }
-        if !agreement.pieces.is_empty() {
+        if agreement.slots.is_split() {
             return Err(Error::Conflict("planned in pieces, which are not changed"));
         }
         let (resource, number) = self.plan.planned_at(&agreement).ok_or(Error::Unavailable)?;
@@ -79,7 +79,7 @@ impl Decider<'_> {
             (rest, rest.ready)
         } else {
             let request = request_of(agreement, lifted.number);
-            let start = agreement.placement.start;
+            let start = agreement.placement().start;
             // What is held to replace it counts on its place.
             let fixed = agreement.fixed || self.plan.table.is_counted_on(agreement.id);
             (if fixed { request.fixed_to(start) } else { request }, start)
@@ -98,7 +98,7 @@ impl Decider<'_> {
             .resources
             .get(at)
             .map_or(now, |of| of.schedule.now().max(now));
-        let end = agreement.placement.end;
+        let end = agreement.slot().end;
         Request {
             ready: now,
             deadline: end,
@@ -111,9 +111,9 @@ impl Decider<'_> {
     /// Goes on under a new agreement with what runs for an old one: its nodes are the new one's from the start, and so is
     /// its job. Answers with the new one as it is then.
     pub(super) fn take_over(&mut self, old: &Agreement, mut new: Agreement) -> Agreement {
-        self.hand_over_nodes(old, new.id, new.placement.end);
+        self.hand_over_nodes(old, new.id, new.slot().end);
         new.service = old.service;
-        new.started = old.started;
+        new.has_started(old.started);
         new.job.clone_from(&old.job);
         let goes_on = self.event(EventKind::Begun, format!("goes on with what runs for {}", old.id));
         self.update(new, vec![goes_on])

@@ -197,7 +197,7 @@ mod tests {
                 ..proposal(4, 30, (0, 400))
             };
             let id = domain.place(work).unwrap().agreement.id;
-            assert_eq!(domain.of(id).pieces.len(), 2);
+            assert_eq!(domain.of(id).slots.pieces().len(), 2);
             (domain, id)
         }
 
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(domain.report(first, Outcome::Terminated), Err(Error::NotFound));
         assert_eq!(domain.of(id), &before);
         domain.report(second, Outcome::Checkpointed).unwrap();
-        assert_eq!(domain.of(id).pieces_over(), 1);
+        assert_eq!(domain.of(id).slots_over(), 1);
     }
 
     #[test]

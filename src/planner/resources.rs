@@ -552,7 +552,7 @@ impl ResourcePlan {
 
     /// The nodes that are kept for the slot that an agreement has now, or has next.
     pub(super) fn kept_for(&self, agreement: &Agreement) -> Option<&KeptNodes> {
-        let kept = self.kept.get(&(agreement.work(), agreement.piece_number()))?;
+        let kept = self.kept.get(&(agreement.work(), agreement.slot_number()))?;
         (kept.restarts == agreement.restarts()).then_some(kept)
     }
 

@@ -17,7 +17,9 @@ use super::pieces::CLUSTER;
 use super::plan::request_of;
 use super::repair::{by, found};
 use super::resources::Wish;
-use crate::agreement::{Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState};
+use crate::agreement::{
+    Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState, Slots,
+};
 use crate::clock::second_of;
 use crate::store::Change;
 
@@ -103,7 +105,7 @@ impl Decider<'_> {
         self.release_about(agreement.id);
         let next = self.after_now();
         if let Some((at, number)) = self.plan.planned_at(agreement) {
-            let number = number + agreement.pieces_over() as u64;
+            let number = number + agreement.slots_over() as u64;
             self.plan.resources.vacate(at, next, number);
         }
         self.plan.unbind(agreement, next);
@@ -141,7 +143,7 @@ impl Decider<'_> {
         placed.ready = agreement.ready;
         placed.has_started(end.started);
         let mut events = self.assess(&mut placed);
-        let (start, service) = match agreement.pieces_over() {
+        let (start, service) = match agreement.slots_over() {
             0 => ("its start".to_owned(), ServiceState::NotReady),
             over => (format!("what piece {over} has saved"), ServiceState::Idle),
         };
@@ -160,9 +162,6 @@ impl Decider<'_> {
         });
         placed.service = service;
         placed.has_started(None);
-        if service == ServiceState::NotReady {
-            placed.started = None;
-        }
         let waiting = self.update(placed, events);
         self.plan.stop_later(waiting);
         let lost = lost_execution(agreement, end);
@@ -183,9 +182,9 @@ impl Decider<'_> {
         let is_over = agreement.slot().end <= now;
         // What is kept for its changes counts on its place.
         let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
-        let index = agreement.pieces_over();
+        let index = agreement.slots_over();
         self.plan.resources.vacate(at, now, number + index as u64);
-        let adds = !agreement.pieces.is_empty() && agreement.adds_to_contract(index);
+        let adds = agreement.adds_to_contract(index);
         let why = if is_over { NEVER_STARTED } else { TOO_LATE };
         let placed = if adds || !is_over {
             self.place_anew(agreement, now)
@@ -204,7 +203,7 @@ impl Decider<'_> {
                 return;
             }
             None if adds => self.give_up_rest(agreement, NEVER_STARTED, now),
-            None if agreement.pieces.is_empty() => {
+            None if !agreement.slots.is_split() => {
                 let lost = format!("{NEVER_STARTED}, and there is no other in its window");
                 self.break_off(agreement.clone(), &lost, now);
             }
@@ -249,10 +248,10 @@ impl Decider<'_> {
     /// An agreement that has left the plan with its slot, or with that of its next piece, with another place in what is left of
     /// its window; none where there is none.
     fn place_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
-        if agreement.pieces.is_empty() {
-            self.place_whole_anew(agreement, next)
-        } else {
+        if agreement.slots.is_split() {
             self.place_lost_pieces(agreement, next)
+        } else {
+            self.place_whole_anew(agreement, next)
         }
     }
 
@@ -278,7 +277,7 @@ impl Decider<'_> {
                 ..request
             };
             let put = self.plan.resources.put(to, next, &there, best.slot.start);
-            put.then(|| found(to, best.slot, agreement.nodes))
+            put.then(|| found(to, best.slot, agreement.nodes()))
         } else {
             self.crowded_place(at, agreement, &request, next, "whose slot was lost")
                 .or_else(|| self.place_of_another_size(agreement, &request, next))
@@ -286,9 +285,8 @@ impl Decider<'_> {
         let found = found?;
         Some(Agreement {
             resource: self.plan.resources.get(found.resource)?.resource.name.clone(),
-            placement: found.slot,
+            slots: Slots::one((found.slot, found.nodes)),
             duration: found.slot.duration(),
-            nodes: found.nodes,
             fixed: false,
             ..agreement.clone()
         })
@@ -339,7 +337,7 @@ fn moved_by(before: &Agreement, after: &Agreement) -> String {
 fn lost_execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
     let mut lost = agreement.clone();
     lost.has_started(end.started);
-    lost.end_piece(end.ended);
+    lost.end_slot(end.ended);
     lost.ended = Some(end.ended);
     execution(&lost, end)
 }

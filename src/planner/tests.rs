@@ -179,10 +179,10 @@ async fn an_offer_is_placed_at_the_first_fit_in_its_window() {
     let first = domain.place(proposal(3, 100, 0..1_000)).await.unwrap();
     let second = domain.place(proposal(2, 100, 0..1_000)).await.unwrap();
     let beside = domain.place(proposal(1, 100, 0..1_000)).await.unwrap();
-    assert_eq!(first.placement, Interval::new(Time(NOW), Time(NOW + 100)));
-    assert_eq!(second.placement.start, Time(NOW + 100));
+    assert_eq!(first.placement(), Interval::new(Time(NOW), Time(NOW + 100)));
+    assert_eq!(second.placement().start, Time(NOW + 100));
     assert_eq!(
-        beside.placement.start,
+        beside.placement().start,
         Time(NOW),
         "one node is left beside the first"
     );
@@ -220,7 +220,7 @@ async fn a_ready_time_before_now_is_moved_to_now() {
     let domain = Domain::start().await;
     let agreement = domain.place(proposal(1, 100, -500..500)).await.unwrap();
     assert_eq!(agreement.ready, Time(NOW));
-    assert_eq!(agreement.placement.start, Time(NOW));
+    assert_eq!(agreement.placement().start, Time(NOW));
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
         .await
         .unwrap();
     let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
-    assert_eq!(next.placement.start, Time(NOW + 6));
+    assert_eq!(next.placement().start, Time(NOW + 6));
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
@@ -488,10 +488,10 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
     let other = domain.place(other).await.unwrap();
     domain.turn(0);
     let accepted = domain.planner.place(proposal(4, 100, 100..200)).await.unwrap();
-    assert_eq!(accepted.agreement.placement.start, Time(NOW + 100));
+    assert_eq!(accepted.agreement.placement().start, Time(NOW + 100));
     let stored = domain.store.agreement(other.id).await.unwrap().unwrap();
     assert_eq!(
-        stored.placement.start,
+        stored.placement().start,
         Time(NOW + 200),
         "it stood where the rigid one had to go"
     );
@@ -510,7 +510,7 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
     let moved: Vec<_> = accepted
         .moved
         .iter()
-        .map(|of| (of.id, of.placement.start))
+        .map(|of| (of.id, of.placement().start))
         .collect();
     assert_eq!(moved, [(other.id, Time(NOW + 300))]);
 }
@@ -543,7 +543,7 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
         .unwrap();
     domain.move_up().await;
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
-    assert_eq!(moved.placement.start, Time(NOW + 10));
+    assert_eq!(moved.placement().start, Time(NOW + 10));
     assert_eq!(*domain.planner.subscribe().borrow(), Some(Time(NOW + 10)));
 }
 
@@ -552,7 +552,7 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
     let domain = Domain::start().await;
     let first = domain.place(proposal(4, 100, 50..150)).await.unwrap();
     let waiting = domain.place(proposal(4, 100, 50..1_000)).await.unwrap();
-    assert_eq!(waiting.placement.start, Time(NOW + 150));
+    assert_eq!(waiting.placement().start, Time(NOW + 150));
     domain
         .planner
         .terminate(Termination::of(first.id, None))
@@ -560,7 +560,7 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
         .unwrap();
     domain.move_up().await;
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
-    assert_eq!(moved.placement.start, Time(NOW + 50));
+    assert_eq!(moved.placement().start, Time(NOW + 50));
 }
 
 #[tokio::test]

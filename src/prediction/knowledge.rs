@@ -377,22 +377,16 @@ impl Knowledge {
             arguments: Some(&job.arguments),
             party: Some(&agreement.party),
             resource: Some(&agreement.resource),
-            nodes: Some(agreement.nodes),
+            nodes: Some(agreement.nodes()),
         };
         let prediction = self.runs.predict(&work.subject())?;
         let rate = self.rate(work.resource);
-        let Some(started) = agreement.started else {
+        if agreement.started.is_none() {
             let whole = agreement.duration * MICROS_PER_SECOND;
             return Some(within(&prediction, whole, rate));
-        };
-        let (done, all) = if agreement.pieces.is_empty() {
-            let end = agreement.placement.end.seconds() * MICROS_PER_SECOND;
-            (now - started, end - started)
-        } else {
-            // As before it began: what a piece loses by saving its work and taking it up again is not known.
-            let done = agreement.run_time_by(now);
-            (done, (agreement.planned_seconds() * MICROS_PER_SECOND).max(done))
-        };
+        }
+        // As before it began: what is lost by saving its work and taking it up again is not known.
+        let (done, all) = (agreement.run_time_by(now), agreement.run_time_to_end());
         let (before, whole) = (within(&prediction, done, rate), within(&prediction, all, rate));
         let left = 1.0 - before;
         Some(if left > 0.0 {

@@ -6,7 +6,7 @@ use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::trail::{Line, Trail};
 use super::{Error, Store, on, statements};
-use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, ServiceState, Slots};
 use crate::clock::Micros;
 
 impl Store {
@@ -149,12 +149,10 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
         name: row.maybe_text("name")?,
         template: row.text("template")?,
         resource: row.text("resource")?,
-        nodes: row.count("nodes")?,
         duration: row.integer("duration_s")?,
         ready: window.start,
         deadline: window.end,
-        placement: row.interval("planned_start_s", "planned_end_s")?,
-        pieces: row.json("pieces")?,
+        slots: read_slots(row)?,
         fixed: row.integer("fixed")? != 0,
         price: row.maybe_money("price_micros", "price_currency")?,
         leeway: row.json("leeway")?,
@@ -171,6 +169,26 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
     })
 }
 
+/// The slots of a row: where there is one only, its columns say what there is to say of it.
+fn read_slots<D: Dialect>(row: &Columns<'_, D>) -> Result<Slots, Error> {
+    let (placement, nodes) = (
+        row.interval("planned_start_s", "planned_end_s")?,
+        row.count("nodes")?,
+    );
+    if let Some(slots) = Slots::of(row.json("pieces")?) {
+        if (slots.placement(), slots.nodes()) != (placement, nodes) {
+            let what = format!("its pieces are not those of {nodes} nodes from end to end of {placement}");
+            return Err(Error::Corrupt(what));
+        }
+        return Ok(slots);
+    }
+    let mut slots = Slots::one((placement, nodes));
+    slots[0].started = row.maybe_integer("started_us")?;
+    // What is over and came to nothing never had its slot.
+    slots[0].ended = row.maybe_outcome()?.and(row.maybe_integer("ended_us")?);
+    Ok(slots)
+}
+
 /// The columns of [`super::bulk::INSERT_AGREEMENTS`].
 pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
     [
@@ -179,12 +197,12 @@ pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
         (&agreement.name).into(),
         (&agreement.template).into(),
         (&agreement.resource).into(),
-        agreement.nodes.into(),
+        agreement.nodes().into(),
         agreement.duration.into(),
         agreement.ready.into(),
         agreement.deadline.into(),
-        agreement.placement.start.into(),
-        agreement.placement.end.into(),
+        agreement.placement().start.into(),
+        agreement.placement().end.into(),
         agreement.job.as_ref().map(to_json).into(),
         to_json(&agreement.guarantees).into(),
         agreement.state.word().into(),
@@ -200,7 +218,7 @@ pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
         agreement.price.as_ref().map(|price| price.currency.code()).into(),
         to_json(&agreement.leeway).into(),
         agreement.origin.into(),
-        to_json(&agreement.pieces).into(),
+        to_json(&agreement.slots.pieces()).into(),
     ]
 }
 
@@ -210,12 +228,12 @@ pub(super) fn changed_row(agreement: &Agreement, before: i64) -> [Value<'_>; 20]
         agreement.id.into(),
         before.into(),
         (&agreement.resource).into(),
-        agreement.nodes.into(),
+        agreement.nodes().into(),
         agreement.duration.into(),
         agreement.ready.into(),
         agreement.deadline.into(),
-        agreement.placement.start.into(),
-        agreement.placement.end.into(),
+        agreement.placement().start.into(),
+        agreement.placement().end.into(),
         agreement.job.as_ref().map(to_json).into(),
         to_json(&agreement.guarantees).into(),
         agreement.state.word().into(),
@@ -226,7 +244,7 @@ pub(super) fn changed_row(agreement: &Agreement, before: i64) -> [Value<'_>; 20]
         exit_status(agreement),
         agreement.version.into(),
         i64::from(agreement.fixed).into(),
-        to_json(&agreement.pieces).into(),
+        to_json(&agreement.slots.pieces()).into(),
     ]
 }
 

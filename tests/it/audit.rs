@@ -60,24 +60,27 @@ const DAMAGE: &[(&str, &str)] = &[
 async fn whoever_changes_the_trail_is_found(url: String) {
     let (store, lease) = decide(&url).await;
     let one = agreement("a");
-    let begun = Agreement {
+    let mut begun = Agreement {
         service: ServiceState::Idle,
-        started: Some(100_000_000),
+        job: None,
         version: 2,
         ..one.clone()
     };
+    begun.has_started(Some(100_000_000));
     let asked = Agreement {
         state: AgreementState::ObservedAndTerminating,
         version: 3,
         ..begun.clone()
     };
+    let mut over = asked.clone();
+    over.end_slot(110_000_000);
     let over = Agreement {
         state: AgreementState::Terminated,
         service: ServiceState::Completed,
         ended: Some(110_000_000),
         outcome: Some(Outcome::Terminated),
         version: 4,
-        ..asked.clone()
+        ..over
     };
     let changed = |of: &Agreement, kind| Change::UpdateAgreement {
         agreement: Box::new(of.clone()),
@@ -87,11 +90,11 @@ async fn whoever_changes_the_trail_is_found(url: String) {
         agreement: one.id,
         resource: one.resource.clone(),
         nodes: vec![0, 1],
-        interval: one.placement,
+        interval: one.placement(),
     };
     let release = Change::ReleaseNodes {
         agreement: one.id,
-        end: over.occupied().end,
+        end: over.released(),
     };
     let first = [create(&one)];
     let second = [

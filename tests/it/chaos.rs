@@ -156,7 +156,7 @@ async fn live(url: &str, seed: u64) {
             {
                 Ok(placed) => {
                     let agreement = placed.agreement;
-                    saw(&mut seen, Aim::InPieces, !agreement.pieces.is_empty());
+                    saw(&mut seen, Aim::InPieces, !agreement.slots.pieces().is_empty());
                     accepted.insert(agreement.id, agreement);
                 }
                 Err(Error::Refused(_)) => {}
@@ -256,7 +256,7 @@ async fn check_all(store: &Store, accepted: &BTreeMap<Uuid, Agreement>, when: &s
             "{when}"
         );
         if stored.leeway.shapes.is_empty() {
-            let size = |of: &Agreement| (of.nodes, of.duration);
+            let size = |of: &Agreement| (of.nodes(), of.duration);
             assert_eq!(size(&stored), size(one), "{when}: a contract keeps its size");
         }
         if stored.state.is_final() {
@@ -386,7 +386,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
         for one in running {
             let killed = one.slot().end <= now || one.state.is_final();
             if killed || random.below(4) == 0 {
-                let outcome = match (killed, one.has_more_pieces()) {
+                let outcome = match (killed, one.has_more_slots()) {
                     (true, true) if random.below(4) > 0 => Outcome::Checkpointed,
                     (true, _) => Outcome::Killed,
                     (false, _) if random.below(2) == 0 => Outcome::Lost,

@@ -277,10 +277,10 @@ fn a_job_starts_at_its_slot_and_its_end_completes_the_agreement_and_frees_the_re
             (AgreementState::Complete, Some(Outcome::Completed))
         );
         assert!(
-            over.started.unwrap() >= agreement.placement.start.seconds() * MICROS_PER_SECOND,
+            over.started.unwrap() >= agreement.placement().start.seconds() * MICROS_PER_SECOND,
             "{over:?}"
         );
-        assert!(over.occupied().end < agreement.placement.end, "{over:?}");
+        assert!(over.released() < agreement.placement().end, "{over:?}");
         assert_eq!(
             fs::read_to_string(service.file(&agreement, "done")).unwrap(),
             "done\n"
@@ -407,7 +407,7 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
             .unwrap();
         service
             .until(late.id, "late", |late| {
-                late.placement.end <= Clock::system().now()
+                late.placement().end <= Clock::system().now()
             })
             .await;
         service.stop().await;

@@ -146,7 +146,7 @@ impl Domain {
     async fn assert_placed_again(&self, id: Uuid, slot: Interval) {
         let placed = self.of(id).await;
         assert_eq!(
-            (placed.state, placed.placement),
+            (placed.state, placed.placement()),
             (AgreementState::Observed, slot),
             "{placed:?}"
         );
@@ -196,7 +196,7 @@ async fn what_would_begin_late_has_a_whole_slot_where_there_is_one(url: String) 
     assert_eq!(begun, [roomy, cramped]);
     for (id, start) in [(roomy, NOW + 30), (cramped, NOW)] {
         let placed = domain.of(id).await;
-        assert_eq!(placed.placement, Interval::of(Time(start), 60), "{placed:?}");
+        assert_eq!(placed.placement(), Interval::of(Time(start), 60), "{placed:?}");
     }
     let events = domain.store.events(roomy).await.expect("a timeline");
     let told = |event: &bespeak::agreement::Event| event.detail.contains("too little of its slot was left");

@@ -263,7 +263,7 @@ async fn check_told(store: &Store, told: &Told, seed: u64) -> usize {
             "seed {seed}"
         );
         // A piece that has lost its place may have got fewer nodes for longer.
-        let size = |of: &Agreement| (!of.leeway.pieces_differ).then_some((of.nodes, of.duration));
+        let size = |of: &Agreement| (!of.leeway.pieces_differ).then_some((of.nodes(), of.duration));
         assert_eq!(size(&stored), size(one), "seed {seed}");
         if told.terminated.contains(&one.id) {
             let events = store.events(one.id).await.expect("they can be read");
@@ -273,9 +273,9 @@ async fn check_told(store: &Store, told: &Told, seed: u64) -> usize {
                 .count();
             assert_eq!(asked, 1, "seed {seed}: {events:?}");
         }
-        let more = stored.pieces.len() > one.pieces.len();
+        let more = stored.slots.pieces().len() > one.slots.pieces().len();
         assert!(
-            stored.pieces.len() == one.pieces.len() || more && stored.overrun() > 0,
+            stored.slots.pieces().len() == one.slots.pieces().len() || more && stored.overrun() > 0,
             "seed {seed}: {stored:?}"
         );
         saved += usize::from(more);
@@ -403,7 +403,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
             return;
         }
         for one in running.into_iter().filter(|of| of.slot().end <= now) {
-            let outcome = if one.has_more_pieces() && random.below(8) > 0 {
+            let outcome = if one.has_more_slots() && random.below(8) > 0 {
                 Outcome::Checkpointed
             } else {
                 Outcome::Killed
@@ -443,7 +443,7 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
     let again =
         patient(|| planner.report_ended(JobRun::from(one), job_end(one, outcome, clock.micros()))).await;
     // A piece may wait for its next place.
-    let goes_on = !one.pieces.is_empty() && again == Ok(());
+    let goes_on = !one.slots.pieces().is_empty() && again == Ok(());
     assert!(
         goes_on || again == Err(Error::NotFound),
         "it has ended: {again:?}"

@@ -8,7 +8,7 @@ mod records;
 mod verify;
 
 use bespeak::agreement::{
-    Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Values,
+    Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Slots, Values,
 };
 use bespeak::store::{Change, Lease, ResourceRow, Store};
 use scheduler::{Interval, Time};
@@ -57,12 +57,10 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         name: Some("a \"name\" — with ünïcode".into()),
         template: "advance-reservation".into(),
         resource: RESOURCE.into(),
-        nodes: 2,
         duration: 60,
         ready: Time(90),
         deadline: Time(200),
-        placement: Interval::new(Time(100), Time(160)),
-        pieces: Vec::new(),
+        slots: Slots::one((Interval::new(Time(100), Time(160)), 2)),
         fixed: false,
         price: None,
         leeway: bespeak::agreement::Leeway::default(),

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, Job, Leeway, Outcome, ServiceState,
+    Agreement, AgreementState, Event, EventKind, Execution, Job, Leeway, Outcome, ServiceState, Slots,
 };
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::{Clock, MICROS_PER_SECOND};
@@ -92,12 +92,10 @@ fn accepted(slot: Interval) -> Agreement {
         name: None,
         template: "advance-reservation".into(),
         resource: RESOURCE.into(),
-        nodes: 1,
         duration: DURATION,
         ready: slot.start,
         deadline: slot.end + 3_600,
-        placement: slot,
-        pieces: Vec::new(),
+        slots: Slots::one((slot, 1)),
         fixed: false,
         price: None,
         leeway: Leeway::default(),

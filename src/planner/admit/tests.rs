@@ -33,9 +33,9 @@ fn what_the_order_refuses_another_order_lets_in() {
     let longer = domain.place(proposal(1, 20, (100, 143))).unwrap().agreement;
     // By deadline the longer one would be last, and too late.
     let between = domain.place(proposal(1, 10, (120, 130))).unwrap();
-    assert_eq!(between.agreement.placement.start, Time(120));
-    assert_eq!(domain.of(first.id).placement.start, Time(130));
-    assert_eq!(domain.of(longer.id).placement.start, Time(100));
+    assert_eq!(between.agreement.placement().start, Time(120));
+    assert_eq!(domain.of(first.id).placement().start, Time(130));
+    assert_eq!(domain.of(longer.id).placement().start, Time(100));
     domain.check();
     domain.check_rebuilt();
 }
@@ -191,7 +191,7 @@ fn work_takes_as_long_as_the_rate_says_and_a_contract_as_long_as_it_says() {
         .unwrap()
         .agreement;
     assert_eq!(
-        (second.resource.as_str(), second.placement.end),
+        (second.resource.as_str(), second.placement().end),
         ("fast", Time(60))
     );
     let third = Proposal {
@@ -199,12 +199,15 @@ fn work_takes_as_long_as_the_rate_says_and_a_contract_as_long_as_it_says() {
         ..slow.clone()
     };
     let third = domain.place(third).unwrap().agreement;
-    assert_eq!((third.resource.as_str(), third.placement.end), ("fast", Time(90)));
+    assert_eq!(
+        (third.resource.as_str(), third.placement().end),
+        ("fast", Time(90))
+    );
     // Either would complete at 120 now, and the slow one is configured first.
     let last = domain.place(slow).unwrap().agreement;
     assert_eq!((last.resource.as_str(), last.duration), ("slow", 120));
     let contract = domain.place(proposal(4, 60, (0, 1_000))).unwrap().agreement;
-    assert_eq!((contract.duration, contract.placement.duration()), (60, 60));
+    assert_eq!((contract.duration, contract.placement().duration()), (60, 60));
     domain.check();
 }
 
@@ -223,8 +226,8 @@ fn one_that_waits_goes_to_another_resource_before_a_newcomer_is_refused_and_its_
     let moved = &accepted.moved[0];
     assert_eq!((moved.id, moved.resource.as_str()), (waiting.id, "other"));
     assert_eq!(
-        (domain.of(waiting.id).resource.as_str(), moved.placement),
-        ("other", waiting.placement)
+        (domain.of(waiting.id).resource.as_str(), moved.placement()),
+        ("other", waiting.placement())
     );
     let line = "to other, 0 seconds later, to let another agreement in";
     assert!(
@@ -268,7 +271,7 @@ fn the_cheapest_and_the_latest_can_be_preferred_to_the_earliest() {
         domain.plan = Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();
         let placed = domain.place(work()).unwrap().agreement;
         assert_eq!(
-            (placed.resource.as_str(), placed.placement.start),
+            (placed.resource.as_str(), placed.placement().start),
             (resource, Time(start)),
             "{objective:?}"
         );
@@ -294,14 +297,14 @@ fn of_several_sizes_the_one_that_completes_first_is_granted_and_of_equal_ones_th
     let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
     let largest = domain.place(moldable((0, 500))).unwrap().agreement;
     assert_eq!(
-        (largest.nodes, largest.placement),
+        (largest.nodes(), largest.placement()),
         (4, Interval::new(Time(0), Time(30)))
     );
     // Two nodes at once end at 90, four after the others at 80 + 30.
     domain.place(proposal(2, 50, (30, 80))).unwrap();
     let narrow = domain.place(moldable((0, 500))).unwrap().agreement;
     assert_eq!(
-        (narrow.nodes, narrow.placement),
+        (narrow.nodes(), narrow.placement()),
         (2, Interval::new(Time(30), Time(90)))
     );
     assert_eq!(narrow.leeway.shapes.len(), 4, "what else it may have is kept");
@@ -315,7 +318,7 @@ fn of_several_sizes_the_one_that_completes_first_is_granted_and_of_equal_ones_th
     // Two nodes at 80 and two more at 90: three nodes at 90 complete at 130 and two at 80 at 140, four at 120.
     let wide = domain.place(moldable((0, 500))).unwrap().agreement;
     assert_eq!(
-        (wide.nodes, wide.placement),
+        (wide.nodes(), wide.placement()),
         (4, Interval::new(Time(90), Time(120)))
     );
     domain.check();
@@ -370,11 +373,15 @@ fn one_is_fixed_after_the_part_of_its_wait_that_it_asked_for() {
     let waiting = domain.place(waiting).unwrap().agreement;
     domain.now = 24;
     let first = domain.place(proposal(4, 50, (100, 150))).unwrap().agreement;
-    assert_eq!(domain.of(waiting.id).placement.start, Time(150), "it still moves");
+    assert_eq!(
+        domain.of(waiting.id).placement().start,
+        Time(150),
+        "it still moves"
+    );
     domain
         .decide(|decider| decider.terminate(Termination::of(first.id, None)))
         .unwrap();
-    assert_eq!(domain.of(waiting.id).placement.start, Time(100));
+    assert_eq!(domain.of(waiting.id).placement().start, Time(100));
     domain.now = 25;
     let refusal = domain.place(proposal(4, 50, (100, 150))).unwrap_err();
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
@@ -445,7 +452,7 @@ proptest! {
                         // In order it may even go before others that then make room. What ended within this second
                         // makes it a second later.
                         Ok(accepted) => if let Some(earliest) = earliest {
-                            prop_assert!(accepted.agreement.placement.end <= earliest + 1);
+                            prop_assert!(accepted.agreement.placement().end <= earliest + 1);
                         },
                         Err(refusal) => {
                             prop_assert_eq!(earliest, None, "{}", refusal);

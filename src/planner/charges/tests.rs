@@ -43,7 +43,7 @@ proptest! {
         for other in others.into_iter().take(leaving) {
             domain.terminate(0, other.agreement.id);
         }
-        let placed = domain.plan.get(mine.id).unwrap().placement;
+        let placed = domain.plan.get(mine.id).unwrap().placement();
         let now = wait.min(placed.start.seconds() - 1).max(0);
         let (change, _) = domain.decide(now, |decider| {
             let same = decider.cheaper_by(&mine, price);

@@ -5,7 +5,7 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use super::super::Plan;
 use super::super::decide::{Decider, execution};
-use super::super::pieces::{numbers_of, request_of_stretch};
+use super::super::pieces::request_of_stretch;
 use super::{Last, at_most_for};
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState};
 use crate::store::Change;
@@ -17,7 +17,7 @@ impl Decider<'_> {
         let Some((at, number)) = self.plan.planned_at(agreement) else {
             return false;
         };
-        let runs = agreement.pieces_over() as u64;
+        let runs = agreement.slots_over() as u64;
         // One more than it has numbers for: those after them are others'.
         let anew = self.plan.next_number();
         let Some((slot, moves)) = self.place_rest(at, agreement, anew + runs + 1, grace, now) else {
@@ -27,14 +27,14 @@ impl Decider<'_> {
         self.plan.resources.vacate(at, now, number + runs);
         self.plan.resources.put_back(at, now, &running, running.ready);
         let mut saved = agreement.clone();
-        saved.add_piece(slot);
+        saved.add_slot(slot);
         self.plan.renumber(&saved, anew);
 
         let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
         let mut detail = format!(
             "its work is not over, and its nodes are promised to others: it saves itself in the last {grace} seconds of its \
              slot, and the rest goes on as piece {} {gap} seconds after that, for {length} seconds",
-            saved.pieces.len()
+            saved.slots.len()
         );
         detail += &at_most_for(agreement, length);
         if saved.deadline > agreement.deadline {
@@ -112,7 +112,7 @@ impl Decider<'_> {
         if without.planned_seconds() < agreement.planned_seconds()
             && let Some((at, number)) = self.plan.planned_at(agreement)
         {
-            let rest = number + agreement.pieces_over() as u64 + 1;
+            let rest = number + agreement.slots_over() as u64 + 1;
             self.plan.resources.vacate(at, now, rest);
             self.plan.renumber(&without, number);
         }
@@ -158,11 +158,11 @@ impl Plan {
         let (Some((_, before)), Some(old)) = (self.planned_at(next), self.must_get(next.id)) else {
             return;
         };
-        for number in before..before + numbers_of(&old) {
+        for number in before..before + old.slots.len() as u64 {
             self.by_number.remove(&number);
         }
         self.numbers.insert(next.id, number);
-        for number in number..number + numbers_of(next) {
+        for number in number..number + next.slots.len() as u64 {
             self.by_number.insert(number, next.id);
         }
     }

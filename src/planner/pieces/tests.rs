@@ -9,7 +9,7 @@ use super::super::nodes::{NodeReport, NodeState, Reporter};
 use super::super::tests::domain::{Domain, proposal};
 use super::super::{Proposal, Resource, Termination};
 use super::*;
-use crate::agreement::{Job, Outcome, Piece, whole};
+use crate::agreement::{Job, Outcome, Slot};
 use crate::clock::MICROS_PER_SECOND;
 
 mod cluster;
@@ -49,8 +49,8 @@ fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window:
 }
 
 fn slots(agreement: &Agreement) -> Vec<(i64, i64)> {
-    let of = |piece: &Piece| (piece.placement.start.seconds(), piece.placement.end.seconds());
-    agreement.pieces.iter().map(of).collect()
+    let of = |piece: &Slot| (piece.placement.start.seconds(), piece.placement.end.seconds());
+    agreement.slots.pieces().iter().map(of).collect()
 }
 
 fn number(count: usize) -> i64 {
@@ -146,7 +146,7 @@ fn work_is_cut_where_that_completes_it_earlier_and_not_otherwise() {
     domain.check_rebuilt();
     let small = domain.place(cut(1, 30, (3, 100), (0, 200))).unwrap().agreement;
     assert_eq!(
-        (small.placement.start, small.pieces.len()),
+        (small.placement().start, small.slots.pieces().len()),
         (Time(0), 0),
         "in one"
     );
@@ -164,11 +164,11 @@ fn a_piece_that_ends_early_gives_back_its_time_and_an_early_end_of_the_work_all_
     domain.now = 6;
     domain.end(agreement.id, Outcome::Checkpointed);
     let between = domain.of(agreement.id).clone();
-    assert_eq!((between.service, between.pieces_over()), (ServiceState::Idle, 1));
+    assert_eq!((between.service, between.slots_over()), (ServiceState::Idle, 1));
     assert_eq!(between.state, AgreementState::Observed);
     domain.check_rebuilt();
     let filler = domain.place(proposal(4, 3, (6, 9))).unwrap();
-    assert_eq!(filler.agreement.placement.start, Time(6), "what it had left");
+    assert_eq!(filler.agreement.placement().start, Time(6), "what it had left");
     domain.begin(30);
     assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
     domain.now = 35;
@@ -179,7 +179,7 @@ fn a_piece_that_ends_early_gives_back_its_time_and_an_early_end_of_the_work_all_
             .place(proposal(4, 16, (35, 51)))
             .unwrap()
             .agreement
-            .placement
+            .placement()
             .start,
         Time(35)
     );
@@ -280,7 +280,7 @@ fn a_piece_whose_time_has_passed_gets_another_before_the_next() {
     assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
     // Nobody could start it in time, and its window ends with it.
     let tight = domain.place(cut(4, 30, (3, 100), (82, 112))).unwrap().agreement;
-    assert!(tight.pieces.is_empty());
+    assert!(tight.slots.pieces().is_empty());
     domain.check_rebuilt();
 }
 
@@ -319,7 +319,7 @@ fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
     let again = domain.of(id);
     assert_eq!(slots(again), [(30, 39), (46, 67)], "what is saved stays");
     assert_eq!(
-        (again.service, again.pieces_over(), again.restarts()),
+        (again.service, again.slots_over(), again.restarts()),
         (ServiceState::Idle, 1, 2)
     );
     let line = "it is run again from what piece 1 has saved, 7 seconds later";
@@ -459,16 +459,16 @@ proptest! {
                     let placed = domain.place(asked);
                     match (earlier, placed) {
                         (Some(end), Ok(accepted)) => {
-                            prop_assert_eq!(accepted.agreement.placement.end, end);
-                            prop_assert!(accepted.agreement.pieces.len() > 1);
-                            prop_assert!(accepted.agreement.pieces.len() <= how.0 as usize);
-                            let alike = accepted.agreement.pieces.iter().all(|of| of.nodes == accepted.agreement.nodes);
+                            prop_assert_eq!(accepted.agreement.placement().end, end);
+                            prop_assert!(accepted.agreement.slots.pieces().len() > 1);
+                            prop_assert!(accepted.agreement.slots.pieces().len() <= how.0 as usize);
+                            let alike = accepted.agreement.slots.pieces().iter().all(|of| of.nodes == accepted.agreement.nodes());
                             prop_assert!(alike || accepted.agreement.leeway.pieces_differ);
                             prop_assert!(accepted.moved.is_empty());
                         }
                         (Some(end), Err(refusal)) => prop_assert!(false, "{end}: {refusal}"),
                         (None, Ok(accepted)) => {
-                            let cut = !accepted.agreement.pieces.is_empty();
+                            let cut = !accepted.agreement.slots.pieces().is_empty();
                             prop_assert!(!cut || in_one.is_none(), "others have moved only where they had to");
                         }
                         (None, Err(_)) => {}
@@ -480,7 +480,7 @@ proptest! {
                         domain.begin(domain.now + 1);
                         let over: Vec<_> = domain.known.values()
                             .filter(|of| of.service == ServiceState::Processing && of.slot().end <= Time(domain.now))
-                            .map(|of| (of.id, of.has_more_pieces()))
+                            .map(|of| (of.id, of.has_more_slots()))
                             .collect();
                         for (id, more) in over {
                             domain.end(id, if more { Outcome::Checkpointed } else { Outcome::Completed });
@@ -513,11 +513,10 @@ proptest! {
             if domain.plan.resources.get(0).unwrap().nodes.is_plain() {
                 domain.check_rebuilt();
             }
-            for agreement in domain.known.values().filter(|of| !of.pieces.is_empty()) {
-                prop_assert!(agreement.pieces.iter().all(|piece| agreement.window().contains(piece.placement)));
-                let pairs = agreement.pieces.iter().zip(agreement.pieces.iter().skip(1));
+            for agreement in domain.known.values().filter(|of| !of.slots.pieces().is_empty()) {
+                prop_assert!(agreement.slots.pieces().iter().all(|piece| agreement.window().contains(piece.placement)));
+                let pairs = agreement.slots.pieces().iter().zip(agreement.slots.pieces().iter().skip(1));
                 prop_assert!(pairs.into_iter().all(|(one, next)| one.occupied().end <= next.placement.start));
-                prop_assert_eq!(whole(&agreement.pieces), Some(agreement.placement));
             }
         }
     }

@@ -170,7 +170,7 @@ fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
         .plan
         .live()
         .iter()
-        .map(|of| (of.id, of.placement))
+        .map(|of| (of.id, of.placement()))
         .collect();
     all.sort_unstable_by_key(|(id, _)| *id);
     all

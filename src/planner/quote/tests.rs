@@ -131,8 +131,8 @@ fn domain(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)]) -> (Domain,
 fn busy(domain: &Domain, placed: &[Uuid], second: Time) -> [u32; 2] {
     let mut busy = [0, 0];
     for agreement in placed.iter().filter_map(|id| domain.plan.get(*id)) {
-        if agreement.placement.contains(Interval::of(second, 1)) {
-            busy[usize::from(agreement.resource == "large")] += agreement.nodes;
+        if agreement.placement().contains(Interval::of(second, 1)) {
+            busy[usize::from(agreement.resource == "large")] += agreement.nodes();
         }
     }
     busy
@@ -194,7 +194,7 @@ proptest! {
         }
         let phi = f64::from(asked.phi.numerator) / f64::from(asked.phi.denominator);
         for candidate in &candidates {
-            let (nodes, slot) = (candidate.terms.nodes, candidate.terms.slot());
+            let (nodes, slot) = (candidate.terms.nodes(), candidate.terms.placement());
             prop_assert_eq!(slot.duration(), asked.duration(nodes));
             let expected = match candidate.terms.kind {
                 OfferKind::Exact => nodes >= asked.least && nodes <= asked.most && asked.window.contains(slot),
@@ -225,7 +225,7 @@ proptest! {
             }
             let first = Interval::of(asked.window.start, shape.duration);
             if asked.deviation(shape.nodes, first) <= phi && fits(&before, &placed, *shape, asked.window) {
-                prop_assert!(candidates.iter().any(|of| of.terms.nodes == shape.nodes), "{shape:?}");
+                prop_assert!(candidates.iter().any(|of| of.terms.nodes() == shape.nodes), "{shape:?}");
             }
         }
         let best = best_of(&candidates, ask.weights);

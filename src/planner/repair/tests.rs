@@ -60,7 +60,7 @@ fn who_still_fits_stays_and_who_does_not_moves_on_his_resource_and_then_to_anoth
     }
     let moved = domain.of(flexible.id);
     assert_eq!(
-        (moved.resource.as_str(), moved.placement.start),
+        (moved.resource.as_str(), moved.placement().start),
         ("local", Time(200))
     );
     let line = "100 seconds later, because nodes of local are out of use";
@@ -87,11 +87,11 @@ fn one_that_has_sizes_to_choose_from_is_shrunk_before_it_is_broken() {
         ..proposal(4, 100, (100, 400))
     };
     let moldable = domain.place(moldable).unwrap().agreement;
-    assert_eq!(moldable.nodes, 4);
+    assert_eq!(moldable.nodes(), 4);
     assert_eq!(set(&mut domain, NodeState::Down, &[3]).moved, 1);
     let shrunk = domain.of(moldable.id);
     assert_eq!(
-        (shrunk.nodes, shrunk.placement),
+        (shrunk.nodes(), shrunk.placement()),
         (2, Interval::new(Time(100), Time(300)))
     );
     let line = ", with 2 nodes for 200 seconds, because nodes of local are out of use";
@@ -184,7 +184,7 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
     set(&mut domain, NodeState::Down, &[0, 1, 2, 3]);
     let waiting = domain.place(proposal(4, 100, (0, 3_000))).unwrap().agreement;
     assert_eq!(
-        waiting.placement.start,
+        waiting.placement().start,
         Time(1_125),
         "when they are thought to be repaired"
     );
@@ -193,12 +193,12 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
         decider.look_after_nodes();
     });
     assert_eq!(
-        domain.of(waiting.id).placement.start,
+        domain.of(waiting.id).placement().start,
         Time(1_625),
         "they are not yet"
     );
     set(&mut domain, NodeState::Up, &[]);
-    assert_eq!(domain.of(waiting.id).placement.start, Time(500));
+    assert_eq!(domain.of(waiting.id).placement().start, Time(500));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way()
     domain.place(work(2, 100, (0, 100))).unwrap();
     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
     let waiting = domain.place(proposal(1, 20, (90, 400))).unwrap().agreement;
-    assert_eq!(waiting.placement.start, Time(90));
+    assert_eq!(waiting.placement().start, Time(90));
     let mut report = states(NodeState::Down, &[2]);
     report.busy = vec![crate::planner::BusyTime {
         node: 0,
@@ -216,7 +216,7 @@ fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way()
     let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(
-        domain.of(waiting.id).placement.start,
+        domain.of(waiting.id).placement().start,
         Time(100),
         "when node 1 is free"
     );
@@ -232,9 +232,9 @@ fn maintenance_is_planned_around() {
         decider.look_after_nodes();
     });
     let large = domain.place(proposal(2, 50, (60, 1_000))).unwrap().agreement;
-    assert_eq!(large.placement.start, Time(200));
+    assert_eq!(large.placement().start, Time(200));
     let small = domain.place(proposal(1, 50, (60, 1_000))).unwrap().agreement;
-    assert_eq!(small.placement.start, Time(60));
+    assert_eq!(small.placement().start, Time(60));
     domain.check();
     let again = Plan::rebuild(
         &domain.settings,
@@ -275,7 +275,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
-    assert_eq!(other.placement.start, Time(10));
+    assert_eq!(other.placement().start, Time(10));
     let repaired = set(&mut domain, NodeState::Down, &[0]);
     assert_eq!(
         repaired,
@@ -287,7 +287,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         }
     );
     let again = domain.of(one.id).clone();
-    assert_eq!(again.placement, Interval::new(Time(110), Time(210)));
+    assert_eq!(again.placement(), Interval::new(Time(110), Time(210)));
     assert!(again.is_waiting() && again.started.is_none() && again.ended.is_none());
     assert_eq!(again.job.as_ref().unwrap().restarts, 1);
     let line = "its nodes of local are gone: it is run again from its start, 110 seconds later";

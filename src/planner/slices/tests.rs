@@ -28,7 +28,7 @@ fn end(domain: &mut Domain, id: Uuid) {
 }
 
 fn start(domain: &Domain, id: Uuid) -> i64 {
-    domain.of(id).placement.start.seconds()
+    domain.of(id).placement().start.seconds()
 }
 
 /// Makes slices until there is nothing to look at; how many it took.
@@ -130,7 +130,7 @@ fn a_slice_is_bounded_and_slices_come_to_an_end() {
     let count = slices(&mut domain);
     assert!((6..=20).contains(&count), "{count}");
     assert_eq!(domain.told.len(), 400);
-    let first = domain.known.values().map(|of| of.placement.start).min();
+    let first = domain.known.values().map(|of| of.placement().start).min();
     assert_eq!(first, Some(Time(100)));
 }
 
@@ -181,6 +181,6 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
     domain.plan.resources.settle();
     domain.plan.resources.note_free_time_everywhere();
     slices(&mut domain);
-    assert_eq!(domain.of(second).placement, Interval::of(Time(100), 600));
+    assert_eq!(domain.of(second).placement(), Interval::of(Time(100), 600));
     domain.check();
 }

@@ -15,7 +15,7 @@ async fn a_clock_that_is_set_back_does_not_stop_it() {
     domain.turn(-1_000);
     domain.planner.begin_due().await.unwrap();
     let placed = domain.place(proposal(1, 100, 0..1_000)).await.unwrap();
-    assert!(placed.window().contains(placed.placement), "{placed:?}");
+    assert!(placed.window().contains(placed.placement()), "{placed:?}");
     domain
         .planner
         .report_ended(run, ended(Outcome::Completed, 5, 60))

@@ -106,14 +106,17 @@ impl Domain {
     pub(in crate::planner) fn check(&self) {
         for (id, agreement) in &self.known {
             assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
-            assert!(agreement.window().contains(agreement.placement), "{agreement:?}");
+            assert!(
+                agreement.window().contains(agreement.placement()),
+                "{agreement:?}"
+            );
             let most = agreement.duration + self.settings.overruns.most(agreement);
             let planned = agreement.duration..=most;
             assert!(planned.contains(&agreement.planned_seconds()), "{agreement:?}");
             let at = self.plan.resources.place(&agreement.resource).unwrap();
             let of = self.plan.resources.get(at).unwrap();
             for filter in &agreement.leeway.filters {
-                let requirement = filter.requirement(agreement.nodes);
+                let requirement = filter.requirement(agreement.nodes());
                 assert!(requirement.holds(&of.resource.attributes), "{agreement:?}");
             }
         }
@@ -181,11 +184,12 @@ impl Domain {
         for at in 0..self.settings.resources.len() {
             let of = plan.resources.get(at).unwrap();
             windows.extend(of.schedule.waiting().filter_map(|request| {
-                let (agreement, index) = plan.piece_that_waits(request.id)?;
+                let (agreement, index) = plan.slot_that_waits(request.id)?;
+                let in_pieces = agreement.slots.is_split();
                 let start = of.schedule.placement(request.id)?.slot.start;
                 // What begins within the next second may have begun for the schedule.
                 let waits = start > Time(self.now + 1);
-                waits.then_some((agreement.id, index, start, request.ready, request.deadline))
+                (waits && in_pieces).then_some((agreement.id, index, start, request.ready, request.deadline))
             }));
         }
         windows.sort_unstable();

@@ -216,13 +216,13 @@ async fn who_uses_what_an_agreement_and_the_offers_to_replace_it_had_is_stored_w
     let earlier = domain.hold(negotiation, &proposal(4, 100, 1_100..1_200)).await;
     assert!(earlier.is_held());
     let waits = domain.place(proposal(4, 150, 1_100..9_000)).await.unwrap();
-    assert_eq!(waits.placement.start, Time(NOW + 1_400));
+    assert_eq!(waits.placement().start, Time(NOW + 1_400));
     // What it had lets the other move up, and so does what was held to replace it, further.
     let end = Termination::of(old.id, None);
     domain.planner.terminate(end).await.unwrap();
     domain.move_up().await;
     let stored = domain.store.agreement(waits.id).await.unwrap().unwrap();
-    assert_eq!(stored.placement.start, Time(NOW + 1_100));
+    assert_eq!(stored.placement().start, Time(NOW + 1_100));
     domain.assert_in_step().await;
 }
 
@@ -230,7 +230,7 @@ async fn who_uses_what_an_agreement_and_the_offers_to_replace_it_had_is_stored_w
 async fn another_question_about_an_agreement_does_not_let_it_move_while_an_offer_counts_on_its_place() {
     let domain = Domain::start().await;
     let old = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
-    assert_eq!(old.placement.start, Time(NOW + 1_000));
+    assert_eq!(old.placement().start, Time(NOW + 1_000));
     let negotiation = domain.open(Some(old.id)).await;
     let longer = proposal(4, 150, 1_000..1_150);
     let offer = domain.hold(negotiation, &longer).await;
@@ -241,7 +241,7 @@ async fn another_question_about_an_agreement_does_not_let_it_move_while_an_offer
     domain.assert_verified().await;
     let domain = domain.restart().await;
     let changed = domain.accept(&offer, longer).await.unwrap();
-    assert_eq!(changed.placement.start, old.placement.start);
+    assert_eq!(changed.placement().start, old.placement().start);
     domain.assert_verified().await;
 }
 

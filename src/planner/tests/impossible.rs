@@ -50,7 +50,7 @@ impl Domain {
             tell.send(placed).unwrap();
         };
         self.meddle(look).await.unwrap();
-        let mut placed: Vec<_> = stored.iter().map(|of| (of.placement, of.nodes)).collect();
+        let mut placed: Vec<_> = stored.iter().map(|of| (of.placement(), of.nodes())).collect();
         placed.sort_unstable_by_key(|(slot, _)| slot.start);
         assert_eq!(told.recv().unwrap(), placed);
         assert_eq!(self.store.verify().await.unwrap(), Vec::new());
@@ -113,7 +113,7 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
     domain.place(proposal(1, 100, 5_000..5_100)).await.unwrap();
     domain.move_up().await;
     let second = domain.store.agreement(second.id).await.unwrap().unwrap();
-    assert_eq!(second.placement.start, Time(NOW + 1_000), "it has moved up");
+    assert_eq!(second.placement().start, Time(NOW + 1_000), "it has moved up");
     domain.assert_in_step().await;
 }
 
@@ -160,7 +160,11 @@ async fn an_offer_whose_place_others_have_gives_up_the_batch_and_is_accepted_aft
     assert_eq!(accepted, Err(Error::Unavailable));
     assert_eq!(domain.given_up(), 1);
     let agreement = domain.accept(&offers[0], wanted).await.unwrap();
-    assert_eq!(agreement.placement.start, Time(NOW + 1_000), "its place was held");
+    assert_eq!(
+        agreement.placement().start,
+        Time(NOW + 1_000),
+        "its place was held"
+    );
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
 }
@@ -183,8 +187,8 @@ async fn an_offer_that_cannot_be_kept_beside_one_that_is_rejected_gives_up_the_b
     domain.reject(one).await.unwrap();
     let agreement = domain.accept(other, later).await.unwrap();
     assert_eq!(
-        Some(agreement.placement),
-        other.terms.as_ref().map(crate::agreement::OfferTerms::slot)
+        Some(agreement.placement()),
+        other.terms.as_ref().map(crate::agreement::OfferTerms::placement)
     );
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;

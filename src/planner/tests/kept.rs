@@ -192,7 +192,7 @@ async fn work_that_never_started_leaves_its_nodes_at_the_end_of_its_slot_to_who_
         .unwrap();
     domain.planner.begin_due().await.unwrap();
     assert_eq!(domain.shown(next).await.service, ServiceState::Idle);
-    assert_eq!(domain.shown(one).await.placement.start, Time(NOW + 200));
+    assert_eq!(domain.shown(one).await.placement().start, Time(NOW + 200));
     assert_eq!(domain.store.verify().await.unwrap(), []);
 }
 
@@ -239,7 +239,7 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
     assert_eq!(domain.nodes_of(other).await, [0]);
     // The node that it left is free for somebody else.
     let next = domain.place(with_job(proposal(1, 50, 0..90))).await.unwrap();
-    assert_eq!(next.placement.start, Time(NOW + 3));
+    assert_eq!(next.placement().start, Time(NOW + 3));
     domain.planner.begin_due().await.unwrap();
     assert_eq!(domain.nodes_of(next.id).await, [1]);
     assert_eq!(domain.store.verify().await.unwrap(), []);

@@ -71,7 +71,7 @@ async fn a_slot_that_passes_while_the_service_is_down_is_had_later_in_its_window
             (AgreementState::Observed, service, 0),
             "{placed:?}"
         );
-        assert_eq!(placed.placement, Interval::of(Time(NOW + 17), 3));
+        assert_eq!(placed.placement(), Interval::of(Time(NOW + 17), 3));
         let told = domain.timeline(id).await;
         assert!(told.contains(NEVER_STARTED), "{told}");
         domain.turn(20);
@@ -112,8 +112,8 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
     let (waits, again) = (domain.of(waiting).await, domain.of(begun).await);
     for of in [&waits, &again] {
         assert_eq!(of.state, AgreementState::Observed, "{of:?}");
-        assert!(of.placement.start >= Time(NOW + 3_600), "{of:?}");
-        assert!(of.window().contains(of.placement), "{of:?}");
+        assert!(of.placement().start >= Time(NOW + 3_600), "{of:?}");
+        assert!(of.window().contains(of.placement()), "{of:?}");
     }
     assert_eq!(
         (waits.restarts(), again.restarts()),
@@ -180,15 +180,15 @@ async fn others_move_for_what_missed_its_slot() {
     let domain = Domain::start().await;
     let missed = domain.place(with_job(proposal(4, 100, 0..300))).await.unwrap().id;
     let flexible = domain.place(proposal(4, 100, 0..2_000)).await.unwrap();
-    assert_eq!(flexible.placement.start, Time(NOW + 100));
+    assert_eq!(flexible.placement().start, Time(NOW + 100));
     domain.turn(101);
     // What is due now begins, and what waits after it makes room.
     let next = domain.place(proposal(4, 90, 205..1_000)).await.unwrap();
-    assert_eq!(next.placement.start, Time(NOW + 205));
+    assert_eq!(next.placement().start, Time(NOW + 205));
     domain.begin().await;
     let again = domain.of(missed).await;
     assert_eq!(again.state, AgreementState::Observed, "{again:?}");
-    assert!(again.window().contains(again.placement), "{again:?}");
+    assert!(again.window().contains(again.placement()), "{again:?}");
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
 }
 
@@ -204,11 +204,11 @@ async fn slots_that_were_missed_do_not_count_as_losses() {
         }
         domain
             .clock
-            .set(waits.placement.start.seconds() * MICROS_PER_SECOND);
+            .set(waits.placement().start.seconds() * MICROS_PER_SECOND);
         assert_eq!(domain.begin().await, [id]);
         domain
             .clock
-            .set(waits.placement.end.seconds() * MICROS_PER_SECOND);
+            .set(waits.placement().end.seconds() * MICROS_PER_SECOND);
         domain.never_started(id).await.unwrap();
         missed += 1;
     }

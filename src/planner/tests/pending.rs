@@ -77,7 +77,7 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
         .settle(settlement(pending.id, Ok(vec![asked, proposal(2, 100, 0..100)])))
         .await
         .unwrap();
-    assert_eq!((decided.id, decided.nodes), (pending.id, 2));
+    assert_eq!((decided.id, decided.nodes()), (pending.id, 2));
     assert_eq!(decided.state, AgreementState::Observed);
     assert_eq!(told(&domain).await, ["yes"]);
     // Begins when it is due, and nothing that has no place does.

@@ -97,7 +97,7 @@ async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_sto
     hold(&domain, asked.id, 4).await;
     let accepted = task.await.unwrap().unwrap().agreement;
     assert_eq!(
-        accepted.placement,
+        accepted.placement(),
         Interval::of(Time(NOW + 3), 100),
         "after the time that reserving takes"
     );
@@ -111,7 +111,7 @@ async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_sto
 async fn what_begins_later_is_promised_at_once() {
     let domain = cluster(60).await;
     let placed = domain.place(proposal(4, 100, 61..200)).await.unwrap();
-    assert_eq!(placed.placement.start, Time(NOW + 61));
+    assert_eq!(placed.placement().start, Time(NOW + 61));
     verified(&domain).await;
 }
 
@@ -129,7 +129,7 @@ async fn another_slot_is_found_where_the_cluster_refuses_one_and_its_nodes_are_o
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
     hold(&domain, asked.id, 3).await;
     let accepted = task.await.unwrap().unwrap().agreement;
-    assert_eq!(accepted.placement.start, Time(NOW + 300));
+    assert_eq!(accepted.placement().start, Time(NOW + 300));
     verified(&domain).await;
 }
 
@@ -150,7 +150,7 @@ async fn a_slot_whose_nodes_go_out_of_use_while_it_waits_is_given_up() {
         tokio::task::yield_now().await;
     }
     let accepted = task.await.unwrap().unwrap().agreement;
-    assert_eq!(accepted.placement.start, Time(NOW + 300));
+    assert_eq!(accepted.placement().start, Time(NOW + 300));
     verified(&domain).await;
 }
 
@@ -182,7 +182,7 @@ async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_re
     // Their slots are free again.
     report(&domain, &[], 0).await;
     let next = domain.place(proposal(4, 100, 22..122)).await.unwrap();
-    assert_eq!(next.placement.start, Time(NOW + 22));
+    assert_eq!(next.placement().start, Time(NOW + 22));
     verified(&domain).await;
 }
 
@@ -234,7 +234,7 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
     waiting(&domain, 1).await;
     hold(&domain, asked.id, 2).await;
     let accepted = task.await.unwrap().unwrap().agreement;
-    assert!(accepted.placement.start >= Time(NOW + 3), "{accepted:?}");
+    assert!(accepted.placement().start >= Time(NOW + 3), "{accepted:?}");
 
     let pending = proposal(2, 100, 0..1_000);
     domain.planner.pend(pending.clone(), None, None).await.unwrap();
@@ -291,7 +291,7 @@ async fn a_slot_that_can_only_begin_at_once_does() {
     waiting(&domain, 1).await;
     hold(&domain, asked.id, 4).await;
     let accepted = task.await.unwrap().unwrap().agreement;
-    assert_eq!(accepted.placement.start, Time(NOW));
+    assert_eq!(accepted.placement().start, Time(NOW));
     verified(&domain).await;
 }
 
@@ -306,7 +306,7 @@ async fn a_slot_that_is_over_when_its_nodes_are_held_is_not_promised_but_a_later
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
     hold(&domain, asked.id, 4).await;
     let accepted = task.await.unwrap().unwrap().agreement;
-    assert!(accepted.placement.start >= Time(NOW + 12), "{accepted:?}");
+    assert!(accepted.placement().start >= Time(NOW + 12), "{accepted:?}");
     verified(&domain).await;
 }
 
@@ -319,13 +319,13 @@ async fn moved_for_another() -> (
 ) {
     let domain = cluster(0).await;
     let moves = domain.place(proposal(4, 100, 0..1_000)).await.unwrap();
-    assert_eq!(moves.placement.start, Time(NOW + 3));
+    assert_eq!(moves.placement().start, Time(NOW + 3));
     report(&domain, &[], 600).await;
     let asked = proposal(4, 100, 0..103);
     let task = ask(&domain, asked.clone());
     waiting(&domain, 1).await;
     let moved = domain.store.agreement(moves.id).await.unwrap().unwrap();
-    assert!(moved.placement.start >= Time(NOW + 103), "{moved:?}");
+    assert!(moved.placement().start >= Time(NOW + 103), "{moved:?}");
     (domain, moves.id, asked.id, task)
 }
 
@@ -340,7 +340,7 @@ async fn what_has_moved_for_a_slot_that_the_cluster_refuses_moves_back() {
     let refusal = reason(task.await.unwrap().map(|accepted| accepted.agreement));
     assert_eq!(refusal.reason, scheduler::Reason::NoCapacityInWindow);
     let back = domain.store.agreement(moved).await.unwrap().unwrap();
-    assert_eq!(back.placement.start, Time(NOW + 3));
+    assert_eq!(back.placement().start, Time(NOW + 3));
     verified(&domain).await;
 }
 
@@ -362,6 +362,6 @@ async fn a_slot_that_others_have_moved_for_is_promised_when_all_are_held() {
     domain.planner.keep_nodes("local".into(), kept).await.unwrap();
     let accepted = task.await.unwrap().unwrap().agreement;
     let moved = domain.store.agreement(moved).await.unwrap().unwrap();
-    assert!(moved.placement.start >= accepted.placement.end);
+    assert!(moved.placement().start >= accepted.placement().end);
     verified(&domain).await;
 }

@@ -22,5 +22,5 @@ async fn commands_that_keep_coming_do_not_put_a_slice_off_for_ever() {
         done.unwrap().unwrap();
     }
     let stored = domain.store.agreement(waits.id).await.unwrap().unwrap();
-    assert_eq!(stored.placement.start, Time(NOW + 1_000));
+    assert_eq!(stored.placement().start, Time(NOW + 1_000));
 }

@@ -147,13 +147,8 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
 
 /// What the row says besides its states goes with them.
 fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
-    let Agreement {
-        state,
-        service,
-        placement,
-        ..
-    } = agreement;
-    let (window, placed) = (agreement.window(), *placement);
+    let Agreement { state, service, .. } = agreement;
+    let (window, placed) = (agreement.window(), agreement.placement());
     // What was never accepted has no place.
     let is_placed = placed.is_empty() != accepted && window.contains(placed);
     found.must(is_placed, I6, || {

@@ -27,7 +27,7 @@ mod trail;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use scheduler::Time;
+use scheduler::{Interval, Time};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -301,7 +301,9 @@ fn check_bindings(
         .map(|of| of.nodes)
         .max()
         .unwrap_or(0);
-    let occupied = agreement.occupied();
+    let start = agreement.placement().start;
+    let loads = agreement.loads();
+    let occupied = Interval::new(start, loads.last().map_or(start, |(time, _)| time.end));
     for binding in bindings {
         let place = || {
             format!(
@@ -323,7 +325,7 @@ fn check_bindings(
             format!("{} is outside of {occupied}, all that it occupies", place())
         });
     }
-    if !agreement.pieces.is_empty() {
+    if agreement.slots.is_split() {
         pieces::check_bindings(agreement, bindings, found);
         return;
     }
@@ -331,8 +333,8 @@ fn check_bindings(
     nodes.dedup();
     let count = nodes.len();
     if agreement.service.is_ready() {
-        found.must(count == agreement.nodes as usize, Invariant::I5, || {
-            format!("it has begun with {} nodes and has {count}", agreement.nodes)
+        found.must(count == agreement.nodes() as usize, Invariant::I5, || {
+            format!("it has begun with {} nodes and has {count}", agreement.nodes())
         });
         found.must(
             bindings.iter().all(|of| of.interval.end == occupied.end),
@@ -344,8 +346,8 @@ fn check_bindings(
             format!("it has {count} nodes and has not begun")
         });
     } else {
-        found.must(count <= agreement.nodes as usize, Invariant::I5, || {
-            format!("it had {count} nodes instead of {}", agreement.nodes)
+        found.must(count <= agreement.nodes() as usize, Invariant::I5, || {
+            format!("it had {count} nodes instead of {}", agreement.nodes())
         });
     }
 }

@@ -4,11 +4,11 @@
 use super::Findings;
 use super::Invariant::{I5, I6};
 use super::life::Life;
-use crate::agreement::{Agreement, ServiceState, most_nodes, whole};
+use crate::agreement::{Agreement, ServiceState};
 use crate::store::Binding;
 
 pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
-    let pieces = &agreement.pieces;
+    let pieces = agreement.slots.pieces();
     if pieces.is_empty() {
         return;
     }
@@ -16,19 +16,6 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
     let ordered = pieces.iter().all(|piece| !piece.placement.is_empty())
         && pairs().all(|(one, next)| one.occupied().end <= next.placement.start);
     found.must(ordered, I6, || "its pieces do not follow each other".to_owned());
-    found.must(whole(pieces) == Some(agreement.placement), I6, || {
-        format!(
-            "its pieces do not reach from end to end of {}",
-            agreement.placement
-        )
-    });
-    let most = most_nodes(pieces);
-    found.must(most == agreement.nodes, I6, || {
-        format!(
-            "its pieces have up to {most} nodes, and {} were agreed",
-            agreement.nodes
-        )
-    });
     let seconds = agreement.planned_seconds();
     let may_be_longer = seconds > agreement.duration && life.is_some_and(Life::overran);
     found.must(seconds == agreement.duration || may_be_longer, I6, || {
@@ -37,7 +24,7 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
             agreement.duration
         )
     });
-    let over = agreement.pieces_over();
+    let over = agreement.slots_over();
     let in_order = pieces[over..].iter().all(|piece| piece.ended.is_none());
     found.must(in_order, I6, || {
         "a piece of it is over before one that comes first".to_owned()
@@ -60,11 +47,11 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
 /// Each binding lies in the time of a piece that has begun, which has as many as there are nodes.
 pub(super) fn check_bindings(agreement: &Agreement, bindings: &[Binding], found: &mut Findings) {
     let begun = match agreement.service {
-        ServiceState::Processing => agreement.pieces_over() + 1,
-        _ => agreement.pieces_over(),
+        ServiceState::Processing => agreement.slots_over() + 1,
+        _ => agreement.slots_over(),
     };
     let mut known = 0;
-    for (index, piece) in agreement.pieces.iter().enumerate().take(begun) {
+    for (index, piece) in agreement.slots.iter().enumerate().take(begun) {
         let time = piece.occupied();
         let own: Vec<_> = bindings.iter().filter(|of| time.contains(of.interval)).collect();
         known += own.len();

@@ -47,7 +47,7 @@ fn work_whose_slot_passed_while_the_service_was_down_runs_once_where_its_window_
                 (Some(Outcome::Completed), restarts),
                 "{over:?}"
             );
-            assert!(over.window().contains(over.placement), "{over:?}");
+            assert!(over.window().contains(over.placement()), "{over:?}");
             assert_eq!(
                 fs::read_to_string(service.file(agreement, "runs")).unwrap(),
                 "run\n",

@@ -1,6 +1,6 @@
 //! What is known from executions alone.
 
-use bespeak::agreement::{Agreement, Outcome};
+use bespeak::agreement::{Agreement, Outcome, Slots};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::{Given, Knowledge, Work};
 use bespeak::store::PastExecution;
@@ -130,12 +130,12 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
         application: "solve".into(),
         ..job
     });
-    running.placement = Interval::new(Time(0), Time(40));
+    running.slots[0].placement = Interval::new(Time(0), Time(40));
     running.duration = 40;
     let at = |running: &Agreement, second: i64| known.confidence(running, second * MICROS_PER_SECOND);
     let waiting = at(&running, 0).expect("it is known");
     assert!((0.1..0.9).contains(&waiting), "{waiting}");
-    running.started = Some(0);
+    running.has_started(Some(0));
     let begun = at(&running, 1).expect("it is known");
     let late = at(&running, 35).expect("it is known");
     assert!(
@@ -144,15 +144,15 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
     );
     assert!(at(&running, 40).expect("it is known") < 1e-9);
     let mut cut = running.clone();
-    let piece = |start, end| bespeak::agreement::Piece::planned((Interval::new(Time(start), Time(end)), 1));
-    cut.pieces = vec![piece(0, 20), piece(60, 80)];
-    (cut.pieces[0].started, cut.pieces[0].ended) = (Some(0), Some(20 * MICROS_PER_SECOND));
+    let piece = |start, end| bespeak::agreement::Slot::planned((Interval::new(Time(start), Time(end)), 1));
+    cut.slots = Slots::of(vec![piece(0, 20), piece(60, 80)]).expect("two");
+    (cut.slots[0].started, cut.slots[0].ended) = (Some(0), Some(20 * MICROS_PER_SECOND));
     assert_eq!(
         at(&cut, 50),
         at(&running, 20),
         "between two pieces it does not run on"
     );
-    cut.pieces[1].started = Some(60 * MICROS_PER_SECOND);
+    cut.slots[1].started = Some(60 * MICROS_PER_SECOND);
     assert_eq!(at(&cut, 65), at(&running, 25));
     running.ended = Some(1);
     assert_eq!(at(&running, 36), None);

@@ -160,7 +160,7 @@ async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &
         };
         let mut asked = proposal(&mut Random::new(1), clock.now());
         asked.shapes = vec![Shape {
-            nodes: about.nodes,
+            nodes: about.nodes(),
             duration: about.duration,
         }];
         (asked.ready, asked.deadline) = (Some(about.ready), Some(about.deadline));
@@ -281,7 +281,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         .find(|of| Some(of.id) == negotiation.agreement);
     if let Some(old) = replaced.filter(|_| random.below(3) > 0) {
         // As somebody would ask for what runs to end at another time.
-        asked.shapes[0].nodes = old.nodes;
+        asked.shapes[0].nodes = old.nodes();
         asked.job.clone_from(&old.job);
         (asked.ready, asked.deadline) = (None, None);
     }
@@ -354,7 +354,10 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
     };
     let negotiation = told.negotiations.iter().find(|of| of.id == offer.negotiation);
     let negotiation = negotiation.expect("it was opened").clone();
-    let cut = offer.terms.as_ref().is_some_and(|terms| !terms.pieces.is_empty());
+    let cut = offer
+        .terms
+        .as_ref()
+        .is_some_and(|terms| !terms.slots.pieces().is_empty());
     let mut words = proposal(random, clock.now());
     // What was offered in pieces runs something.
     while cut && words.job.is_none() {
@@ -377,13 +380,15 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
             assert!(stood && in_time, "seed {seed}: it did not stand any more");
             let (agreement, terms) = (accepted.agreement, offer.terms.expect("it could be had"));
             assert_eq!(
-                (agreement.nodes, agreement.duration, agreement.window()),
-                (terms.nodes, terms.duration, terms.window()),
+                (agreement.nodes(), agreement.duration, agreement.window()),
+                (terms.nodes(), terms.duration(), terms.window()),
                 "seed {seed}: it is what was offered"
             );
-            assert_eq!(agreement.pieces, terms.pieces, "seed {seed}");
-            let began = agreement.origin.map_or(terms.start.max(now), |_| terms.start);
-            assert_eq!(agreement.placement.start, began, "seed {seed}");
+            assert_eq!(agreement.slots.pieces(), terms.slots.pieces(), "seed {seed}");
+            let began = agreement
+                .origin
+                .map_or(terms.placement().start.max(now), |_| terms.placement().start);
+            assert_eq!(agreement.placement().start, began, "seed {seed}");
             told.accepted.insert(offer.id, agreement.id);
             // Its siblings are let go of, and what was offered to replace the same agreement.
             let same = |other: &NegotiationOffer| {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use bespeak::access::{Access, Role};
-use bespeak::agreement::{Agreement, AgreementState, EventKind, Execution, Limit, Outcome, ServiceState};
+use bespeak::agreement::{
+    Agreement, AgreementState, EventKind, Execution, Limit, Outcome, ServiceState, Slots,
+};
 use bespeak::clock::Clock;
 use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, ResourceRow, Store};
 use scheduler::{Interval, Time};
@@ -76,8 +78,10 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
     let mut kept = vec![];
     for (at, outcome) in (1..).zip(outcomes) {
         one.version += 1;
-        one.placement = Interval::new(Time(100 + at), Time(160 + at));
-        (one.service, one.started, one.ended) = (ServiceState::Completed, Some(at), Some(at + 1));
+        one.slots[0].placement = Interval::new(Time(100 + at), Time(160 + at));
+        one.service = ServiceState::Completed;
+        one.has_started(Some(at));
+        (one.ended, one.slots[0].ended) = (Some(at + 1), Some(at + 1));
         one.outcome = Some(outcome);
         one.guarantees[0].evidence = Some("run time".into());
         let execution = Execution {
@@ -89,7 +93,7 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
             output_bytes: i64::MAX,
             resource: RESOURCE.into(),
             nodes: 2,
-            planned: one.placement,
+            planned: one.placement(),
             estimate: 60,
             queue_time: -5,
             run_time: 2,
@@ -162,7 +166,10 @@ async fn changes_of_one_row_in_a_batch_leave_the_last(url: String) {
     let versions: Vec<_> = (1..=3)
         .map(|version| Agreement {
             version,
-            placement: Interval::new(Time(100 + version), Time(160 + version)),
+            slots: Slots::one((
+                Interval::new(Time(100 + version), Time(160 + version)),
+                first.nodes(),
+            )),
             ..first.clone()
         })
         .collect();
@@ -536,7 +543,7 @@ impl Model {
                     version: chosen.version + 1 - stale,
                     ..chosen
                 };
-                changed.placement.end = changed.placement.end + 1;
+                changed.slots[0].placement.end = changed.slots[0].placement.end + 1;
                 let change = update(&changed);
                 if stale == 0 {
                     self.agreements.insert(changed.id, changed);

@@ -34,7 +34,7 @@ fn bind(agreement: &Agreement, nodes: &[u32]) -> Change {
         agreement: agreement.id,
         resource: RESOURCE.into(),
         nodes: nodes.to_vec(),
-        interval: agreement.placement,
+        interval: agreement.placement(),
     }
 }
 
@@ -45,23 +45,26 @@ fn begun(agreement: &Agreement) -> Agreement {
     } else {
         ServiceState::Idle
     };
-    Agreement {
+    let mut begun = Agreement {
         service,
-        started: Some(second(100)),
         version: 2,
         ..agreement.clone()
-    }
+    };
+    begun.has_started(Some(second(100)));
+    begun
 }
 
 /// The agreement after it has ended.
 fn over(agreement: &Agreement, state: AgreementState, at: i64) -> Agreement {
+    let mut over = agreement.clone();
+    over.end_slot(at);
     Agreement {
         state,
         service: ServiceState::Completed,
         ended: Some(at),
         outcome: agreement.started.map(|_| Outcome::Completed),
         version: agreement.version + 1,
-        ..agreement.clone()
+        ..over
     }
 }
 
@@ -73,7 +76,7 @@ pub(super) async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agree
         unreachable!()
     };
     let mut later = complete.clone();
-    later.placement = Interval::new(Time(140), Time(200));
+    later.slots[0].placement = Interval::new(Time(140), Time(200));
     // Eight nodes: four run from 100 on, two of them until 130 only, two complete from 140 on, and two wait.
     let mut batch = vec![
         create(waiting),
@@ -113,15 +116,13 @@ pub(super) async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agree
         ),
         Change::ReleaseNodes {
             agreement: early.id,
-            end: early.occupied().end,
+            end: early.released(),
         },
         change(&asked, &[EventKind::Terminating]),
     ];
     store.commit(epoch, &ended).await.expect("it is right");
-    let later = Agreement {
-        started: Some(second(140)),
-        ..begun(&later)
-    };
+    let mut later = begun(&later);
+    later.has_started(Some(second(140)));
     let begun_later = [change(&later, &[EventKind::Begun]), bind(&later, &[2, 3])];
     store.commit(epoch, &begun_later).await.expect("it is right");
     let stopped = over(&asked, AgreementState::Terminated, second(150));
@@ -157,7 +158,7 @@ async fn pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_wh
             version: 3,
             ..running.clone()
         };
-        saved.add_piece(Interval::new(Time(180), Time(200)));
+        saved.add_slot(Interval::new(Time(180), Time(200)));
         let batch = [
             change(&running, &[EventKind::Begun]),
             bind(&running, &nodes),

@@ -11,7 +11,7 @@ use super::super::super::failures::Failures;
 use super::super::super::tests::domain::{Domain, HORIZON, proposal};
 use super::super::super::{Overruns, Proposal, Resource, Termination};
 use super::*;
-use crate::agreement::{Currency, Job, Money, Piece};
+use crate::agreement::{Currency, Job, Money, Slot, Slots};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
 fn domain() -> Domain {
@@ -48,7 +48,7 @@ fn counting(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
 }
 
 fn slots(agreement: &Agreement) -> Vec<(i64, i64)> {
-    let pieces = agreement.pieces.iter().map(|piece| piece.placement);
+    let pieces = agreement.slots.pieces().iter().map(|piece| piece.placement);
     pieces
         .map(|slot| (slot.start.seconds(), slot.end.seconds()))
         .collect()
@@ -105,11 +105,11 @@ fn what_it_has_used_beyond_its_contract_is_what_its_pieces_have_had() {
     let (mut domain, id) = saved(200);
     domain.pass_until(39);
     let mut agreement = domain.of(id).clone();
-    agreement.end_piece(39_000_000);
+    agreement.end_slot(39_000_000);
     assert_eq!(agreement.used_overrun(), 0);
-    agreement.pieces[1].ended = Some(70_000_000);
+    agreement.slots[1].ended = Some(70_000_000);
     assert_eq!(agreement.used_overrun(), 9);
-    agreement.pieces[1].ended = Some(90_000_000);
+    agreement.slots[1].ended = Some(90_000_000);
     assert_eq!(agreement.used_overrun(), 19);
 }
 
@@ -121,19 +121,20 @@ fn what_is_beyond_a_contract_costs_by_the_nodes_that_it_has() {
     let micros = |of: Option<Money>| of.unwrap().micros;
     assert_eq!(micros(agreement.price_of_more(20)), 2_000);
     // Twenty seconds with four nodes, and twenty with one, were agreed for as much.
-    agreement
-        .pieces
-        .insert(0, Piece::planned((Interval::new(Time(-30), Time(-10)), 4)));
-    agreement.pieces[1] = Piece::planned((Interval::new(Time(0), Time(20)), 1));
+    let slots = [(-30, -10, 4), (0, 20, 1)];
+    let slots =
+        slots.map(|(start, end, nodes)| Slot::planned((Interval::new(Time(start), Time(end)), nodes)));
+    let rest = agreement.slots[1];
+    agreement.slots = Slots::of(slots.into_iter().chain([rest]).collect()).unwrap();
     assert_eq!(micros(agreement.price_of_more(20)), 3_200);
-    for (piece, ended) in agreement.pieces.iter_mut().zip([-10, 20, 80]) {
+    for (piece, ended) in agreement.slots.iter_mut().zip([-10, 20, 80]) {
         piece.ended = Some(ended * 1_000_000);
     }
     assert_eq!(
         (agreement.used_overrun(), micros(agreement.overrun_price())),
         (20, 3_200)
     );
-    agreement.pieces[2].ended = Some(65_000_000);
+    agreement.slots[2].ended = Some(65_000_000);
     assert_eq!(
         (agreement.used_overrun(), micros(agreement.overrun_price())),
         (5, 800)
@@ -144,17 +145,17 @@ fn what_is_beyond_a_contract_costs_by_the_nodes_that_it_has() {
 fn a_piece_of_another_size_changes_what_was_agreed_and_one_that_was_added_does_not() {
     let (domain, id) = saved(200);
     let mut agreement = domain.of(id).clone();
-    agreement.place_piece(0, (Interval::new(Time(0), Time(50)), 3));
+    agreement.place_slot(0, (Interval::new(Time(0), Time(50)), 3));
     assert_eq!(
-        (agreement.duration, agreement.overrun(), agreement.nodes),
+        (agreement.duration, agreement.overrun(), agreement.nodes()),
         (50, 20, 4)
     );
-    agreement.place_piece(1, (Interval::new(Time(190), Time(215)), 4));
+    agreement.place_slot(1, (Interval::new(Time(190), Time(215)), 4));
     assert_eq!((agreement.duration, agreement.overrun()), (50, 25));
     assert_eq!(agreement.deadline, Time(215), "what is added is not late");
     let without = agreement.without_rest();
     assert_eq!(
-        (without.placement, without.nodes),
+        (without.placement(), without.nodes()),
         (Interval::new(Time(0), Time(50)), 3)
     );
     assert_eq!((slots(&without), without.overrun()), (vec![], 0));
@@ -169,7 +170,7 @@ fn others_make_room_for_the_rest_inside_its_window() {
     domain.begin(0);
     domain.pass_until(33);
     assert_eq!(slots(domain.of(id)), [(0, 40), (50, 70)]);
-    assert_eq!(domain.of(flexible).placement.start, Time(70));
+    assert_eq!(domain.of(flexible).placement().start, Time(70));
     domain.check_rebuilt();
 }
 
@@ -224,7 +225,7 @@ fn where_there_is_no_other_place_it_goes_on_if_its_nodes_become_free_and_else_en
         domain.pass_until(35);
         let last = *domain.lines(id).last().unwrap();
         if free {
-            assert_eq!(domain.of(id).placement.end, Time(50), "{last}");
+            assert_eq!(domain.of(id).placement().end, Time(50), "{last}");
         } else {
             assert_eq!(
                 last,
@@ -315,7 +316,7 @@ fn lost_before_it_was_saved_it_is_run_again_as_it_was_agreed() {
     domain.end(id, Outcome::Lost);
     let again = domain.of(id);
     assert_eq!(
-        (slots(again), again.placement),
+        (slots(again), again.placement()),
         (vec![], Interval::new(Time(60), Time(100)))
     );
     assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));
@@ -373,7 +374,7 @@ fn a_rest_that_loses_its_nodes_goes_elsewhere_or_leaves_it_at_what_was_agreed() 
                 (slots(agreement), agreement.service),
                 (vec![], ServiceState::Processing)
             );
-            assert_eq!(agreement.placement, Interval::new(Time(0), Time(40)));
+            assert_eq!(agreement.placement(), Interval::new(Time(0), Time(40)));
             domain.check_numbers();
         }
         let given_up = "there is no other place for the rest of its work";
@@ -403,11 +404,11 @@ impl Domain {
 
     /// Each agreement is known by its own numbers, and by no others.
     fn check_numbers(&self) {
-        let of_all: u64 = self.known.values().map(numbers_of).sum();
+        let of_all: u64 = self.known.values().map(|of| of.slots.len() as u64).sum();
         assert_eq!(self.plan.by_number.len() as u64, of_all);
         for agreement in self.known.values() {
             let first = self.plan.number(agreement.id).unwrap();
-            for number in first..first + numbers_of(agreement) {
+            for number in first..first + agreement.slots.len() as u64 {
                 assert_eq!(self.plan.by_number.get(&number), Some(&agreement.id));
             }
         }
@@ -487,7 +488,7 @@ proptest! {
                         for id in running(&domain) {
                             let of = domain.of(id);
                             if of.slot().end <= Time(domain.now) {
-                                let more = of.has_more_pieces();
+                                let more = of.has_more_slots();
                                 domain.end(id, if more { Outcome::Checkpointed } else { Outcome::Killed });
                             }
                         }
@@ -513,7 +514,7 @@ proptest! {
                 domain.check_rebuilt();
             }
             for agreement in domain.known.values() {
-                let pairs = agreement.pieces.iter().zip(agreement.pieces.iter().skip(1));
+                let pairs = agreement.slots.pieces().iter().zip(agreement.slots.pieces().iter().skip(1));
                 prop_assert!(pairs.into_iter().all(|(one, next)| one.placement.end <= next.placement.start));
             }
         }
@@ -530,9 +531,9 @@ fn a_rest_that_is_lost_leaves_what_was_agreed_as_it_was_had() {
     assert_eq!(domain.of(id).service, ServiceState::Processing);
     let mut rest = domain.of(id).clone();
     let mut first = rest.clone();
-    first.pieces[0].ended = None;
+    first.slots[0].ended = None;
     assert_eq!((rest.lose(), first.lose()), (Outcome::Killed, Outcome::Lost));
-    rest.end_piece(70_000_000);
+    rest.end_slot(70_000_000);
     assert_eq!(rest.used_overrun(), 0, "what was lost is not paid");
     domain.end(id, Outcome::Lost);
     assert!(!domain.known.contains_key(&id), "over");
@@ -552,9 +553,9 @@ fn who_gives_up_his_rest_has_the_deadline_that_was_agreed() {
     let agreement = domain.of(id);
     assert!(agreement.deadline > Time(50), "it has moved along: {agreement:?}");
     let without = agreement.without_rest();
-    assert_eq!((without.deadline, without.pieces.len()), (Time(50), 0));
+    assert_eq!((without.deadline, without.slots.pieces().len()), (Time(50), 0));
     // As it is stored, too.
-    let stored = serde_json::to_string(&agreement.pieces).unwrap();
-    let pieces: Vec<Piece> = serde_json::from_str(&stored).unwrap();
-    assert_eq!(pieces, agreement.pieces);
+    let stored = serde_json::to_string(&agreement.slots.pieces()).unwrap();
+    let pieces: Vec<Slot> = serde_json::from_str(&stored).unwrap();
+    assert_eq!(pieces, agreement.slots.pieces());
 }

@@ -8,7 +8,12 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
     let mut domain = domain(vec![Resource::new("cluster", CLUSTER, 4)]);
     domain.place(proposal(4, 20, (10, 30))).unwrap();
     let agreement = domain.place(cut(2, 40, (2, 250), (0, 100))).unwrap().agreement;
-    let placed: Vec<_> = agreement.pieces.iter().map(|piece| piece.placement).collect();
+    let placed: Vec<_> = agreement
+        .slots
+        .pieces()
+        .iter()
+        .map(|piece| piece.placement)
+        .collect();
     assert_eq!(
         placed,
         [
@@ -47,7 +52,7 @@ fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it()
     domain.now = 3;
     // It has not begun, and so nothing of it runs.
     domain.never_started(id);
-    assert_eq!(domain.of(id).placement.start, Time(4));
+    assert_eq!(domain.of(id).placement().start, Time(4));
     domain.begin(4);
     let begun = domain.decide(|decider| decider.started(id, 4 * MICROS_PER_SECOND));
     begun.unwrap();
@@ -55,7 +60,7 @@ fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it()
     domain.end(id, Outcome::Lost);
     let again = domain.of(id);
     assert_eq!(
-        (again.resource.as_str(), again.placement.start, again.ready),
+        (again.resource.as_str(), again.placement().start, again.ready),
         ("one", Time(27), Time(0)),
         "the others were free at once"
     );

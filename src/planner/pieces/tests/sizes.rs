@@ -33,7 +33,7 @@ pub(super) fn cut_to_size(
 
 /// From when to when each piece goes, and on how many nodes.
 fn sized(agreement: &Agreement) -> Vec<(i64, i64, u32)> {
-    let sizes = agreement.pieces.iter().map(|piece| piece.nodes);
+    let sizes = agreement.slots.pieces().iter().map(|piece| piece.nodes);
     let with = |((start, end), nodes)| (start, end, nodes);
     slots(agreement).into_iter().zip(sizes).map(with).collect()
 }
@@ -48,7 +48,7 @@ fn each_piece_has_a_size_of_its_own_where_they_may_differ_and_all_have_one_where
     let alike = cut_to_size((2, 4), 10, (2, 250), false, (0, 200));
     let alike = domain.place(alike).unwrap().agreement;
     assert_eq!(
-        (alike.pieces.len(), alike.placement.end),
+        (alike.slots.pieces().len(), alike.placement().end),
         (0, Time(20)),
         "no earlier than in one"
     );
@@ -58,7 +58,7 @@ fn each_piece_has_a_size_of_its_own_where_they_may_differ_and_all_have_one_where
     let each = cut_to_size((2, 4), 10, (2, 250), true, (0, 200));
     let each = domain.place(each).unwrap().agreement;
     assert_eq!(sized(&each), [(0, 10, 2), (10, 15, 4)]);
-    assert_eq!((each.nodes, each.duration, each.node_seconds()), (4, 15, 40));
+    assert_eq!((each.nodes(), each.duration, each.node_seconds()), (4, 15, 40));
     assert_eq!(each.price.unwrap().micros, 40, "for what its pieces use");
     assert!(each.leeway.pieces_differ);
     domain.check();
@@ -106,7 +106,7 @@ fn a_piece_that_loses_its_nodes_goes_on_fewer_for_longer_where_pieces_may_differ
             let after = domain.of(id);
             // Half of the work, which takes 22 seconds on three nodes.
             assert_eq!(sized(after), [(0, 8, 4), (8, 19, 3)]);
-            assert_eq!((after.nodes, after.duration), (4, 19));
+            assert_eq!((after.nodes(), after.duration), (4, 19));
             assert!(
                 domain
                     .told

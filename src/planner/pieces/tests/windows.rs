@@ -18,8 +18,8 @@ fn others_move_for_pieces_that_have_no_place_else() {
     let accepted = domain.place(asked.clone()).unwrap();
     assert_eq!(slots(&accepted.agreement), [(0, 14), (25, 31)]);
     assert_eq!(accepted.moved.len(), 1);
-    assert_eq!(domain.of(moves).placement.start, Time(31));
-    assert_eq!(domain.of(stays).placement.start, Time(15));
+    assert_eq!(domain.of(moves).placement().start, Time(31));
+    assert_eq!(domain.of(stays).placement().start, Time(15));
     assert!(said(
         &domain,
         moves,
@@ -77,7 +77,7 @@ fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
         [(0, 9), (30, 51)],
         "into what has become free"
     );
-    assert_eq!(domain.of(id).placement, Interval::new(Time(0), Time(51)));
+    assert_eq!(domain.of(id).placement(), Interval::new(Time(0), Time(51)));
     domain.check();
     domain.check_rebuilt();
     domain.begin(30);
@@ -116,7 +116,7 @@ fn a_piece_moves_up_into_what_the_one_before_has_left_of_its_time() {
         .unwrap();
     let pieces = slots(domain.of(id));
     assert!(pieces[1].0 < 9, "before the planned end of the first: {pieces:?}");
-    let first = domain.of(id).pieces[0].occupied();
+    let first = domain.of(id).slots.pieces()[0].occupied();
     assert!(first.end <= Time(pieces[1].0), "{first} {pieces:?}");
     domain.check();
     domain.check_rebuilt();

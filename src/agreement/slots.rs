@@ -1,0 +1,486 @@
+//! Slots: nodes of one resource for one interval. An agreement has one, or several one after another, each on a number of nodes
+//! of its own: its work is saved at the end of each and taken up again at the start of the next. Parties are told of pieces then.
+//!
+//! An agreement is placed from the start of its first slot to the end of its last; what lies between two is others'. Its service
+//! is Idle between two.
+//!
+//! Work that is not over at the end of its last slot may get one more: what it takes beyond the contract is an overrun.
+
+use std::ops::{Deref, DerefMut};
+
+use scheduler::{Interval, Seconds, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{Agreement, Money, Outcome, ServiceState, Stretch, part};
+use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
+
+/// Nodes of one resource for one interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Slot {
+    /// Planned start and end.
+    pub placement: Interval,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// When its process really started.
+    pub started: Option<Micros>,
+    /// When it really ended; every slot before it has ended, too.
+    pub ended: Option<Micros>,
+    /// Of one that was added to its agreement's contract: the deadline that was agreed until then.
+    pub deadline_before: Option<Time>,
+    /// Whether its work was lost for good. What it has had is not paid then.
+    pub lost: bool,
+}
+
+/// One slot or more, in order of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slots(Vec<Slot>);
+
+/// A slot as it is stored.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Stored {
+    start: i64,
+    end: i64,
+    nodes: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_before: Option<i64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lost: bool,
+}
+
+impl From<Stored> for Slot {
+    fn from(stored: Stored) -> Self {
+        Self {
+            placement: Interval::new(Time(stored.start), Time(stored.end)),
+            nodes: stored.nodes,
+            started: stored.started,
+            ended: stored.ended,
+            deadline_before: stored.deadline_before.map(Time),
+            lost: stored.lost,
+        }
+    }
+}
+
+impl From<Slot> for Stored {
+    fn from(slot: Slot) -> Self {
+        Self {
+            start: slot.placement.start.seconds(),
+            end: slot.placement.end.seconds(),
+            nodes: slot.nodes,
+            started: slot.started,
+            ended: slot.ended,
+            deadline_before: slot.deadline_before.map(Time::seconds),
+            lost: slot.lost,
+        }
+    }
+}
+
+impl Slot {
+    /// One that is planned for this time, with so many nodes.
+    pub fn planned((placement, nodes): Stretch) -> Self {
+        Self {
+            placement,
+            nodes,
+            started: None,
+            ended: None,
+            deadline_before: None,
+            lost: false,
+        }
+    }
+
+    /// When it is planned, and with how many nodes.
+    pub fn stretch(&self) -> Stretch {
+        (self.placement, self.nodes)
+    }
+
+    /// The time that its nodes are kept from others: its placement, cut at the second after it ended.
+    pub fn occupied(&self) -> Interval {
+        let Interval { start, end } = self.placement;
+        let ended = self.ended.map_or(end, second_after);
+        Interval::new(start, end.min(ended).max(start))
+    }
+}
+
+impl Slots {
+    /// One that is planned.
+    pub fn one(stretch: Stretch) -> Self {
+        Self(vec![Slot::planned(stretch)])
+    }
+
+    /// These; none where there is none.
+    pub fn of(slots: Vec<Slot>) -> Option<Self> {
+        (!slots.is_empty()).then_some(Self(slots))
+    }
+
+    /// From the start of the first to the end of the last.
+    pub fn placement(&self) -> Interval {
+        let whole = self.0.first().zip(self.0.last());
+        let whole = whole.map(|(first, last)| Interval::new(first.placement.start, last.placement.end));
+        whole.unwrap_or(Interval::of(Time::MAX, 0))
+    }
+
+    /// The most nodes that one of them has.
+    pub fn nodes(&self) -> u32 {
+        self.0.iter().map(|slot| slot.nodes).max().unwrap_or(0)
+    }
+
+    /// Whether they have different numbers of nodes.
+    pub fn differ(&self) -> bool {
+        self.0.iter().any(|slot| slot.nodes != self.nodes())
+    }
+
+    /// For how long they last, together.
+    pub fn seconds(&self) -> Seconds {
+        seconds_of(&self.0)
+    }
+
+    /// When each of them is planned, and with how many nodes.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        self.0.iter().map(Slot::stretch).collect()
+    }
+
+    /// Node-seconds of all of them.
+    pub fn node_seconds(&self) -> u128 {
+        node_seconds(&self.stretches(), self.seconds())
+    }
+
+    /// Whether there are several.
+    pub fn is_split(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// As their party is told of them and as they are stored: none where there is only one.
+    pub fn pieces(&self) -> &[Slot] {
+        if self.is_split() { &self.0 } else { &[] }
+    }
+}
+
+impl Deref for Slots {
+    type Target = [Slot];
+
+    fn deref(&self) -> &[Slot] {
+        &self.0
+    }
+}
+
+impl DerefMut for Slots {
+    fn deref_mut(&mut self) -> &mut [Slot] {
+        &mut self.0
+    }
+}
+
+impl Agreement {
+    /// Planned start and completion: from the start of its first slot to the end of its last.
+    pub fn placement(&self) -> Interval {
+        self.slots.placement()
+    }
+
+    /// Nodes granted: the most that one of its slots has.
+    pub fn nodes(&self) -> u32 {
+        self.slots.nodes()
+    }
+
+    /// How many of its slots are over.
+    pub fn slots_over(&self) -> usize {
+        self.slots.iter().take_while(|slot| slot.ended.is_some()).count()
+    }
+
+    /// How many of its slots have begun.
+    pub fn slots_begun(&self) -> usize {
+        self.slots_over() + usize::from(self.has_nodes())
+    }
+
+    /// Whether a slot of it has begun and is not over.
+    pub fn has_nodes(&self) -> bool {
+        match self.service {
+            ServiceState::Processing => true,
+            ServiceState::Idle => !self.is_between_slots(),
+            ServiceState::NotReady | ServiceState::Completed => false,
+        }
+    }
+
+    /// Whether its work is saved and waits for its next slot. What runs nothing is Idle in its slot.
+    pub fn is_between_slots(&self) -> bool {
+        self.service == ServiceState::Idle && self.job.is_some()
+    }
+
+    /// The window in which one of its slots may lie while it has not begun: up to the start of the next, and from where it
+    /// lies, or for the first of those that have not begun from the end of the one before. So the windows of two slots never
+    /// overlap, and wherever they move they follow each other. What is run again moves to no earlier place: there its job
+    /// before may not be over.
+    pub fn slot_window(&self, index: usize) -> Interval {
+        let first = index <= self.slots_begun();
+        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
+        let start = match (before, self.slots.get(index)) {
+            (None, _) => self.ready,
+            (Some(before), _) if first => before.occupied().end.max(self.ready),
+            (Some(before), slot) => slot.map_or(before.placement.end, |slot| slot.placement.start),
+        };
+        let lies = self.slots.get(index).filter(|_| self.waits_to_run_again());
+        let start = lies.map_or(start, |slot| slot.placement.start.max(start));
+        let next = self.slots.get(index + 1);
+        Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
+    }
+
+    /// The slot that it has now, or has next; the last one when all are over.
+    pub fn present(&self) -> Slot {
+        let present = self.slots.get(self.slots_over()).or(self.slots.last());
+        present.copied().unwrap_or(Slot::planned((self.placement(), 0)))
+    }
+
+    /// The number of the slot that it has, or had last, from 1.
+    pub fn slot_number(&self) -> u32 {
+        let over = self.slots_over();
+        let number = if self.service == ServiceState::Completed {
+            over.max(1)
+        } else {
+            (over + 1).min(self.slots.len())
+        };
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    /// When it has its present slot.
+    pub fn slot(&self) -> Interval {
+        self.present().placement
+    }
+
+    /// The nodes that it has in that slot.
+    pub fn slot_nodes(&self) -> u32 {
+        self.present().nodes
+    }
+
+    /// Node-seconds of what was agreed.
+    pub fn node_seconds(&self) -> u128 {
+        node_seconds(&self.slots.stretches(), self.duration)
+    }
+
+    /// The nodes that it has on the average of its time, to the nearest: all of them where none of its slots has others.
+    pub fn mean_nodes(&self) -> u32 {
+        let seconds = u128::from(self.planned_seconds().max(1).unsigned_abs());
+        let mean = (self.slots.node_seconds() + seconds / 2) / seconds;
+        u32::try_from(mean).unwrap_or(self.nodes())
+    }
+
+    /// When the process really started that runs in its slot.
+    pub fn slot_started(&self) -> Option<Micros> {
+        self.present().started
+    }
+
+    /// Notes when the process really started that runs in its slot.
+    pub fn has_started(&mut self, at: Option<Micros>) {
+        let over = self.slots_over();
+        if let Some(slot) = self.slots.get_mut(over) {
+            slot.started = at;
+        }
+        self.started = self.slots.iter().find_map(|slot| slot.started);
+    }
+
+    /// Notes that the slot is over that it has, if it has one.
+    pub fn end_slot(&mut self, at: Micros) {
+        let over = self.slots_over();
+        if self.has_nodes()
+            && let Some(slot) = self.slots.get_mut(over)
+        {
+            slot.ended = Some(at);
+        }
+    }
+
+    /// Notes that the work that runs, or goes on next, is lost for good. Answers what the whole has come to: where that slot
+    /// was beyond its contract, which it has had, it is stopped after that.
+    pub fn lose(&mut self) -> Outcome {
+        let over = self.slots_over();
+        if !self.adds_to_contract(over) {
+            return Outcome::Lost;
+        }
+        self.slots[over].lost = true;
+        Outcome::Killed
+    }
+
+    /// Whether its work goes on in another slot once the one that runs is over.
+    pub fn has_more_slots(&self) -> bool {
+        self.slots_over() + 1 < self.slots.len()
+    }
+
+    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was
+    /// added goes beyond it: what the provider adds is not late.
+    pub fn place_slot(&mut self, index: usize, (placement, nodes): Stretch) {
+        let is_agreed = !self.adds_to_contract(index);
+        if let Some(slot) = self.slots.get_mut(index) {
+            if is_agreed {
+                self.duration += placement.duration() - slot.placement.duration();
+            }
+            (slot.placement, slot.nodes) = (placement, nodes);
+        }
+        self.deadline = self.deadline.max(self.placement().end);
+    }
+
+    /// Moves the end of its last slot.
+    pub fn end_last_slot(&mut self, end: Time) {
+        if let Some(slot) = self.slots.last_mut() {
+            slot.placement.end = end;
+        }
+        self.deadline = self.deadline.max(end);
+    }
+
+    /// Adds a slot after the last, with as many nodes as the one that runs.
+    pub fn add_slot(&mut self, placement: Interval) {
+        self.slots.0.push(Slot {
+            deadline_before: Some(self.deadline),
+            ..Slot::planned((placement, self.slot_nodes()))
+        });
+        self.deadline = self.deadline.max(placement.end);
+        self.fixed = true;
+    }
+
+    /// Gives up the slot that is to follow the one that runs and was added to its contract, if there is one; the deadline is
+    /// again as it was before.
+    #[must_use]
+    pub fn without_rest(&self) -> Self {
+        let mut without = self.clone();
+        let next = self.slots_over() + 1;
+        if self.adds_to_contract(next) {
+            without.deadline = self.slots[next].deadline_before.unwrap_or(self.deadline);
+            without.slots.0.truncate(next);
+            without.deadline = without.deadline.max(without.placement().end);
+        }
+        without
+    }
+
+    /// Whether it has a slot of this index that lies beyond its contract: those before take as long as was agreed.
+    pub fn adds_to_contract(&self, index: usize) -> bool {
+        index < self.slots.len() && seconds_of(&self.slots[..index]) >= self.duration
+    }
+
+    /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
+    fn used(&self) -> Vec<Stretch> {
+        let over = self.slots[..self.slots_over()].iter();
+        over.filter(|slot| !slot.lost)
+            .map(|slot| (slot.occupied(), slot.nodes))
+            .collect()
+    }
+
+    /// Seconds of its slots together.
+    pub fn planned_seconds(&self) -> Seconds {
+        self.slots.seconds()
+    }
+
+    /// Seconds that its slots together are longer than its contract, because its work was not over.
+    pub fn overrun(&self) -> Seconds {
+        (self.planned_seconds() - self.duration).max(0)
+    }
+
+    /// Seconds beyond its contract that it has used once it is over.
+    pub fn used_overrun(&self) -> Seconds {
+        let used: Seconds = self.used().iter().map(|(time, _)| time.duration()).sum();
+        (used - self.duration).clamp(0, self.overrun())
+    }
+
+    /// What these cost, at the rate that was agreed; none where nothing is priced.
+    pub fn overrun_price(&self) -> Option<Money> {
+        // Whatever it has left of slots before, it is what lies beyond the contract that it has had last.
+        let used: Vec<_> = self.used().into_iter().rev().collect();
+        self.price_of_seconds(node_seconds(&used, self.used_overrun()))
+    }
+
+    /// What so many seconds more of what runs cost, at the rate that was agreed; none where nothing is priced.
+    pub fn price_of_more(&self, seconds: Seconds) -> Option<Money> {
+        self.price_of_seconds(u128::from(self.slot_nodes()) * u128::from(seconds.max(0).unsigned_abs()))
+    }
+
+    /// What so many node-seconds cost, at the rate that was agreed.
+    fn price_of_seconds(&self, more: u128) -> Option<Money> {
+        let number = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
+        Some(part(self.price?, number(more), number(self.node_seconds())))
+    }
+
+    /// The times in which it keeps nodes from others, with how many: what each of its slots does that is not given up.
+    pub fn loads(&self) -> Vec<Stretch> {
+        let given_up = |slot: &&Slot| self.ended.is_some() && slot.ended.is_none();
+        let kept = self.slots.iter().filter(|slot| !given_up(slot));
+        kept.map(|slot| (slot.occupied(), slot.nodes)).collect()
+    }
+
+    /// When the nodes are free again that it had last: from its start on where no slot of it is over.
+    pub fn released(&self) -> Time {
+        let last = self.slots[..self.slots_over()].last();
+        last.map_or(self.placement().start, |slot| slot.occupied().end)
+    }
+
+    /// For how long its processes have run by an instant, in microseconds.
+    pub fn run_time_by(&self, now: Micros) -> Micros {
+        let ran = |slot: &Slot| Some((slot.ended.unwrap_or(now) - slot.started?).max(0));
+        self.slots.iter().filter_map(ran).sum()
+    }
+
+    /// For how long its processes will have run when its slots are over, in microseconds.
+    pub fn run_time_to_end(&self) -> Micros {
+        let runs = |slot: &Slot| {
+            let [start, end] = [slot.placement.start, slot.placement.end]
+                .map(|time| time.seconds().saturating_mul(MICROS_PER_SECOND));
+            slot.ended.unwrap_or(end) - slot.started.unwrap_or(start)
+        };
+        self.slots.iter().map(runs).sum()
+    }
+
+    /// For how long its processes have run that have ended, in microseconds; none where none has.
+    pub fn run_time(&self) -> Option<Micros> {
+        let ran = |slot: &Slot| Some((slot.ended? - slot.started?).max(0));
+        self.slots.iter().filter_map(ran).reduce(|one, next| one + next)
+    }
+}
+
+/// Node-seconds of the first so many seconds of stretches.
+fn node_seconds(stretches: &[Stretch], seconds: Seconds) -> u128 {
+    let mut left = seconds;
+    let mut found = 0;
+    for (time, nodes) in stretches {
+        let taken = time.duration().clamp(0, left.max(0));
+        left -= taken;
+        found += u128::from(taken.unsigned_abs()) * u128::from(*nodes);
+    }
+    found
+}
+
+/// For how long slots last, together.
+fn seconds_of(slots: &[Slot]) -> Seconds {
+    slots.iter().map(|slot| slot.placement.duration()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(start: i64, end: i64, ended_s: Option<i64>) -> Slot {
+        Slot {
+            ended: ended_s.map(|at| at * MICROS_PER_SECOND),
+            ..Slot::planned((Interval::new(Time(start), Time(end)), 2))
+        }
+    }
+
+    #[test]
+    fn a_slot_keeps_its_nodes_until_the_second_after_its_end_and_never_beyond_its_place() {
+        let at = |ended| slot(100, 110, ended).occupied().end;
+        assert_eq!(
+            [
+                at(None),
+                at(Some(104)),
+                at(Some(110)),
+                at(Some(300)),
+                at(Some(90))
+            ],
+            [Time(110), Time(104), Time(110), Time(110), Time(100)]
+        );
+    }
+
+    #[test]
+    fn what_is_stored_reads_back() {
+        let slots = vec![slot(100, 110, Some(109)), slot(120, 130, None)];
+        let text = serde_json::to_string(&slots).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Slot>>(&text).unwrap(), slots);
+        assert_eq!(Slots(slots).placement(), Interval::new(Time(100), Time(130)));
+    }
+}
