@@ -9,10 +9,10 @@ use scheduler::{Interval, Time};
 pub type Stretch = (Interval, u32);
 
 /// The stretches that have to be kept so that any one of `offers` can be had: at each instant the most nodes that any
-/// of them needs, less what its party has there already in `base`. In order of time, neighbours of the same size in
+/// of them needs, less what its party has there already in `base`, whose stretches do not meet. In order of time, neighbours of the same size in
 /// one. O(n²) for n offers, of which an answer has a handful.
-pub fn kept(offers: &[Stretch], base: Option<Stretch>) -> Vec<Stretch> {
-    let all = offers.iter().chain(base.as_ref());
+pub fn kept(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
+    let all = offers.iter().chain(base);
     let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
     let borders: Vec<Time> = borders.into_iter().collect();
     let mut kept: Vec<Stretch> = Vec::new();
@@ -20,7 +20,7 @@ pub fn kept(offers: &[Stretch], base: Option<Stretch>) -> Vec<Stretch> {
         let piece = Interval::new(pair[0], pair[1]);
         let at = |(interval, nodes): &Stretch| if interval.contains(piece) { *nodes } else { 0 };
         let most = offers.iter().map(at).max().unwrap_or(0);
-        let nodes = most.saturating_sub(base.as_ref().map_or(0, at));
+        let nodes = most.saturating_sub(base.iter().map(at).sum());
         match kept.last_mut() {
             _ if nodes == 0 => {}
             Some((last, same)) if last.end == piece.start && *same == nodes => last.end = piece.end,
@@ -78,18 +78,21 @@ mod tests {
     fn alternatives_keep_what_the_greatest_of_them_needs() {
         let offers = [stretch(0, 10, 2), stretch(5, 20, 3), stretch(30, 40, 1)];
         assert_eq!(
-            kept(&offers, None),
+            kept(&offers, &[]),
             [stretch(0, 5, 2), stretch(5, 20, 3), stretch(30, 40, 1)]
         );
-        let base = Some(stretch(8, 35, 2));
+        let base = [stretch(8, 35, 2)];
         let less = [
             stretch(0, 5, 2),
             stretch(5, 8, 3),
             stretch(8, 20, 1),
             stretch(35, 40, 1),
         ];
-        assert_eq!(kept(&offers, base), less);
-        assert_eq!(kept(&[], base), []);
+        assert_eq!(kept(&offers, &base), less);
+        assert_eq!(kept(&[], &base), []);
+        // Of two slots what lies between them is to be kept as if there were none.
+        let base = [stretch(0, 4, 2), stretch(8, 35, 2)];
+        assert_eq!(kept(&offers, &base)[0], stretch(4, 5, 2));
     }
 
     proptest! {
@@ -97,17 +100,22 @@ mod tests {
         fn every_second_keeps_the_most_that_an_offer_needs_there(
             offers in prop::collection::vec((0i64..30, 1i64..15, 1u32..5), 0..7),
             fewer in 0usize..7,
-            base in prop::option::of((0i64..30, 1i64..15, 1u32..5)),
+            base in prop::collection::vec((1i64..8, 1i64..15, 1u32..5), 0..3),
         ) {
             let make = |(from, length, nodes): (i64, i64, u32)| stretch(from, from + length, nodes);
             let offers: Vec<_> = offers.into_iter().map(make).collect();
-            let base = base.map(make);
-            let all = kept(&offers, base);
-            let less = kept(&offers[..fewer.min(offers.len())], base);
+            let mut last = 0;
+            let mut after = |(gap, length, nodes): (i64, i64, u32)| {
+                last += gap + length;
+                stretch(last - length, last, nodes)
+            };
+            let base: Vec<_> = base.into_iter().map(&mut after).collect();
+            let all = kept(&offers, &base);
+            let less = kept(&offers[..fewer.min(offers.len())], &base);
             let rest = beyond(&all, &less);
             for second in 0..50 {
                 let most = offers.iter().map(|of| at(&[*of], second)).max().unwrap_or(0);
-                let own = base.map_or(0, |base| at(&[base], second));
+                let own = at(&base, second);
                 prop_assert_eq!(at(&all, second), most.saturating_sub(own));
                 prop_assert_eq!(at(&rest, second), at(&all, second) - at(&less, second));
             }

@@ -11,7 +11,7 @@ use super::plan::revenue;
 use super::pricing::Priced;
 use super::resources::{IN_THE_WAY_MAX, Wish};
 use super::{Proposal, Scaling};
-use crate::agreement::{Agreement, Barred, EventKind, Filter, Money, Shape, Slots};
+use crate::agreement::{Agreement, Barred, Filter, Money, Shape, Slots};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and everybody waits meanwhile.
@@ -65,14 +65,11 @@ pub(super) struct Admitted {
 /// A waiting agreement that went from one resource to another.
 #[derive(Clone)]
 pub(super) struct Transfer {
-    number: u64,
+    /// As it is now.
+    placed: Agreement,
     /// Where it was, as what, and from when.
     from: usize,
-    request: Request,
-    start: Time,
-    /// Where it is.
-    to: usize,
-    slot: Interval,
+    was: Vec<(Request, Time)>,
 }
 
 impl Wanted<'_> {
@@ -344,16 +341,21 @@ impl Decider<'_> {
     fn must_take_back(&mut self, of: &Transfer, now: Time) {
         let back = self.take_back(of, now);
         self.plan.resources.impossible.unless(back, || {
-            format!("{} went to another resource and cannot come back", of.number)
+            format!("{} went to another resource and cannot come back", of.placed.id)
         });
     }
 
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
     fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
         let agreement = self.plan.by_number(number)?;
-        let moves = agreement.is_waiting() && !agreement.fixed && !agreement.slots.is_split();
-        if !moves || self.plan.table.is_counted_on(agreement.id) {
+        let moves = agreement.is_waiting() && !agreement.fixed;
+        // It may have gone with another of its slots.
+        let is_here = self.plan.resources.has(from, number);
+        if !moves || !is_here || self.plan.table.is_counted_on(agreement.id) {
             return None;
+        }
+        if agreement.slots.is_split() {
+            return self.send_all_elsewhere(&agreement.clone(), from, now);
         }
         let (shape, scaling) = shape_of(agreement);
         let wish = Wish {
@@ -368,54 +370,52 @@ impl Decider<'_> {
         };
         let best = self.plan.resources.best(&wish, self.settings.objective).ok();
         let (to, found) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;
+        let mut placed = agreement.clone();
+        placed.place_slot(0, (found.slot, agreement.nodes()));
         let (request, start) = self.plan.resources.withdraw(from, number)?;
         let there = Request {
             duration: found.slot.duration(),
             ..request
         };
         if self.plan.resources.put(to, now, &there, found.slot.start) {
-            return Some(Transfer {
-                number,
-                from,
-                request,
-                start,
-                to,
-                slot: found.slot,
-            });
+            placed.resource = self.plan.resources.name(to);
+            let was = vec![(request, start)];
+            return Some(Transfer { placed, from, was });
         }
         self.plan.resources.put_back(from, now, &request, start);
         None
     }
 
+    /// The same with all the slots of one that has several.
+    fn send_all_elsewhere(&mut self, agreement: &Agreement, from: usize, now: Time) -> Option<Transfer> {
+        let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
+        let was = self.take_slots_out(agreement, now);
+        let Some(placed) = self.place_elsewhere(agreement, window, true, now) else {
+            self.put_all_back(from, &was, now);
+            return None;
+        };
+        Some(Transfer { placed, from, was })
+    }
+
     /// Moves an agreement back to where it was, if there is room.
     #[must_use]
     fn take_back(&mut self, of: &Transfer, now: Time) -> bool {
-        let back = self.plan.resources.put(of.from, now, &of.request, of.start);
-        if back {
-            let left = self.plan.resources.withdraw(of.to, of.number).is_some();
-            let what = || format!("{} has no place where it went", of.number);
-            self.plan.resources.impossible.unless(left, what);
+        let back = self.plan.resources.put_all(of.from, now, &of.was);
+        if back && let Some(to) = self.plan.resources.must_place(&of.placed.resource) {
+            for (request, _) in &of.was {
+                let left = self.plan.resources.withdraw(to, request.id).is_some();
+                let what = || format!("{} has no place where it went", request.id);
+                self.plan.resources.impossible.unless(left, what);
+            }
         }
         back
     }
 
     /// Takes over who went to other resources; answers with the agreements as they are now.
     pub(super) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
-        let mut moved = Vec::with_capacity(transfers.len());
-        for of in transfers {
-            let name = self.plan.resources.name(of.to);
-            let Some((mut agreement, _)) = self.plan.must_get_slot(of.number) else {
-                continue;
-            };
-            let by = of.slot.start - agreement.placement().start;
-            let direction = if by < 0 { "earlier" } else { "later" };
-            let detail = format!("to {name}, {} seconds {direction}, {why}", by.abs());
-            agreement.resource = name;
-            agreement.place_slot(0, (of.slot, agreement.nodes()));
-            let event = self.event(EventKind::Moved, detail);
-            moved.push(self.update(agreement, vec![event]));
-        }
-        moved
+        let gone = transfers.iter();
+        gone.filter_map(|of| self.went_elsewhere(of.placed.clone(), why))
+            .collect()
     }
 }
 

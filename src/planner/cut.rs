@@ -212,9 +212,7 @@ impl Decider<'_> {
         why: Reason,
     ) -> Option<Candidate> {
         let preemption = search.ask.proposal.preemption.as_ref()?;
-        // A change of what is agreed, and what the provider proposes by itself, is in one.
-        let new = search.replaced.is_none() && search.own.is_none();
-        if !new || why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
+        if why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
             return None;
         }
         let window = Interval::new(wanted.window.start.max(search.until), wanted.window.end);
@@ -223,6 +221,7 @@ impl Decider<'_> {
             pieces.is_split().then_some((at, pieces))
         });
         let (at, pieces) = found.min_by_key(|(_, pieces)| pieces.placement().end)?;
+        let charges = self.charges(search, self.price(at, priced(wanted, &pieces)));
         let terms = OfferTerms {
             resource: self.plan.resources.get(at)?.resource.name.clone(),
             ready: wanted.window.start,
@@ -231,9 +230,9 @@ impl Decider<'_> {
             deviation: 0.0,
             kind: OfferKind::InPieces,
             confidence: None,
-            price: self.price(at, priced(wanted, &pieces)),
-            difference: None,
-            fee: None,
+            price: charges.price,
+            difference: charges.difference,
+            fee: charges.fee,
             slots: pieces,
             promise: None,
         };

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::bargain::short;
 use super::decide::Decider;
 use super::refuse::bare;
-use crate::agreement::{NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
+use crate::agreement::{Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
 use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
 use crate::store::Change;
 
@@ -86,14 +86,14 @@ impl Decider<'_> {
         };
         let now = second_of(self.now);
         let base = self.base(offer.negotiation, &terms.resource);
-        if base.is_some() {
+        if !base.is_empty() {
             self.pin(offer.negotiation);
         }
         let mut offers = self.held_of(offer.negotiation, answer, &terms.resource);
-        let less = kept(&offers, base);
+        let less = kept(&offers, &base);
         offers.extend(terms.kept());
         let (mut added, mut moves, mut fits) = (Vec::new(), Vec::new(), true);
-        for (interval, nodes) in beyond(&kept(&offers, base), &less) {
+        for (interval, nodes) in beyond(&kept(&offers, &base), &less) {
             // What has passed of it needs no keeping.
             let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
             if stretch.0.is_empty() {
@@ -258,8 +258,8 @@ impl Decider<'_> {
             .collect()
     }
 
-    /// What a party has already of what it negotiates about: the place of the agreement that is to be replaced.
-    fn base(&self, negotiation: Uuid, resource: &str) -> Option<Stretch> {
+    /// What a party has already of what it negotiates about: the slots of the agreement that is to be replaced.
+    fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
         self.plan.base(negotiation, resource)
     }
 
@@ -288,7 +288,7 @@ impl Decider<'_> {
 
 impl super::Plan {
     /// The agreement that a negotiation is to replace, while it is in force.
-    pub(super) fn renegotiated(&self, negotiation: Uuid) -> Option<&crate::agreement::Agreement> {
+    pub(super) fn renegotiated(&self, negotiation: Uuid) -> Option<&Agreement> {
         self.get(self.table.get(negotiation)?.instance.agreement?)
     }
 
@@ -318,10 +318,11 @@ impl super::Plan {
         }
     }
 
-    fn base(&self, negotiation: Uuid, resource: &str) -> Option<Stretch> {
-        let agreement = self.renegotiated(negotiation)?;
-        let in_force = agreement.is_waiting() || agreement.is_being_carried_out();
-        (agreement.resource == resource && in_force).then_some((agreement.placement(), agreement.nodes()))
+    fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
+        let in_force = |of: &&Agreement| of.is_waiting() || of.is_being_carried_out();
+        let agreement = self.renegotiated(negotiation).filter(in_force);
+        let here = agreement.filter(|of| of.resource == resource);
+        here.map_or_else(Vec::new, Agreement::loads)
     }
 
     /// What an answer has to keep, by resource.
@@ -338,7 +339,7 @@ impl super::Plan {
             .into_iter()
             .map(|(resource, offers)| {
                 let base = self.base(negotiation, &resource);
-                (resource, kept(&offers, base))
+                (resource, kept(&offers, &base))
             })
             .collect()
     }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::decide::Decider;
 use super::quotas::exceeded;
+use super::replace::PIECES_BEGUN;
 use super::{Acceptance, Accepted, Ask, Bargain, Command, Error, Idempotency, Planner, Quote};
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::clock::second_of;
@@ -122,8 +123,8 @@ impl Decider<'_> {
             if replaced.party != instance.party {
                 return Err(Error::NotFound);
             }
-            if replaced.slots.is_split() {
-                return Err(Error::Conflict("planned in pieces, which are not renegotiated"));
+            if replaced.slots.is_split() && !replaced.is_waiting() {
+                return Err(Error::Conflict(PIECES_BEGUN));
             }
         }
         let most = self.settings.negotiation.open_max;

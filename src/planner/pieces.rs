@@ -10,11 +10,13 @@ use std::collections::BTreeSet;
 use scheduler::{Interval, Request, Seconds, Time};
 use uuid::Uuid;
 
+use super::admit::shape_of;
 use super::decide::Decider;
 use super::plan::{Plan, placed_request, request_of};
-use super::repair::by;
+use super::repair::{CROWDED_MAX, by};
 use super::resource::Resource;
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState, Shape, Stretch};
+use super::resources::Wish;
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState, Shape, Slot, Stretch};
 
 /// The kind of resources that others use, too.
 pub(super) const CLUSTER: &str = "slurm";
@@ -36,38 +38,37 @@ impl Decider<'_> {
     /// any more; none where there is none.
     fn another_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Stretch> {
         let window = between_neighbours(agreement, index, now);
-        let inside = self.place_in(agreement, index, window, now);
+        let at = self.plan.resources.must_place(&agreement.resource)?;
+        let inside = self.place_in(at, agreement, index, window, now);
         if inside.is_some() || !agreement.adds_to_contract(index) {
             return inside;
         }
         // What the provider adds is not late.
         let beyond = Interval::new(window.start, now + self.settings.horizon);
-        self.place_in(agreement, index, beyond, now)
+        self.place_in(at, agreement, index, beyond, now)
     }
 
-    /// Gives a piece the first place on its resource in a window; on fewer nodes for longer only where it has none on as many,
+    /// Gives a slot the first place on a resource in a window; on fewer nodes for longer only where it has none on as many,
     /// and may have another size than the others. None where there is none.
     fn place_in(
         &mut self,
+        at: usize,
         agreement: &Agreement,
         index: usize,
         window: Interval,
         now: Time,
     ) -> Option<Stretch> {
-        let (at, first) = self.plan.planned_at(agreement)?;
+        let (from, first) = self.plan.planned_at(agreement)?;
         let number = first + index as u64;
         let slot = agreement.slots.get(index)?;
-        let of = self.plan.resources.get(at)?;
+        let (of, from) = (self.plan.resources.get(at)?, self.plan.resources.get(from)?);
         let tree = of.schedule.tree();
         let fit = |shape: Shape| {
             let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
             let start = tree.earliest_fit(shape.nodes, shape.duration, window);
             Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
         };
-        let own = Shape {
-            nodes: slot.nodes,
-            duration: slot.placement.duration(),
-        };
+        let own = size_on(agreement, slot, &from.resource, &of.resource)?;
         let smaller = || {
             let smaller = smaller_sizes(agreement, own, &of.resource);
             smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
@@ -91,31 +92,97 @@ impl Decider<'_> {
             placed.place_slot(index, stretch);
             return Some(placed);
         }
-        let (at, number) = self.plan.planned_at(agreement)?;
-        let mut rest: Vec<usize> = (index + 1..agreement.slots.len()).collect();
-        // Those have left the plan, too, whose nodes are out of use.
-        rest.retain(|of| self.plan.resources.has(at, number + *of as u64));
-        for of in &rest {
-            self.plan.resources.vacate(at, next, number + *of as u64);
+        let at = self.plan.resources.must_place(&agreement.resource)?;
+        let rest = self.take_slots_out(agreement, next);
+        let window = Interval::new(next.max(agreement.ready), agreement.deadline);
+        let placed = self
+            .place_in_turn(at, agreement, window, next)
+            .or_else(|| self.place_elsewhere(agreement, window, false, next));
+        if placed.is_none() {
+            self.put_all_back(at, &rest, next);
         }
-        let mut ready = next.max(agreement.ready);
-        for of in index..agreement.slots.len() {
-            let window = Interval::new(ready, agreement.deadline);
-            let Some(stretch) = self.place_in(agreement, of, window, next) else {
-                for of in index..of {
-                    self.plan.resources.vacate(at, next, number + of as u64);
-                }
-                for of in rest {
-                    let start = agreement.slots[of].placement.start;
-                    let request = request_of_slot(agreement, number + of as u64, of);
-                    self.plan.resources.put_back(at, next, &request, start);
+        placed
+    }
+
+    /// Takes the slots of an agreement that are not over out of the plan, those that are on it: what has lost its nodes is not.
+    /// Answers with them.
+    pub(super) fn take_slots_out(&mut self, agreement: &Agreement, now: Time) -> Vec<(Request, Time)> {
+        let Some((at, number)) = self.plan.planned_at(agreement) else {
+            return Vec::new();
+        };
+        let mut taken = Vec::new();
+        let slots = agreement.slots.iter().enumerate();
+        for (index, slot) in slots.skip(agreement.slots_over()) {
+            let request = request_of_slot(agreement, number + index as u64, index);
+            if self.plan.resources.has(at, request.id) {
+                self.plan.resources.vacate(at, now, request.id);
+                taken.push((request, slot.placement.start));
+            }
+        }
+        taken
+    }
+
+    /// Puts them back.
+    pub(super) fn put_all_back(&mut self, at: usize, taken: &[(Request, Time)], now: Time) {
+        for (request, start) in taken {
+            self.plan.resources.put_back(at, now, request, *start);
+        }
+    }
+
+    /// An agreement whose slots to come have left the plan, with these one after another where they are first free on a resource
+    /// inside a window; none where one of them has no place, and nothing has changed then.
+    fn place_in_turn(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        mut window: Interval,
+        now: Time,
+    ) -> Option<Agreement> {
+        let (_, number) = self.plan.planned_at(agreement)?;
+        let first = agreement.slots_over();
+        let mut placed = agreement.clone();
+        for index in first..agreement.slots.len() {
+            let Some(stretch) = self.place_in(at, agreement, index, window, now) else {
+                for index in first..index {
+                    self.plan.resources.vacate(at, now, number + index as u64);
                 }
                 return None;
             };
-            placed.place_slot(of, stretch);
-            ready = stretch.0.end;
+            placed.place_slot(index, stretch);
+            window.start = stretch.0.end;
         }
+        placed.resource = self.plan.resources.name(at);
         Some(placed)
+    }
+
+    /// The same on another resource, where its filters and sizes allow that. What is saved stays where it is: only work that
+    /// begins at its start goes to another.
+    pub(super) fn place_elsewhere(
+        &mut self,
+        agreement: &Agreement,
+        window: Interval,
+        is_new: bool,
+        now: Time,
+    ) -> Option<Agreement> {
+        let (from, _) = self.plan.planned_at(agreement)?;
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            window,
+            filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
+            except: Some(from),
+            is_new,
+        };
+        if agreement.slots_over() > 0 {
+            return None;
+        }
+        let mut others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
+        others.retain(|to| self.may_go_to(*to, agreement));
+        others
+            .into_iter()
+            .find_map(|to| self.place_in_turn(to, agreement, window, now))
     }
 
     /// Finds another place for a piece whose nodes are out of use and that has left the plan, at last where something is kept
@@ -167,10 +234,33 @@ impl Decider<'_> {
         if agreement.adds_to_contract(index) {
             return None;
         }
-        let (placement, moves) = self.plan.resources.submit(at, now, &request)?;
-        self.piece_moved(agreement.clone(), index, (placement.slot, request.nodes), why);
-        self.moved(&moves, "to let one in whose nodes are out of use");
+        if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
+            self.piece_moved(agreement.clone(), index, (placement.slot, request.nodes), why);
+            self.moved(&moves, "to let one in whose nodes are out of use");
+            return Some(PieceAgain::Moved);
+        }
+        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+        let rest = self.take_slots_out(agreement, now);
+        let Some(placed) = self.place_elsewhere(agreement, window, false, now) else {
+            self.put_all_back(at, &rest, now);
+            return None;
+        };
+        self.went_elsewhere(placed, why);
         Some(PieceAgain::Moved)
+    }
+
+    /// Takes over that an agreement has gone to another resource with all of its slots.
+    pub(super) fn went_elsewhere(&mut self, placed: Agreement, why: &str) -> Option<Agreement> {
+        let before = self.plan.must_get(placed.id)?;
+        let later = by(placed.slot().start - before.slot().start);
+        let event = self.event(
+            EventKind::Moved,
+            format!("to {}, {later}, {why}", placed.resource),
+        );
+        if placed.fixed {
+            self.plan.fix(&placed);
+        }
+        Some(self.update(placed, vec![event]))
     }
 
     fn piece_moved(&mut self, mut agreement: Agreement, index: usize, stretch: Stretch, why: &str) {
@@ -239,7 +329,7 @@ impl Plan {
                 continue;
             };
             let mut request = request_of_slot(agreement, number, index);
-            if agreement.fixed {
+            if agreement.fixed || self.table.is_counted_on(agreement.id) {
                 request = request.fixed_to(start);
             }
             // Most of them are as they were, and to take one out has the schedule look at all others again.
@@ -263,9 +353,6 @@ fn between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interva
 /// An agreement as its resource's schedule has it: one request for each of its slots that is not over, each with its own number
 /// and its own window.
 pub(super) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
-    if !agreement.slots.is_split() {
-        return vec![placed_request(agreement, number)];
-    }
     let open = agreement.slots.iter().zip(0..);
     let open = open.filter(|(slot, _)| slot.ended.is_none());
     open.map(|(_, index)| request_of_slot(agreement, number + index as u64, index))
@@ -274,6 +361,10 @@ pub(super) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
 
 /// A slot of an agreement where it lies, with its window, as its resource's schedule sees it.
 pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) -> Request {
+    // One slot alone may move in all of its window.
+    if !agreement.slots.is_split() {
+        return placed_request(agreement, number);
+    }
     let slot = &agreement.slots[index];
     let request = request_of_stretch(agreement, number, slot.stretch());
     if agreement.fixed || index < agreement.slots_begun() {
@@ -298,6 +389,39 @@ pub(super) fn request_of_stretch(agreement: &Agreement, number: u64, (slot, node
     }
 }
 
+/// A slot's size on a resource that its agreement has not been on until now; none where that cannot have it.
+fn size_on(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -> Option<Shape> {
+    let (nodes, duration) = (slot.nodes, slot.placement.duration());
+    let own = Shape { nodes, duration };
+    if from.name == to.name {
+        return Some(own);
+    }
+    let listed = agreement.leeway.shapes.iter().find(|of| of.nodes == nodes);
+    let size = match listed {
+        // Its part of the work takes as much longer there as the whole would.
+        Some(shape) => Shape {
+            duration: part_of(duration, shape.at(to.rate).duration, shape.at(from.rate).duration)?,
+            ..own
+        },
+        None => own,
+    };
+    may_have(agreement, listed.copied().unwrap_or(own), to).then_some(size)
+}
+
+/// Whether a resource may take a size of an agreement.
+fn may_have(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
+    let leeway = &agreement.leeway;
+    let is_barred = leeway.barred.iter().any(|of| of.keeps(shape, &on.name));
+    let mut required = leeway.filters.iter().map(|of| of.requirement(shape.nodes));
+    !is_barred && required.all(|of| of.holds(&on.attributes))
+}
+
+/// So many seconds of a whole in another measure of it, rounded up.
+fn part_of(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
+    let [seconds, there, whole] = [seconds, there, whole].map(|of| u128::try_from(of).ok());
+    Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
+}
+
 /// The sizes with fewer nodes that a piece may have on a resource, each for as long as its part of the work takes on it; none
 /// where all pieces have one size.
 fn smaller_sizes<'a>(
@@ -310,18 +434,9 @@ fn smaller_sizes<'a>(
     let whole = leeway.shapes.iter().find(whole).filter(|_| leeway.pieces_differ);
     let smaller = leeway.shapes.iter().filter(move |shape| shape.nodes < own.nodes);
     smaller.filter_map(move |shape| {
-        let mut required = leeway
-            .filters
-            .iter()
-            .map(|filter| filter.requirement(shape.nodes));
-        let is_barred = leeway.barred.iter().any(|of| of.keeps(*shape, &resource.name));
-        let allowed = !is_barred && required.all(|of| of.holds(&resource.attributes));
         // As its own size has it: how fast the resource is shows in that.
-        let (part, of) = (u128::try_from(own.duration), u128::try_from(whole?.duration));
-        let there = u128::try_from(shape.duration).ok()?;
-        let duration = (part.ok()? * there).div_ceil(of.ok()?.max(1));
-        let duration = Seconds::try_from(duration).ok()?;
-        allowed.then_some(Shape { duration, ..*shape })
+        let duration = part_of(own.duration, shape.duration, whole?.duration)?;
+        may_have(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
     })
 }
 

@@ -280,7 +280,7 @@ impl Plan {
         }
     }
 
-    /// Fixes a waiting agreement's placement where it lies.
+    /// Fixes a waiting agreement's slots where they lie.
     pub(super) fn fix(&mut self, agreement: &Agreement) {
         let Some((at, number)) = self.planned_at(agreement) else {
             return;

@@ -10,7 +10,7 @@ use super::budget::Payer;
 use super::decide::Decider;
 use super::plan::request_of;
 use super::pricing::Priced;
-use super::quote::{HOLD_MIN, PHI_EPSILON, difference, ratio};
+use super::quote::{HOLD_MIN, PHI_EPSILON, difference_of, ratio};
 use super::refuse::bare;
 use super::replace::Lifted;
 use super::{Ask, Candidate, Error, Proposal, Quote, Refusal};
@@ -126,7 +126,7 @@ impl Decider<'_> {
             price,
             difference: price
                 .zip(old.price)
-                .and_then(|(price, old)| difference(price, old)),
+                .and_then(|(price, old)| difference_of(price, old)),
             fee,
             promise: None,
         };

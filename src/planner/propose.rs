@@ -205,7 +205,8 @@ impl Decider<'_> {
         {
             return None;
         }
-        let (nodes, duration) = (agreement.nodes(), agreement.placement().duration());
+        // What is in pieces is proposed in one.
+        let (nodes, duration) = (agreement.nodes(), agreement.duration);
         let slack = self.settings.refusals.alternatives_phi.rounded_up(duration);
         // What is offered must not have to begin before the offer lapses.
         let soon = now + self.settings.negotiation.hold;

@@ -101,6 +101,13 @@ impl Search<'_> {
     }
 }
 
+/// What is charged for a candidate, and by how much that is more than what it would replace costs.
+pub(super) struct Charges {
+    pub(super) price: Option<Money>,
+    pub(super) difference: Option<Money>,
+    pub(super) fee: Option<Money>,
+}
+
 /// Where and how a candidate would lie.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
@@ -398,17 +405,7 @@ impl Decider<'_> {
         let slot = Interval::of(start, place.duration);
         let payer = Payer::of(&search.ask.proposal);
         let priced = Priced::of(payer, &request, slot, place.window);
-        let replaced = search.replaced.map(|lifted| &lifted.agreement);
-        let price = self.price(place.resource, priced);
-        let (price, before, fee) = match (&search.own, replaced) {
-            // What its party has not asked for costs no fee.
-            (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
-            (None, Some(old)) => {
-                let fee = price.and_then(|price| self.change_fee(old, price));
-                (price, old.price, fee)
-            }
-            (None, None) => (price, None, None),
-        };
+        let charges = self.charges(search, self.price(place.resource, priced));
         let terms = OfferTerms {
             resource: of.resource.name.clone(),
             slots: Slots::one((slot, place.nodes)),
@@ -418,14 +415,32 @@ impl Decider<'_> {
             deviation: place.deviation,
             kind: place.kind,
             confidence: None,
-            price,
-            difference: price
-                .zip(before)
-                .and_then(|(price, before)| difference(price, before)),
-            fee,
+            price: charges.price,
+            difference: charges.difference,
+            fee: charges.fee,
             promise: None,
         };
         Some(Candidate { terms, expires })
+    }
+
+    /// What its party is asked for something that costs so much by the price list.
+    pub(super) fn charges(&self, search: &Search, price: Option<Money>) -> Charges {
+        let replaced = search.replaced.map(|lifted| &lifted.agreement);
+        let (price, before, fee) = match (&search.own, replaced) {
+            // What its party has not asked for costs no fee.
+            (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
+            (None, Some(old)) => {
+                let fee = price.and_then(|price| self.change_fee(old, price));
+                (price, old.price, fee)
+            }
+            (None, None) => (price, None, None),
+        };
+        let difference = price.zip(before);
+        Charges {
+            price,
+            difference: difference.and_then(|(price, before)| difference_of(price, before)),
+            fee,
+        }
     }
 
     /// Whether times of what was not asked for may be told: in the provider's steps only, and an offer that has to stand
@@ -501,7 +516,7 @@ fn affordable(search: &Search, candidate: &Candidate) -> bool {
 }
 
 /// By how much one price is more than another.
-pub(super) fn difference(price: Money, before: Money) -> Option<Money> {
+pub(super) fn difference_of(price: Money, before: Money) -> Option<Money> {
     let more = price.micros.checked_sub(before.micros)?;
     (price.currency == before.currency).then(|| Money::new(more, price.currency))
 }

@@ -24,7 +24,7 @@ use crate::clock::second_of;
 use crate::store::{Change, NodeRow};
 
 /// Resources on which others are asked to move for one that lost its place.
-const CROWDED_MAX: usize = 4;
+pub(super) const CROWDED_MAX: usize = 4;
 
 /// Why offers are withdrawn, in words for their party.
 const OUT_OF_USE: &str = "nodes are out of use";
@@ -151,8 +151,9 @@ impl Decider<'_> {
                 .slot_that_waits(number)
                 .filter(|_| agreement.slots.is_split())
             {
-                // It may have gone along with one before it that was lost.
-                if self.plan.resources.has(at, number) {
+                // It may have gone along with one before it that was lost, also to another resource.
+                let lies = self.plan.resources.place(&agreement.resource);
+                if lies.is_some_and(|lies| self.plan.resources.has(lies, number)) {
                     continue;
                 }
                 match self.place_piece_again(agreement, index, now, &mut answers) {

@@ -6,11 +6,15 @@ use scheduler::Request;
 use uuid::Uuid;
 
 use super::decide::Decider;
+use super::pieces::requests_of;
 use super::plan::request_of;
 use super::{Error, Proposal};
 use crate::agreement::{Agreement, Event, EventKind, GuaranteeState, Job};
 use crate::clock::second_of;
 use crate::store::Change;
+
+/// What cannot change any more of work in pieces.
+pub(super) const PIECES_BEGUN: &str = "being carried out in pieces, which are not changed any more";
 
 /// An agreement that is out of the plan for a while.
 pub(super) struct Lifted {
@@ -48,7 +52,9 @@ impl Decider<'_> {
     /// Takes an agreement out that is there yet.
     pub(super) fn take_out(&mut self, of: &Lifted) {
         let now = second_of(self.now);
-        self.plan.resources.vacate(of.resource, now, of.number);
+        for (number, _) in (of.number..).zip(of.agreement.slots.iter()) {
+            self.plan.resources.vacate(of.resource, now, number);
+        }
     }
 
     /// An agreement that can be taken out, and is there yet.
@@ -56,12 +62,12 @@ impl Decider<'_> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
         let now = second_of(self.now);
         // Within its last second there is nothing left to give up.
-        let goes_on = agreement.is_being_carried_out() && agreement.placement().end > now + 1;
+        let goes_on = agreement.is_being_carried_out() && agreement.slot().end > now + 1;
         if !agreement.is_waiting() && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));
         }
-        if agreement.slots.is_split() {
-            return Err(Error::Conflict("planned in pieces, which are not changed"));
+        if agreement.slots.is_split() && goes_on {
+            return Err(Error::Conflict(PIECES_BEGUN));
         }
         let (resource, number) = self.plan.planned_at(&agreement).ok_or(Error::Unavailable)?;
         Ok(Lifted {
@@ -74,19 +80,20 @@ impl Decider<'_> {
     /// Puts it back where it lay.
     pub(super) fn put_back(&mut self, lifted: &Lifted) {
         let (agreement, at) = (&lifted.agreement, lifted.resource);
-        let (request, start) = if lifted.has_begun() {
+        let now = second_of(self.now);
+        if lifted.has_begun() {
             let rest = self.running_of(at, agreement, lifted.number);
-            (rest, rest.ready)
-        } else {
-            let request = request_of(agreement, lifted.number);
-            let start = agreement.placement().start;
-            // What is held to replace it counts on its place.
-            let fixed = agreement.fixed || self.plan.table.is_counted_on(agreement.id);
-            (if fixed { request.fixed_to(start) } else { request }, start)
-        };
-        self.plan
-            .resources
-            .put_back(at, second_of(self.now), &request, start);
+            self.plan.resources.put_back(at, now, &rest, rest.ready);
+            return;
+        }
+        // What is held to replace it counts on its place.
+        let fixed = self.plan.table.is_counted_on(agreement.id);
+        let requests = requests_of(agreement, lifted.number);
+        for (request, slot) in requests.into_iter().zip(agreement.slots.iter()) {
+            let start = slot.placement.start;
+            let request = if fixed { request.fixed_to(start) } else { request };
+            self.plan.resources.put_back(at, now, &request, start);
+        }
     }
 
     /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and

@@ -9,6 +9,7 @@ mod missed;
 mod pending;
 mod reserving;
 mod slices;
+mod slots;
 pub(super) mod trial;
 
 pub(super) mod domain;

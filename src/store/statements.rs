@@ -50,7 +50,7 @@ macro_rules! select_offer_with_agreements {
             "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
         o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
         a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
-        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes \
+        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes, r.pieces AS replaced_pieces \
         FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
         LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
         WHERE o.id > $1 AND ",

@@ -52,9 +52,9 @@ fn who_cannot_come_back_from_another_resource_is_noted_as_impossible() {
         let sent = decider.send_elsewhere(0, number, Time(0)).unwrap();
         let stranger = Request {
             id: 1_000,
-            ..sent.request
+            ..sent.was[0].0
         };
-        assert!(decider.plan.resources.put(0, Time(0), &stranger, sent.start));
+        assert!(decider.plan.resources.put(0, Time(0), &stranger, sent.was[0].1));
         decider.must_take_back(&sent, Time(0));
         std::mem::take(&mut decider.plan.resources.impossible)
     });

@@ -13,6 +13,7 @@ use crate::agreement::{Job, Outcome, Slot};
 use crate::clock::MICROS_PER_SECOND;
 
 mod cluster;
+mod elsewhere;
 mod sizes;
 mod windows;
 

@@ -1,14 +1,14 @@
 //! The acceptance of a held offer waits for its cluster, too. Where the offer replaces an agreement, that one's nodes are held
 //! already: the cluster has to hold what its successor needs beside them, and the agreement stays as it is until then.
 
-use scheduler::{Interval, Reason, Time};
+use scheduler::{Reason, Time};
 use uuid::Uuid;
 
 use super::super::admit::Admitted;
 use super::super::decide::Decider;
 use super::super::{Error, Lost};
 use super::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
-use crate::agreement::{Agreement, NegotiationOffer, kept};
+use crate::agreement::{Agreement, NegotiationOffer, Slots, kept};
 use crate::clock::second_of;
 
 impl Decider<'_> {
@@ -63,13 +63,13 @@ impl Decider<'_> {
         // What has begun has its nodes, whatever its cluster says of them.
         let is_held = |of: &&Agreement| of.is_being_carried_out() || at.is_some_and(|at| at.holds(of, now));
         let held = replaced.filter(is_held);
-        let base = held.map(|of| (of.placement, of.nodes));
-        let needed = kept(&agreement.loads(), base);
+        let base = held.map_or_else(Vec::new, Agreement::loads);
+        let needed = kept(&agreement.loads(), &base);
         needed.iter().any(|(slot, _)| slot.start <= near)
     }
 
-    /// The slot that was reserved for the acceptance of an offer.
-    pub(in super::super) fn reserved_for(&mut self, id: Uuid) -> Option<Interval> {
-        self.plan.reserving.take(id).map(|of| of.admitted.slot)
+    /// The slots that were reserved for the acceptance of an offer.
+    pub(in super::super) fn reserved_for(&mut self, id: Uuid) -> Option<Slots> {
+        self.plan.reserving.take(id).map(|of| of.admitted.slots)
     }
 }

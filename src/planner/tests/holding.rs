@@ -133,7 +133,7 @@ impl Domain {
         accepted.map(|accepted| accepted.agreement)
     }
 
-    async fn assert_verified(&self) {
+    pub(super) async fn assert_verified(&self) {
         assert_eq!(self.store.verify().await.unwrap(), Vec::new());
     }
 }

@@ -7,7 +7,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::{Check, Error, Finding, Invariant, Load, PAGE};
-use crate::agreement::{NegotiationOffer, OfferState, Stretch, kept};
+use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, kept};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::engine::Dialect;
 use crate::store::rows::Columns;
@@ -21,14 +21,14 @@ struct Row {
     /// Of the agreement that was made from it.
     accepted: Option<(String, Micros)>,
     /// Of the agreement that it would replace, while that waits: its resource and what it has there.
-    replaced: Option<(String, Stretch)>,
+    replaced: Option<(String, Vec<Stretch>)>,
 }
 
 /// The offers of one answer that are held on one resource, and what their party has there anyway.
 #[derive(Default)]
 struct Answer {
     held: Vec<Stretch>,
-    base: Option<Stretch>,
+    base: Vec<Stretch>,
 }
 
 /// Checks the offers that a statement has, of those that have been held or accepted, and adds what is held to the loads of its
@@ -59,7 +59,7 @@ pub(super) async fn check<D: Dialect>(
     }
     for ((_, resource), answer) in answers {
         let loads = check.loads.entry(resource).or_default();
-        let kept = kept(&answer.held, answer.base).into_iter();
+        let kept = kept(&answer.held, &answer.base).into_iter();
         loads.extend(kept.map(|(interval, nodes)| Load { interval, nodes }));
     }
     Ok(())
@@ -77,7 +77,7 @@ fn collect(row: Row, answers: &mut BTreeMap<(Uuid, String), Answer>) {
     answer.base = row
         .replaced
         .filter(|(resource, _)| *resource == terms.resource)
-        .map(|(_, stretch)| stretch);
+        .map_or_else(Vec::new, |(_, slots)| slots);
 }
 
 fn check_offer(row: &Row, findings: &mut Vec<Finding>) {
@@ -158,8 +158,10 @@ fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Row, Error> {
         replaced: match replaced {
             Some(resource) => {
                 let start = Time(row.integer("replaced_start_s")?);
-                let slot = Interval::new(start, Time(row.integer("replaced_end_s")?));
-                Some((resource, (slot, row.count("replaced_nodes")?)))
+                let whole = Interval::new(start, Time(row.integer("replaced_end_s")?));
+                let slots = Slots::of(row.json("replaced_pieces")?);
+                let one = Slots::one((whole, row.count("replaced_nodes")?));
+                Some((resource, slots.unwrap_or(one).stretches()))
             }
             None => None,
         },
