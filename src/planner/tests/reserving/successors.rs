@@ -95,7 +95,7 @@ async fn what_runs_is_prolonged_when_its_nodes_are_held_for_longer_and_goes_on_a
     let task = accept_and_wait(&domain, &offer, &asked).await;
     assert_eq!(replaced(&domain).await, [(asked.id, old.id)]);
     assert_eq!(
-        planned(&domain, asked.id).await.unwrap().0.placement,
+        planned(&domain, asked.id).await.unwrap().0.placement(),
         Interval::of(Time(NOW + 3), 200)
     );
     assert_eq!(planned(&domain, old.id).await, before, "it stays as it is");
@@ -117,7 +117,7 @@ async fn what_runs_is_prolonged_when_its_nodes_are_held_for_longer_and_goes_on_a
     hold_all(&domain, &[(old.id, 2), (asked.id, 2)]).await;
     let new = task.await.unwrap().unwrap().agreement;
     assert_eq!(
-        (new.placement, new.origin),
+        (new.placement(), new.origin),
         (Interval::of(Time(NOW + 3), 200), Some(old.id))
     );
     let old = domain.store.agreement(old.id).await.unwrap().unwrap();
@@ -144,15 +144,15 @@ async fn what_its_predecessor_holds_is_had_at_once_and_anything_else_is_waited_f
         let offer = offered(&domain, new.id, &asked).await;
         let task = accept_and_wait(&domain, &offer, &asked).await;
         let moved_on = planned(&domain, new.id).await.unwrap();
-        assert_eq!(moved_on.0.placement, before.0.placement);
-        hold_all(&domain, &[(new.id, moved_on.0.nodes), (asked.id, nodes - 1)]).await;
+        assert_eq!(moved_on.0.placement(), before.0.placement());
+        hold_all(&domain, &[(new.id, moved_on.0.nodes()), (asked.id, nodes - 1)]).await;
         assert!(!task.is_finished(), "one of its nodes is missing");
         report(&domain, &[asked.id], 600).await;
         busy(&domain, 0, 0).await;
         assert_eq!(task.await.unwrap(), Err(Error::Lost(Lost::NotReserved)));
         let stored = domain.store.agreement(new.id).await.unwrap().unwrap();
         assert_eq!(stored.state, AgreementState::Observed);
-        assert_eq!(stored.placement, before.0.placement);
+        assert_eq!(stored.placement(), before.0.placement());
     }
     verified(&domain).await;
 }
@@ -164,7 +164,7 @@ async fn what_its_predecessor_does_not_hold_and_lies_later_is_promised_at_once()
     let longer = proposal(2, 200, 50..250);
     let offer = offered(&domain, old.id, &longer).await;
     let new = accept(&domain, &offer, longer).await.unwrap().unwrap().agreement;
-    assert_eq!(new.placement, Interval::of(Time(NOW + 50), 200));
+    assert_eq!(new.placement(), Interval::of(Time(NOW + 50), 200));
     verified(&domain).await;
 }
 
