@@ -12,6 +12,7 @@ mod run;
 mod slots;
 mod state;
 mod values;
+mod wording;
 
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,7 @@ pub use run::JobRun;
 pub use slots::{Slot, Slots};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
+pub use wording::Wording;
 
 use crate::clock::Micros;
 

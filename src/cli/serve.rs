@@ -113,7 +113,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         stop.clone(),
     ));
 
-    let (store, lease) = open_store(&options.store.database_url(), &settings, &clock).await?;
+    let (store, lease) = open_store(&options.store.database_url(), &settings, &templates, &clock).await?;
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
@@ -358,8 +358,13 @@ fn executors(
     Ok(executors)
 }
 
-/// Opens the store as its only decider, with the configured resources, and makes sure that what is in it can be.
-async fn open_store(url: &str, settings: &Settings, clock: &Clock) -> Result<(Store, Lease), Failure> {
+/// Opens the store as its only decider, with the configured resources and templates, and makes sure that what is in it can be.
+async fn open_store(
+    url: &str,
+    settings: &Settings,
+    templates: &negotiation::Templates,
+    clock: &Clock,
+) -> Result<(Store, Lease), Failure> {
     let store = Store::open(url).await?;
     let lease = store.acquire_lease().await?;
     let rows: Vec<_> = settings
@@ -380,6 +385,7 @@ async fn open_store(url: &str, settings: &Settings, clock: &Clock) -> Result<(St
             )),
             other => other.into(),
         })?;
+    store.keep_templates(&templates.versions()).await?;
     // The rest is checked behind.
     let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {

@@ -14,7 +14,7 @@ use super::offer_views::{Negotiated, Said};
 use super::request::{in_request, point_into_request};
 use super::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
 use crate::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
 use crate::planner::{self, Acceptance, Accepted, Lost, Proposal, Scaling};
 
@@ -211,32 +211,26 @@ impl Negotiation {
             agreement_id: None,
             context: said.words.context.clone(),
             terms: said.words.terms.clone(),
-        }
-        .to_xml();
-        let text = words.unwrap_or(&offered);
-        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
-        if words.is_some() {
-            let offered = Document::parse(offered.as_bytes()).map_err(Error::Malformed)?;
-            if let Some(difference) = difference(&document, &offered) {
-                return Err(Error::Invalid(Violations(vec![difference])));
+        };
+        let (offer, wording) = match words {
+            None => {
+                let text = offered.to_xml();
+                (offered, Wording::from(text))
             }
-        }
-        let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
-            return Err(Error::Internal("an offer is no offer".to_owned()));
+            Some(words) => same_words(words, &offered)?,
         };
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
         else {
             // One of before it was kept: read again. Counter offers leave no choice.
-            let drafts = self.drafts(&document, &offer, party, replaced);
-            return match words {
-                Some(_) => only(drafts?),
-                None => only(drafts.map_err(in_request)?),
+            let drafts = self.drafts_of(&offer, party, replaced);
+            let mut draft = match words {
+                Some(_) => only(drafts?)?,
+                None => only(drafts.map_err(in_request)?)?,
             };
+            draft.proposal.document = wording;
+            return Ok(draft);
         };
-        if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
-            return Err(Error::Invalid(Violations(vec![wrong])));
-        }
         let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
         let job = promise.job.as_ref().filter(|_| !goes_on);
         if job.is_some_and(|job| !self.offers_to_run(job)) {
@@ -267,7 +261,7 @@ impl Negotiation {
                 guarantees: promise.guarantees.clone(),
                 budget: None,
                 choices: Vec::new(),
-                document: verbatim(&document)?,
+                document: wording,
                 idempotency: None,
             },
             window: terms.window(),
@@ -319,6 +313,23 @@ impl Negotiation {
         }
         Error::Lost(Box::new(LostOffer { lost, fresh }))
     }
+}
+
+/// What the words say that accept a counter offer: the same as the offer, but for the name.
+fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording), Error> {
+    let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
+    let offered = offered.to_xml();
+    let offered = Document::parse(offered.as_bytes()).map_err(Error::Malformed)?;
+    if let Some(difference) = difference(&document, &offered) {
+        return Err(Error::Invalid(Violations(vec![difference])));
+    }
+    let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
+        return Err(Error::Internal("an offer is no offer".to_owned()));
+    };
+    if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
+        return Err(Error::Invalid(Violations(vec![wrong])));
+    }
+    Ok((*offer, verbatim(&document)?.into()))
 }
 
 /// The one way to read an offer that leaves no choice.

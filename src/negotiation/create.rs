@@ -1,16 +1,19 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
 use uuid::Uuid;
-use wsag::agreements::CreateInput;
+use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
 use super::accept::{Accepting, accepting};
+use super::documents::verbatim;
 use super::idempotency::{kept, repeated};
 use super::json::{At, Check, Json};
 use super::offer::Draft;
 use super::pending::Decision;
 use super::request::in_request;
+use super::wording;
 use super::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey};
+use crate::agreement::Wording;
 use crate::planner::{self, Accepted};
 
 impl Negotiation {
@@ -33,8 +36,8 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let (drafts, decision) = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
-            Asked::New(drafts, decision) => (drafts, decision),
+        let (offer, drafts, decision) = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
+            Asked::New(offer, drafts, decision) => (offer, drafts, decision),
             Asked::Offered(accepting, Decision::Now) => return self.accept(party, accepting, key).await,
             Asked::Offered(accepting, Decision::Later(acceptance)) => {
                 return self.pend_offer(party, accepting, acceptance, key).await;
@@ -46,7 +49,7 @@ impl Negotiation {
         let hash = key.as_ref().map(RequestKey::hash);
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
-            let (id, document) = (Some(proposal.id), proposal.document.clone());
+            let id = Some(proposal.id);
             let key = key.clone();
             proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
             self.bar(&mut proposal, &[]).await;
@@ -58,10 +61,8 @@ impl Negotiation {
                         id,
                         ..RefusalView::of(&why, window)
                     };
-                    refusal = Some(
-                        self.reading(move |this| this.offerable_as(view, &document))
-                            .await?,
-                    );
+                    let offer = offer.clone();
+                    refusal = Some(self.reading(move |this| this.offerable(view, &offer)).await?);
                 }
                 Err(planner::Error::Refused(_)) => {}
                 Err(planner::Error::Repeated(earlier)) => return repeated(&earlier, hash.as_deref()),
@@ -84,18 +85,18 @@ impl Negotiation {
         let document = Document::parse(body).map_err(Error::Malformed)?;
         let mut decision = Decision::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
-            Message::AgreementOffer(offer) => *offer,
+            Message::AgreementOffer(offer) => offer,
             Message::CreateAgreementInput(input) => {
                 match accepting(&document, &input, "/wsag:CreateAgreementInput")? {
                     Some(accepting) => return Ok(Asked::Offered(accepting, decision)),
-                    None => input.offer,
+                    None => Box::new(input.offer),
                 }
             }
             Message::CreatePendingAgreementInput(input) => {
                 decision = Decision::Later(self.acceptance(&document, &input)?);
                 match accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
                     Some(accepting) => return Ok(Asked::Offered(accepting, decision)),
-                    None => input.offer,
+                    None => Box::new(input.offer),
                 }
             }
             _ => {
@@ -104,7 +105,9 @@ impl Negotiation {
                 return Err(Error::not_offered(&document, "", what));
             }
         };
-        Ok(Asked::New(self.drafts(&document, &offer, party, None)?, decision))
+        let mut drafts = self.drafts(&document, &offer, party, None)?;
+        worded(&mut drafts, &verbatim(&document)?.into());
+        Ok(Asked::New(offer, drafts, decision))
     }
 
     /// Where the decision is to be told.
@@ -122,23 +125,16 @@ impl Negotiation {
         }
     }
 
-    /// The requests of a flat request: it becomes an offer, which is read and checked as one that came as a document.
+    /// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.
     fn read_flat(&self, request: &Json, party: &str) -> Result<Asked, Error> {
         if let Some((offer, decision)) = self.accepted_offer(request)? {
             return Ok(Asked::Offered(Accepting::as_it_stands(offer), decision));
         }
         let (wish, offered, decision) = self.read_request(request)?;
-        let text = wish.offer(&offered.template).to_xml();
-        let read = || {
-            let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
-            match wsag::read(&document).map_err(Error::Invalid)? {
-                Message::AgreementOffer(offer) => self.drafts(&document, &offer, party, None),
-                _ => Err(Error::Internal(
-                    "an offer was written as something else".to_owned(),
-                )),
-            }
-        };
-        Ok(Asked::New(read().map_err(in_request)?, decision))
+        let offer = Box::new(wish.offer(&offered.template));
+        let mut drafts = self.drafts_of(&offer, party, None).map_err(in_request)?;
+        worded(&mut drafts, &wording::kept(&wish, offered));
+        Ok(Asked::New(offer, drafts, decision))
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
@@ -168,10 +164,17 @@ impl Negotiation {
     }
 }
 
+/// Notes in what words the requests of an offer came.
+fn worded(drafts: &mut [Draft], wording: &Wording) {
+    for draft in drafts {
+        draft.proposal.document = wording.clone();
+    }
+}
+
 /// What an agreement is to be made from.
 pub(super) enum Asked {
     /// An offer, with the request for each way to read it; and when it is to be decided.
-    New(Vec<Draft>, Decision),
+    New(Box<AgreementOffer>, Vec<Draft>, Decision),
     /// A counter offer of ours; and when that is to be decided.
     Offered(Accepting, Decision),
 }

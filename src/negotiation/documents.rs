@@ -13,9 +13,10 @@ use wsag::scheduling::Budget;
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
 use wsag::terms::Choice;
 use wsag::time::DateTime;
-use wsag::{Document, Fragment, Message};
+use wsag::{Document, Fragment};
 
 use super::list::{NegotiationsView, Page, Timeline};
+use super::wording::Words;
 use super::{
     AcceptedView, AgreementView, ContextView, Error, Negotiation, Part, RefusalView, Shown, TermsView,
 };
@@ -26,15 +27,16 @@ use crate::clock::Micros;
 pub(super) fn shown(
     agreement: &Agreement,
     view: AgreementView,
-    offer: &str,
+    words: Words,
     part: Part,
 ) -> Result<Shown, Error> {
-    let (offer, context, terms) = stored_offer(offer)?;
+    let (offer, context, terms) = words.parts()?;
+    let (flat_context, flat_terms) = (ContextView::of(&offer.context), TermsView::of(&offer.terms));
     Ok(Shown {
-        document: properties(agreement, offer.clone(), &view, (context, terms), part),
+        document: properties(agreement, *offer, &view, (context, terms), part),
         view,
-        context: ContextView::of(&offer.context),
-        terms: TermsView::of(&offer.terms),
+        context: flat_context,
+        terms: flat_terms,
     })
 }
 
@@ -89,17 +91,6 @@ fn successors(view: &AgreementView) -> Vec<Fragment> {
         .superseded_by
         .map(|id| states::superseded_by(&id.to_string()));
     old.into_iter().chain(new).collect()
-}
-
-/// An offer that was read before it was stored, and its context and terms as they came.
-fn stored_offer(text: &str) -> Result<(AgreementOffer, Fragment, Fragment), Error> {
-    let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
-    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
-    let message = wsag::read(&document).map_err(|why| unreadable(why.to_string()))?;
-    match (message, document.offer_fragments()) {
-        (Message::AgreementOffer(offer), Some((context, terms))) => Ok((*offer, context, terms)),
-        _ => Err(unreadable("it is another document".to_owned())),
-    }
 }
 
 fn placement(agreement: &Agreement) -> Placement {

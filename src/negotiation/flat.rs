@@ -6,13 +6,13 @@ use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
+use wsag::Violations;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
     NegotiationRole,
 };
 use wsag::time::DateTime;
-use wsag::{Document, Message, Violations};
 
 use super::demands;
 use super::exchange::Asked;
@@ -120,8 +120,7 @@ impl Negotiation {
             None => (Base::Template, None),
             Some(id) => {
                 let replaced = self.stored(&Scope::Party(party.to_owned()), id).await?;
-                let text = self.store.agreement_document(id).await?;
-                let offer = stored_offer(&text.ok_or(Error::NotFound)?)?;
+                let offer = self.words_of(id).await?.offer()?;
                 (Base::Offer(offer), Some(replaced))
             }
         };
@@ -191,8 +190,7 @@ impl Negotiation {
                 terms: words.terms,
             }))
         } else if let Some(agreement) = instance.agreement {
-            let text = self.store.agreement_document(agreement).await?;
-            Base::Offer(stored_offer(&text.ok_or(Error::NotFound)?)?)
+            Base::Offer(self.words_of(agreement).await?.offer()?)
         } else {
             Base::Template
         };
@@ -273,11 +271,7 @@ impl Negotiation {
                 Base::Template => wish.offer(&offered.template),
                 Base::Offer(offer) => wish.change(&offer),
             };
-            let text = offer.to_xml();
-            let document = Document::parse(text.as_bytes())
-                .map_err(Error::Malformed)
-                .map_err(in_request)?;
-            this.drafts(&document, &offer, &party, replaced.as_ref())
+            this.drafts_of(&offer, &party, replaced.as_ref())
                 .map_err(in_request)?;
             Ok(offer)
         })
@@ -311,16 +305,6 @@ fn split<T: Default>(
 fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {
     let demands = object.get(demands::MEMBER);
     demands.map_or_else(NegotiationConstraints::default, |at| demands::read(check, &at))
-}
-
-/// The offer that an agreement was made from.
-pub(super) fn stored_offer(text: &str) -> Result<Box<AgreementOffer>, Error> {
-    let unreadable = || Error::Internal("a stored offer cannot be read".to_owned());
-    let document = Document::parse(text.as_bytes()).map_err(|_| unreadable())?;
-    match wsag::read(&document) {
-        Ok(Message::AgreementOffer(offer)) => Ok(offer),
-        _ => Err(unreadable()),
-    }
 }
 
 /// An offer as it is put into a negotiation; what it does not say of itself is said for it.

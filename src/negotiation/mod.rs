@@ -39,6 +39,7 @@ mod terminate;
 mod trail;
 mod views;
 mod wish;
+mod wording;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::templates::Offered;
 use super::{Error, Negotiation, filters, shapes};
-use crate::agreement::{Agreement, Currency, Job, Money, Shape};
+use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
 use crate::planner::{Choice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
@@ -106,6 +106,18 @@ impl Negotiation {
             Some(why) if drafts.is_empty() => Err(why),
             _ => Ok(drafts),
         }
+    }
+
+    /// The same of an offer that was put together here. It is written once, for the constraints of its template.
+    pub(super) fn drafts_of(
+        &self,
+        offer: &AgreementOffer,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Vec<Draft>, Error> {
+        let text = offer.to_xml();
+        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
+        self.drafts(&document, offer, party, replaced)
     }
 
     /// The template that an offer names.
@@ -203,7 +215,8 @@ impl<'a> Check<'a> {
             guarantees,
             budget,
             choices: alternative.choices.iter().map(choice).collect(),
-            document: super::documents::verbatim(self.document)?,
+            // An offer that becomes an agreement is given its words where it is taken.
+            document: Wording::from(""),
             idempotency: None,
         };
         Ok(Draft { proposal, window })

@@ -8,7 +8,7 @@ use wsag::constraints::CompiledConstraints;
 use wsag::negotiations::{
     NegotiationOffer as Spoken, NegotiationOfferState, NegotiationRole, negotiate_input,
 };
-use wsag::{Document, Violation, ViolationKind, Violations};
+use wsag::{Violation, ViolationKind, Violations};
 
 use super::accept::only;
 use super::answers::Answer;
@@ -423,8 +423,6 @@ impl Negotiation {
         place: &str,
         replaced: Option<&Agreement>,
     ) -> Result<super::offer::Draft, Error> {
-        let text = offer.to_xml();
-        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
         let there = |mut violations: Violations| {
             for violation in &mut violations.0 {
                 if let Some(below) = violation.path.strip_prefix("/wsag:AgreementOffer")
@@ -435,7 +433,7 @@ impl Negotiation {
             }
             violations
         };
-        let drafts = self.drafts(&document, offer, party, replaced).and_then(only);
+        let drafts = self.drafts_of(offer, party, replaced).and_then(only);
         drafts.map_err(|why| match why {
             Error::Invalid(violations) => Error::Invalid(there(violations)),
             Error::NotOffered(violations) => Error::NotOffered(there(violations)),

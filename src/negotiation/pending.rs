@@ -10,10 +10,9 @@ use uuid::Uuid;
 use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
-use super::create::Asked;
 use super::idempotency::{kept, repeated};
 use super::offer::Draft;
-use super::{AcceptedView, Error, Input, Negotiation, RequestKey};
+use super::{AcceptedView, Error, Negotiation, RequestKey};
 use crate::planner::{self, Accepted, Proposal, Settlement, Telling, Ways};
 use crate::store::{self, Undecided};
 
@@ -163,15 +162,9 @@ impl Negotiation {
         } = undecided;
         let ways = match offer {
             None => {
-                let input = Input::Xml(document.into_bytes());
-                let read = self.reading(move |this| this.read_offer(&input, &party)).await?;
-                read.and_then(|asked| match asked {
-                    Asked::New(drafts, _) => {
-                        let ways = drafts.into_iter().map(|draft| draft.proposal);
-                        Ok(Ways::New(ways.collect()))
-                    }
-                    Asked::Offered(..) => Err(Error::Internal("an offer is no offer".to_owned())),
-                })
+                let words = self.words(document).await?;
+                let drafts = self.reading(move |this| this.drafts_again(words, &party)).await?;
+                drafts.map(|drafts| Ways::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
             }
             Some(offer) => {
                 let found = self.still_acceptable(&party, offer).await;

@@ -16,7 +16,6 @@ use wsag::negotiations::{
 };
 use wsag::time::DateTime;
 
-use super::flat::stored_offer;
 use super::negotiations::opening_document;
 use super::offers::Understood;
 use super::views::{MoneyView, second};
@@ -127,8 +126,7 @@ impl Negotiation {
             // Or two parties could work a price down together.
             return Err(Error::Conflict("the agreement was moved before".to_owned()));
         }
-        let document = self.store.agreement_document(about).await?;
-        let offer = stored_offer(&document.ok_or(Error::NotFound)?)?;
+        let offer = self.words_of(about).await?.offer()?;
         let hold = self.negotiating.hold;
         // What was to be over by now may be later.
         let late = agreement.deadline - agreement.placement().duration() < now + hold;

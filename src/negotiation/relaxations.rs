@@ -4,7 +4,6 @@ use wsag::Document;
 use wsag::agreements::AgreementOffer;
 use wsag::time::DateTime;
 
-use super::flat::stored_offer;
 use super::views::RelaxationView;
 use super::wish::Wish;
 use super::{Negotiation, RefusalView};
@@ -25,14 +24,6 @@ impl Negotiation {
         RefusalView {
             relaxations: refusal.relaxations.into_iter().filter(keeps).collect(),
             ..refusal
-        }
-    }
-
-    /// The same of an offer as it was sent.
-    pub(super) fn offerable_as(&self, refusal: RefusalView, offer: &str) -> RefusalView {
-        match stored_offer(offer) {
-            Ok(offer) => self.offerable(refusal, &offer),
-            Err(_) => refusal,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The flat request of a client that speaks JSON: read strictly, made into the same offer as a document, and what is
 //! wrong with that offer told where the request has it.
 
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Violation, Violations};
 
+use super::idempotency::kept;
 use super::json::{At, Check, Json, Object};
 use super::pending::Decision;
+use super::scheduling::SchedulingView;
 use super::templates::Offered;
 use super::wish::{Run, Wish};
 use super::{Error, Negotiation};
@@ -52,17 +55,7 @@ impl Negotiation {
         object: &Object<'_>,
     ) -> Option<(Wish, &'a Offered, Decision)> {
         let decision = self.read_decision(check, object);
-        let wish = Wish {
-            name: object.get("name").and_then(|at| check.text(&at)),
-            run: read_run(check, object),
-            nodes: object.get("nodes").and_then(|at| read_nodes(check, &at)),
-            duration: object
-                .get("durationSeconds")
-                .and_then(|at| check.count(&at, i32::MAX)),
-            scheduling: read_scheduling(check, object),
-            ..Wish::default()
-        };
-        let wish = read_window(check, object, wish);
+        let wish = read_wish(check, object);
         let template = object.get("template").map(|at| (check.text(&at), at.pointer));
         let offered = match template {
             None => self.templates.first(),
@@ -96,6 +89,93 @@ impl Negotiation {
             check.add(&at.pointer, why);
         }
         Decision::Later(address)
+    }
+}
+
+/// What is asked for.
+fn read_wish(check: &mut Check, object: &Object<'_>) -> Wish {
+    let wish = Wish {
+        name: object.get("name").and_then(|at| check.text(&at)),
+        run: read_run(check, object),
+        nodes: object.get("nodes").and_then(|at| read_nodes(check, &at)),
+        duration: object
+            .get("durationSeconds")
+            .and_then(|at| check.count(&at, i32::MAX)),
+        scheduling: read_scheduling(check, object),
+        ..Wish::default()
+    };
+    read_window(check, object, wish)
+}
+
+/// A wish as it is kept: the members of a flat request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptWish<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    arguments: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_seconds: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<KeptWindow>,
+    #[serde(flatten)]
+    scheduling: SchedulingView,
+}
+
+#[derive(Serialize)]
+struct KeptWindow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+}
+
+impl Wish {
+    /// As a flat request that reads as the same wish.
+    pub(super) fn to_json(&self) -> String {
+        let run = self.run.as_ref();
+        kept(&KeptWish {
+            name: self.name.as_deref(),
+            application: run.map(|run| run.name.as_str()),
+            version: run.and_then(|run| run.version.as_deref()),
+            arguments: run.map_or(&[], |run| &run.arguments),
+            nodes: self.nodes.map(|(min, max)| {
+                if min == max {
+                    json!(min)
+                } else {
+                    json!({ "min": min, "max": max })
+                }
+            }),
+            duration_seconds: self.duration,
+            window: (self.start.is_some() || self.end.is_some()).then(|| KeptWindow {
+                start: self.start.map(|at| at.to_string()),
+                end: self.end.map(|at| at.to_string()),
+            }),
+            scheduling: SchedulingView::of(&self.scheduling),
+        })
+    }
+
+    /// What [`Wish::to_json`] has written.
+    ///
+    /// # Errors
+    /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
+    pub(super) fn from_json(text: &str) -> Result<Self, Error> {
+        let mut check = Check::default();
+        let request = Json::parse(text.as_bytes())?;
+        let root = At {
+            value: &request,
+            pointer: String::new(),
+        };
+        let object = check.object(&root, &MEMBERS);
+        let wish = object.map(|object| read_wish(&mut check, &object));
+        check.finish(wish)
     }
 }
 
@@ -362,4 +442,63 @@ fn pointer(path: &str) -> String {
         return member.to_owned();
     }
     String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers that a request may have, the awkward ones among them.
+    fn number() -> impl Strategy<Value = f64> {
+        let some = [0.1 + 0.2, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 1.0];
+        prop_oneof![prop::sample::select(some.to_vec()), 1.0e-9..1.0e18_f64]
+    }
+
+    fn moldability() -> impl Strategy<Value = Moldability> {
+        prop_oneof![
+            (number(), number()).prop_map(|(intercept, slope)| Moldability::Linear { intercept, slope }),
+            prop::collection::vec((1..u32::MAX, 1..u32::MAX), 1..5).prop_map(Moldability::Table),
+            number().prop_map(Moldability::ConstantWork),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_kept_wish_is_read_as_it_was(
+            texts in prop::collection::vec("[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fffe}\u{ffff}]{1,9}", 4),
+            runs: bool, empty: bool, named: bool,
+            nodes in prop::option::of((1..9_u32, 0..3_u32)),
+            duration in prop::option::of(1..i32::MAX),
+            (start, end) in (prop::option::of(-9_999_999_999..9_999_999_999_i64), prop::option::of(0..999_999_999_u32)),
+            moldability in prop::option::of(moldability()),
+            (fix_at, max_deviation) in (prop::option::of(0.0..1.0_f64), prop::option::of(number())),
+            price in prop::option::of(number()),
+            amount in prop::option::of(0..i64::MAX),
+        ) {
+            let run = Run {
+                name: texts[0].clone(),
+                version: named.then(|| texts[1].clone()),
+                arguments: if empty { Vec::new() } else { vec![texts[2].clone(), String::new()] },
+            };
+            let wish = Wish {
+                name: named.then(|| texts[3].clone()),
+                run: runs.then_some(run),
+                nodes: nodes.map(|(least, more)| (least, least + more)),
+                start: start.map(wsag::time::DateTime::from_seconds),
+                end: end.map(|nanos| format!("2027-01-01T00:00:00.{nanos:09}Z").parse().unwrap()),
+                duration,
+                scheduling: Scheduling {
+                    moldability,
+                    preemption: Some(Preemption { pieces: 3, interval: 0.1, independent: empty }),
+                    budget: amount.map(|amount_micros| Budget { amount_micros, currency: "EUR".into() }),
+                    max_deviation,
+                    fix_at,
+                    preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
+                },
+            };
+            prop_assert_eq!(Wish::from_json(&wish.to_json()).unwrap(), wish);
+        }
+    }
 }

@@ -79,7 +79,7 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
     pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<Shown, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let offer = self.store.agreement_document(id).await?.ok_or(Error::NotFound)?;
+        let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
         let proposals = self.proposals_about(&agreement).await?;
         let view = AgreementView {
@@ -87,7 +87,7 @@ impl Negotiation {
             reservation: self.reservation_of(&agreement),
             ..self.view(&agreement).between(succession)
         };
-        self.reading(move |_| super::documents::shown(&agreement, view, &offer, part))
+        self.reading(move |_| super::documents::shown(&agreement, view, words, part))
             .await?
     }
 

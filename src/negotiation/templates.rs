@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::Seconds;
 use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{Template, agreement_factory_properties};
 use wsag::terms::ServiceDescription;
@@ -27,6 +29,8 @@ pub(super) struct Offered {
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
     document: String,
+    /// What tells it from what it was before a change of it: the beginning of the digest of its document.
+    pub(super) version: Uuid,
     /// The probability with which a slot holds work whose offer names no duration.
     pub(super) slot_probability: f64,
 }
@@ -189,13 +193,26 @@ impl Templates {
         self.offered.first()
     }
 
+    /// The versions of those that are offered, each with its document.
+    pub fn versions(&self) -> Vec<(Uuid, &str)> {
+        let all = self.offered.iter();
+        all.map(|offered| (offered.version, offered.document.as_str()))
+            .collect()
+    }
+
+    /// The template that is offered in this version.
+    pub(super) fn version(&self, version: Uuid) -> Option<&Offered> {
+        self.offered.iter().find(|offered| offered.version == version)
+    }
+
     /// The template with this id.
     pub(super) fn get(&self, id: &str) -> Option<&Offered> {
         self.offered.iter().find(|offered| offered.view.id == id)
     }
 }
 
-fn read(text: &[u8]) -> Result<Template, String> {
+/// Reads the document of a template.
+pub(super) fn read(text: &[u8]) -> Result<Template, String> {
     let document = Document::parse(text).map_err(|why| why.to_string())?;
     match wsag::read(&document).map_err(|why| why.to_string())? {
         Message::Template(template) => Ok(*template),
@@ -239,13 +256,18 @@ impl Offered {
     }
 
     fn new(template: Template, slot_probability: f64) -> Self {
+        let document = template.to_xml();
+        let digest: [u8; 32] = Sha256::digest(&document).into();
+        let mut version = [0; 16];
+        version.copy_from_slice(&digest[..16]);
         Self {
             slot_probability,
+            version: Uuid::from_bytes(version),
             view: TemplateView {
                 id: template.template_id.clone(),
                 name: template.name.clone().unwrap_or_default(),
             },
-            document: template.to_xml(),
+            document,
             compiled: CompiledTemplate::compile(&template),
             template,
         }

@@ -87,7 +87,7 @@ pub use standing::{NodeCounts, Saying, Standing};
 
 use crate::agreement::{
     Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
-    NegotiationOffer, Shape,
+    NegotiationOffer, Shape, Wording,
 };
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Lease, Store};
@@ -217,7 +217,7 @@ pub struct Proposal {
     /// What it takes of an offer that leaves a choice.
     pub choices: Vec<Choice>,
     /// The offer as it came, to be shown again.
-    pub document: String,
+    pub document: Wording,
     /// The key that the request came with.
     pub idempotency: Option<Idempotency<Accepted>>,
 }

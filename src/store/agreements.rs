@@ -6,7 +6,7 @@ use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::trail::{Line, Trail};
 use super::{Error, Store, on, statements};
-use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, ServiceState, Slots};
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, ServiceState, Slots, Wording};
 use crate::clock::Micros;
 
 impl Store {
@@ -48,10 +48,34 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<String>, Error> {
+    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<Wording>, Error> {
+        on!(self, database => {
+            Ok(database.read(statements::DOCUMENT, &[id.into()], read_wording).await?.pop())
+        })
+    }
+
+    /// Keeps versions of templates, each with its id, so that offers can be kept as what they fill in them. The same version again
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn keep_templates(&self, versions: &[(Uuid, &str)]) -> Result<(), Error> {
+        on!(self, database => {
+            for (id, document) in versions {
+                database.write(statements::KEEP_TEMPLATE, &[(*id).into(), (*document).into()]).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The document of a version of a template.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn template_version(&self, id: Uuid) -> Result<Option<String>, Error> {
         on!(self, database => {
             let values = [id.into()];
-            Ok(database.read(statements::DOCUMENT, &values, |row| row.text("document")).await?.pop())
+            Ok(database.read(statements::TEMPLATE_VERSION, &values, |row| row.text("document")).await?.pop())
         })
     }
 
@@ -187,6 +211,27 @@ fn read_slots<D: Dialect>(row: &Columns<'_, D>) -> Result<Slots, Error> {
     // What is over and came to nothing never had its slot.
     slots[0].ended = row.maybe_outcome()?.and(row.maybe_integer("ended_us")?);
     Ok(slots)
+}
+
+/// Reads the columns `document` and `template`: the second is null where the first is a document.
+pub(super) fn read_wording<D: Dialect>(row: &Columns<'_, D>) -> Result<Wording, Error> {
+    let text = row.text("document")?;
+    Ok(match row.maybe_id("template")? {
+        None => Wording::Document(text),
+        Some(template) => Wording::Request {
+            template,
+            request: text,
+        },
+    })
+}
+
+/// The columns of [`super::bulk::INSERT_DOCUMENTS`].
+pub(super) fn document_row(agreement: Uuid, wording: &Wording) -> [Value<'_>; 3] {
+    let (text, template) = match wording {
+        Wording::Document(text) => (text, None),
+        Wording::Request { template, request } => (request, Some(*template)),
+    };
+    [agreement.into(), text.into(), template.into()]
 }
 
 /// The columns of [`super::bulk::INSERT_AGREEMENTS`].

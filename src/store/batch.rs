@@ -136,7 +136,7 @@ impl<'a> Tables<'a> {
                 events,
             } => {
                 self.push(&bulk::INSERT_AGREEMENTS, agreements::row(agreement));
-                let document = [agreement.id.into(), document.into()];
+                let document = agreements::document_row(agreement.id, document);
                 self.push(&bulk::INSERT_DOCUMENTS, document);
                 for event in events {
                     let row = agreements::event_row(&mut self.trail, agreement, event);

@@ -171,7 +171,7 @@ bulk! {
         state Text, service Text, started_us Integer, ended_us Integer, outcome Text, exit_status Integer,
         created_us Integer, version Integer, fixed Integer, price_micros Integer, price_currency Text, leeway Text,
         origin Id, pieces Text) = [agreements];
-    INSERT_DOCUMENTS (agreement Id, document Text) = [agreement_documents];
+    INSERT_DOCUMENTS (agreement Id, document Text, template Id) = [agreement_documents];
     UPDATE_AGREEMENTS (id Id, before Integer, resource Text, nodes Integer, duration_s Integer, ready_s Integer,
         deadline_s Integer, planned_start_s Integer, planned_end_s Integer, job Text, guarantees Text, state Text,
         service Text, started_us Integer, ended_us Integer, outcome Text, exit_status Integer, version Integer,
@@ -199,8 +199,8 @@ bulk! {
     ARCHIVE_BINDINGS (agreement Id) = "INSERT INTO archived_bindings (resource, node, start_s, end_s, agreement) \
         SELECT resource, node, start_s, end_s, agreement FROM node_bindings WHERE agreement IN (SELECT agreement FROM r)";
     DELETE_BINDINGS (agreement Id) = "DELETE FROM node_bindings WHERE agreement IN (SELECT agreement FROM r)";
-    ARCHIVE_DOCUMENTS (agreement Id) = "INSERT INTO archived_documents (agreement, document) \
-        SELECT agreement, document FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
+    ARCHIVE_DOCUMENTS (agreement Id) = "INSERT INTO archived_documents (agreement, document, template) \
+        SELECT agreement, document, template FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
     DELETE_DOCUMENTS (agreement Id) = "DELETE FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
 
     // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides. As owners do not

@@ -2,10 +2,11 @@
 
 use uuid::Uuid;
 
+use super::agreements::read_wording;
 use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::{Error, Store, on, statements};
-use crate::agreement::Agreement;
+use crate::agreement::{Agreement, Wording};
 use crate::clock::Micros;
 
 /// An agreement that is not decided yet.
@@ -16,7 +17,7 @@ pub struct Undecided {
     /// Its party.
     pub party: String,
     /// The offer, as it came.
-    pub document: String,
+    pub document: Wording,
     /// Where its decision is to be told.
     pub acceptance: Option<String>,
     /// The counter offer that it accepts, if any.
@@ -104,7 +105,7 @@ fn read_undecided<D: Dialect>(row: &Columns<'_, D>) -> Result<Undecided, Error> 
     Ok(Undecided {
         agreement: row.id("agreement")?,
         party: row.text("party")?,
-        document: row.text("document")?,
+        document: read_wording(row)?,
         acceptance: row.maybe_text("acceptance")?,
         offer: row.maybe_id("offer")?,
     })

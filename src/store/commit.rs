@@ -19,7 +19,9 @@ use super::error::{is_contention, is_undone};
 use super::rows::Columns;
 use super::trail::Trail;
 use super::{CallBack, Database, Error, Idempotent, NodeRow, Store, on, statements};
-use crate::agreement::{Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting};
+use crate::agreement::{
+    Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
+};
 use crate::clock::Micros;
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
@@ -39,7 +41,7 @@ pub enum Change {
         /// The agreement, with version 1.
         agreement: Box<Agreement>,
         /// The accepted offer, as it came.
-        document: String,
+        document: Wording,
         /// The beginning of its timeline.
         events: Vec<Event>,
     },

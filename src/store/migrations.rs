@@ -125,6 +125,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "archive",
         sql: include_str!("../../migrations/0022_archive.sql"),
     },
+    Migration {
+        version: 23,
+        name: "requests",
+        sql: include_str!("../../migrations/0023_requests.sql"),
+    },
 ];
 
 pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error> {

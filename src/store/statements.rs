@@ -132,8 +132,10 @@ statements! {
     SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
 
     // Agreements.
-    DOCUMENT = "SELECT document FROM agreement_documents WHERE agreement = $1 UNION ALL \
-        SELECT document FROM archived_documents WHERE agreement = $1";
+    DOCUMENT = "SELECT document, template FROM agreement_documents WHERE agreement = $1 UNION ALL \
+        SELECT document, template FROM archived_documents WHERE agreement = $1";
+    KEEP_TEMPLATE = "INSERT INTO template_versions (id, document) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    TEMPLATE_VERSION = "SELECT document FROM template_versions WHERE id = $1";
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
@@ -316,7 +318,7 @@ statements! {
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 
     // Pending agreements and calls.
-    UNDECIDED = "SELECT p.agreement, a.party, d.document, p.acceptance, p.offer FROM pending_agreements p \
+    UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, p.offer FROM pending_agreements p \
         JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
         WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
     CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM (SELECT c.id, c.agreement, \

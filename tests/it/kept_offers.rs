@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::support::client::Client;
 use crate::support::eventually;
+use crate::support::fixture::column;
 use crate::support::negotiation::{Counter, Said, negotiate, open};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::server::Server;
@@ -16,6 +17,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     a_held_offer_is_accepted_as_it_was_offered_after_the_catalogue_and_the_templates_have_changed,
     a_held_offer_of_an_application_that_is_gone_is_withdrawn,
+    an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has_changed,
 );
 
 const SOON: std::time::Duration = std::time::Duration::from_secs(30);
@@ -168,5 +170,53 @@ async fn a_held_offer_of_an_application_that_is_gone_is_withdrawn(url: String) {
         .await
         .created();
     assert_as_offered(&client, id).await;
+    server.assert_verified();
+}
+
+async fn an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has_changed(url: String) {
+    let mut server = Server::configured(Some(&url), &configuration("wait", 60));
+    let client = server.client();
+    let start = hours_ahead(2);
+    let mut wanted = wanted(start);
+    // Nothing that a document has to escape, and no number, comes back as another.
+    wanted["name"] = "a <b> & \"c\" ]]> \u{1f600}".into();
+    wanted["nodes"] = json!({ "min": 1, "max": 2 });
+    wanted["fixAt"] = json!(0.300_000_000_000_000_04);
+    wanted["weights"] = json!({ "start": 1.0e-7, "price": 3 });
+    wanted["window"]["end"] = date_time(start + HOUR).replace('Z', ".123456789Z").into();
+    let id = client.post_json("/agreements", &wanted).await.created();
+    let path = format!("/agreements/{id}");
+    let parts = ["", "/terms", "/context"].map(|part| format!("{path}{part}"));
+    let mut before = Vec::new();
+    for part in &parts {
+        before.push((client.get(part).await.body, client.get_json(part).await));
+    }
+    assert!(before[1].0.contains("0.30000000000000004"), "{}", before[1].0);
+    assert!(before[1].0.contains(".123456789Z"), "{}", before[1].0);
+    let kept = column(&url, "agreement_documents", "document")
+        .await
+        .expect("it can be read");
+    assert!(
+        !kept[0].contains("wsag:"),
+        "the document is kept besides: {kept:?}"
+    );
+
+    // The guarantee that the agreement has is no longer in the template, and nor is its least size.
+    let template = server.data_dir().with_file_name("other.xml");
+    let text = file("templates/agreements/advance-reservation.xml");
+    let (head, rest) = text.split_once("<wsag:GuaranteeTerm").expect("it has one");
+    let (_, tail) = rest.split_once("</wsag:GuaranteeTerm>").expect("it ends");
+    fs::write(&template, format!("{head}{tail}")).expect("a template can be written");
+    let changed = configuration("wait", 60) + "[[template]]\nfile = \"other.xml\"\n";
+    restart_with(&mut server, &changed);
+    let client = server.client();
+    for (part, (document, json)) in parts.iter().zip(&before) {
+        assert_eq!(&client.get(part).await.body, document);
+        assert_eq!(&client.get_json(part).await, json);
+    }
+    // What is negotiated about it begins with the words of then.
+    let asked = json!({ "agreement": id, "nodes": 2 });
+    let answer = client.post_json("/negotiations", &asked).await;
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
     server.assert_verified();
 }

@@ -61,6 +61,7 @@ mod serving;
 mod shortage;
 mod slow;
 mod slurm;
+mod storage;
 mod store;
 mod support;
 mod tidy;

@@ -103,7 +103,7 @@ pub(crate) fn event(kind: EventKind) -> Event {
 pub(crate) fn create(agreement: &Agreement) -> Change {
     Change::CreateAgreement {
         agreement: Box::new(agreement.clone()),
-        document: format!("<offer>{}</offer>", agreement.id),
+        document: format!("<offer>{}</offer>", agreement.id).into(),
         events: vec![event(EventKind::Accepted)],
     }
 }

@@ -148,7 +148,8 @@ fn lived(slot: Interval, node: u32) -> [Change; 6] {
             document: format!(
                 "<Offer xmlns=\"http://example.org/as-long-as-an-offer\">{:2000}</Offer>",
                 ' '
-            ),
+            )
+            .into(),
             events: vec![event(start, EventKind::Accepted, "1 node of local for a minute")],
         },
         Change::UpdateAgreement {

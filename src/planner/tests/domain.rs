@@ -310,7 +310,7 @@ pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, 
         job: None,
         guarantees: Vec::new(),
         budget: None,
-        document: String::new(),
+        document: "".into(),
         choices: Vec::new(),
         idempotency: None,
     }

@@ -99,7 +99,7 @@ pub(in crate::planner) fn proposal(
         job: None,
         guarantees: Vec::new(),
         budget: budget.map(|micros| Money::new(micros, eur())),
-        document: String::new(),
+        document: "".into(),
         idempotency: None,
     }
 }

@@ -1,6 +1,6 @@
 //! Archived timelines, bound nodes and documents are shown and verified as before; those of other agreements stay where they are.
 
-use bespeak::agreement::Event;
+use bespeak::agreement::{Event, Wording};
 use bespeak::store::{Invariant, Store, TrailLine};
 use scheduler::Time;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ on_both_engines!(
 /// All that is shown of the past: the audit trail, and of each agreement its timeline, in both forms, and its document.
 type Shown = (
     Vec<TrailLine>,
-    Vec<(Uuid, Vec<Event>, Vec<TrailLine>, Option<String>)>,
+    Vec<(Uuid, Vec<Event>, Vec<TrailLine>, Option<Wording>)>,
 );
 
 async fn shown(store: &Store) -> Shown {
