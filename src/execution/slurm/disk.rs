@@ -107,7 +107,9 @@ pub(super) fn pack(folder: &Path) -> io::Result<()> {
             false
         }
     };
-    let names = names_in(&folder)?;
+    let mut names = names_in(&folder)?;
+    // The record of the end goes last: without it others are kept.
+    names.sort_by_key(|name| name == ENDED);
     // One that began and has not written its end may still run on a node that stands still: its script ends it by these.
     let may_run = was_claimed && !names.iter().any(|name| name == ENDED);
     let mut has_left = false;

@@ -207,7 +207,7 @@ fn a_larger_or_longer_agreement_is_made_when_its_nodes_are_held_and_else_the_old
         let cluster = Cluster::start();
         let server = serve(&cluster);
         let client = server.client();
-        let start = now() + 100;
+        let start = now() + 60;
         let first = Offer::reserve(2, 300).within(start, start + 300);
         let old = client.post("/agreements", first.xml()).await.created();
         let (before, shown) = (

@@ -35,8 +35,9 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn a_job_that_has_left_nothing_has_no_folder_and_none_begins_there() {
     let disk = tempfile::tempdir().unwrap();
-    let all = [&RECORDS[..], &[".until.draft"]].concat();
-    // However far an earlier try has come.
+    let mut all = [&RECORDS[..], &[".until.draft"]].concat();
+    // However far an earlier try has come: the record of the end goes last.
+    all.sort_by_key(|record| *record == ENDED);
     for left in 0..=all.len() {
         for is_claimed in [true, false] {
             let folder = folder(disk.path(), &all[left..], is_claimed);
@@ -73,6 +74,19 @@ fn what_a_job_has_left_stays_and_no_other_begins_there() {
 }
 
 #[test]
+fn what_ends_a_job_out_of_sight_stays_until_its_end_is_recorded() {
+    let disk = tempfile::tempdir().unwrap();
+    let folder = folder(disk.path(), &[".group", ".told", UNTIL], true);
+    for _ in 0..2 {
+        pack(&folder).unwrap();
+        assert_eq!(names(&folder), [".group", CLAIM, UNTIL]);
+    }
+    fs::write(folder.join(ENDED), "1").unwrap();
+    pack(&folder).unwrap();
+    assert!(!folder.exists());
+}
+
+#[test]
 fn no_link_leads_a_packer_away() {
     let disk = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
@@ -80,7 +94,7 @@ fn no_link_leads_a_packer_away() {
     let led = disk.path().join("led");
     symlink(other.path(), &led).unwrap();
     assert!(pack(&led).is_err());
-    let folder = folder(disk.path(), &[], true);
+    let folder = folder(disk.path(), &[ENDED], true);
     fs::remove_dir(folder.join(WORK)).unwrap();
     symlink(other.path(), folder.join(WORK)).unwrap();
     symlink(other.path().join(UNTIL), folder.join(UNTIL)).unwrap();
