@@ -450,6 +450,9 @@ mod tests {
 
     use super::*;
 
+    /// Micro-units of a budget that a request may not have: an amount has twelve digits at most.
+    const AMOUNT_MAX: i64 = 1_000_000_000_000_000_000;
+
     /// Numbers that a request may have, the awkward ones among them.
     fn number() -> impl Strategy<Value = f64> {
         let some = [0.1 + 0.2, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 1.0];
@@ -475,7 +478,7 @@ mod tests {
             moldability in prop::option::of(moldability()),
             (fix_at, max_deviation) in (prop::option::of(0.0..1.0_f64), prop::option::of(number())),
             price in prop::option::of(number()),
-            amount in prop::option::of(0..i64::MAX),
+            amount in prop::option::of(0..AMOUNT_MAX),
         ) {
             let run = Run {
                 name: texts[0].clone(),
