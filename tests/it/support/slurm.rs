@@ -208,14 +208,20 @@ impl Cluster {
 
     /// Waits until so many nodes are in that state; false when a daemon ends or it takes too long.
     fn settled(&mut self, nodes: usize, state: &str) -> bool {
-        poll_until(DEADLINE, || {
+        let settled = poll_until(DEADLINE, || {
             let states = self.try_run("sinfo", &["-h", "-N", "-o", "%T"]);
             let all = String::from_utf8_lossy(&states.stdout)
                 .lines()
                 .filter(|line| *line == state)
                 .count();
-            all == nodes || self.controller.as_mut().is_none_or(ended)
-        }) && self.controller.as_mut().is_some_and(|daemon| !ended(daemon))
+            all == nodes || self.has_lost_a_daemon()
+        });
+        settled && !self.has_lost_a_daemon()
+    }
+
+    /// Whether its controller or the daemon of a node has ended, as one does whose port another program has taken.
+    fn has_lost_a_daemon(&mut self) -> bool {
+        self.controller.as_mut().is_none_or(ended) || self.nodes.values_mut().any(ended)
     }
 
     /// Its configuration file, for `SLURM_CONF`.
@@ -337,15 +343,10 @@ impl Cluster {
     /// The end of what the daemons have logged.
     fn log(&self) -> String {
         let mut log = String::new();
-        let logs = [
-            "munged.log",
-            "mariadb.log",
-            "slurmdbd.log",
-            "slurmctld.log",
-            "slurmd.n1.log",
-        ];
-        for name in logs {
-            let Ok(text) = fs::read_to_string(self.folder.join(name)) else {
+        let services = ["munged.log", "mariadb.log", "slurmdbd.log", "slurmctld.log"];
+        let nodes = self.nodes.keys().map(|node| format!("slurmd.{node}.log"));
+        for name in services.map(str::to_owned).into_iter().chain(nodes) {
+            let Ok(text) = fs::read_to_string(self.folder.join(&name)) else {
                 continue;
             };
             let lines: Vec<_> = text.lines().collect();
