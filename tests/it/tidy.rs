@@ -274,7 +274,7 @@ fn imports(source: &Source) -> Vec<String> {
         .filter(|(_, named)| *may != ANY && named != own && !may.contains(&named.as_str()))
         .map(|(line, named)| {
             format!(
-                "{}:{line}: {own} may not import {named} (see \"Who may import whom\")",
+                "{}:{line}: {own} may not import {named} (see \"Import rules\")",
                 source.path
             )
         })
