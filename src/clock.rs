@@ -214,7 +214,7 @@ fn words_of(step: Step, behind: Option<Micros>) -> String {
     match behind {
         Some(latest) => {
             let latest = instant(latest);
-            format!("{what}: nothing begins before {latest}, and what runs goes on to the end of its slot")
+            format!("{what}: nothing begins before {latest}, and running work goes on to the end of its slot")
         }
         None => what,
     }

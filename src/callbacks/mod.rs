@@ -97,7 +97,7 @@ impl CallBacks {
         let agreement = call.agreement;
         let mut wait = RECORD_AGAIN.0;
         while let Err(why) = self.record(&call, &result).await {
-            warn!(%agreement, error = %why, "what became of a call is not stored yet");
+            warn!(%agreement, error = %why, "the result of a call is not stored yet");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(RECORD_AGAIN.1);
         }
@@ -105,7 +105,7 @@ impl CallBacks {
         match result {
             Ok(()) => info!(%agreement, attempt, "a decision was told"),
             Err(Failure::Unwanted) => {
-                info!(%agreement, attempt, "nobody wants to be told a decision any more");
+                info!(%agreement, attempt, "the address does not want the decision any more");
             }
             Err(Failure::Failed(why)) if self.is_given_up(&call) => {
                 warn!(%agreement, attempt, why, "a decision could not be told, and is not tried again");

@@ -13,12 +13,12 @@ use super::config::Config;
 use crate::planner;
 
 const EXAMPLES: &str = "\
-The settings of the configuration are compared, too, where they are others than these.
+If the settings of the configuration differ from these, they are compared, too.
 
-The price list is [pricing] of the configuration, as the service charges it, for its general price of a node and hour. Its
-profiles are of parties that a trace does not know: --profile says instead which part of the requests pays what part of
-the price. Without a price list it is that of a published evaluation: one a node and hour, 60 % off at the deadline,
-every fifth request pays threefold.
+The price list is [pricing] of the configuration, with its general price of a node and hour. Its profiles belong to parties,
+which a trace does not know. Use --profile instead: it says which part of the requests pays which part of the price.
+Without a price list the prices are those of a published evaluation: one a node and hour, 60 % off at the deadline,
+and every fifth request pays threefold.
 
 Examples:
   bespeak advise --config bespeak.toml --trace SDSC-SP2-1998-4.2-cln.swf.gz

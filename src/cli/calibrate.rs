@@ -1,4 +1,4 @@
-//! `bespeak calibrate`: whether what is stated of run times is true.
+//! `bespeak calibrate`: how well run-time predictions were calibrated.
 
 use advisor::table::Table;
 use clap::Args;
@@ -17,10 +17,10 @@ Examples:
   bespeak calibrate
   bespeak calibrate --csv > reliability.csv
 
-Each execution is predicted again from those that had ended when it was agreed, and what would have
-been stated is held against what came: how many runs lay inside the intervals and below the quantiles, and the pinball loss,
-which is least for statements that are true and sharp. The service may run meanwhile. `bespeak-lab calibrate --trace` does the
-same with the jobs of a log.";
+The command predicts each execution again from the executions that had ended when it was agreed, and compares the
+predictions with the outcomes: how many runs lay inside the intervals and below the quantiles, and the pinball loss, which is
+least for predictions that are true and sharp. The service may run meanwhile. `bespeak-lab calibrate --trace` does the same
+with the jobs of a log.";
 
 /// Options of `calibrate`.
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ async fn of_store(options: &Options) -> Result<Table, Failure> {
     let kept = knowledge.reliability();
     if kept.outcomes() == 0 {
         return Err(Failure::Refused(
-            "none of the executions had one of its application before it, so nothing was stated".to_owned(),
+            "no execution came after another one of its application, so there was no prediction".to_owned(),
         ));
     }
     Ok(table(kept))

@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Findings that are logged: `bespeak verify` lists them all.
 const LOGGED_MAX: usize = 10;
 
-/// Checks what is stored until it is stopped. A finding stops all decisions.
+/// Checks the stored state until it is told to stop. A finding stops all decisions.
 pub(super) async fn check_behind(store: Store, planner: Planner, stop: CancellationToken) {
     let mut is_all_checked = false;
     loop {
@@ -34,22 +34,22 @@ pub(super) async fn check_behind(store: Store, planner: Planner, stop: Cancellat
             Ok(findings) => {
                 if let Some(first) = findings.first() {
                     for finding in findings.iter().take(LOGGED_MAX) {
-                        error!(%finding, "what is stored cannot be");
+                        error!(%finding, "the stored state is inconsistent");
                     }
                     error!(
                         findings = findings.len(),
-                        "nothing is decided any more; `bespeak verify` lists what was found"
+                        "nothing is decided any more; `bespeak verify` lists the findings"
                     );
                     return planner.distrust(first.to_string());
                 }
                 if !is_all_checked {
-                    info!("everything that is stored has been checked");
+                    info!("the whole stored state has been checked");
                 }
                 is_all_checked = true;
                 CHECKED_EVERY
             }
             Err(why) => {
-                warn!(error = %why, "what is stored could not be checked; trying again in {RETRY:?}");
+                warn!(error = %why, "the stored state could not be checked; trying again in {RETRY:?}");
                 RETRY
             }
         };

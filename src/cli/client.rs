@@ -337,7 +337,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
 /// What the provider proposes, with the lines to accept it.
 fn proposed(proposal: &ProposalView) -> String {
     let mut text = match proposal.reason.as_str() {
-        "broken" => "what could not be kept can be had elsewhere".to_owned(),
+        "broken" => "the agreement could not be kept; there is another place".to_owned(),
         _ => "another place would let others in".to_owned(),
     };
     for penalty in &proposal.penalties {

@@ -19,9 +19,9 @@ Examples:
   bespeak cluster check --config bespeak.toml              everything that a promise on a cluster depends on
   bespeak cluster check --config bespeak.toml --wait 0     the same without a job on a node
 
-A service makes the same checks when it starts, but for the job, and promises nothing on a cluster in which something is wrong.
+A service makes the same checks at its start, except the job, and promises nothing on a cluster that fails one.
 
-Exit status: 0 where nothing is wrong, 1 where something is.";
+Exit status: 0 if nothing is wrong, 1 if something is.";
 
 /// Options of `cluster`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct Options {
 enum Command {
     /// Check programs, controller, clocks, partition, nodes, rights, users, accounts and the shared folder of each cluster.
     Check(CheckOptions),
-    /// Do what needs rights on the clusters of the configuration, for a service that has none.
+    /// Run the operations that need rights on the clusters, for a service without these rights.
     Helper(helper::Options),
 }
 

@@ -17,8 +17,8 @@ Examples:
   bespeak executions --app solve --hours
   bespeak executions --json
 
-Estimates read single executions. Old ones become sums over hours ([history] in the configuration), which are counted here
-together with them: SUMMED says of how many runs nothing but the sums is left. The service may run meanwhile.";
+Estimates read single executions. Old executions become sums over hours ([history] in the configuration). Both are counted
+here together; SUMMED is the number of runs of which only sums are left. The service may run meanwhile.";
 
 /// Options of `executions`.
 #[derive(Debug, Args)]
@@ -26,10 +26,10 @@ together with them: SUMMED says of how many runs nothing but the sums is left. T
 pub(super) struct Options {
     #[command(flatten)]
     store: StoreOptions,
-    /// Those of one application only.
+    /// Only executions of this application.
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
-    /// A line for each hour in which some ended.
+    /// One line for each hour in which executions ended.
     #[arg(long)]
     hours: bool,
     /// Print as JSON.

@@ -13,12 +13,12 @@ use crate::negotiation::{AgreementView, EventView, TimelineView};
 const EXAMPLES: &str = "\
 Examples:
   bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2          an agreement, a negotiation or an offer, by its id;
-                                                                 an offer that was refused by the one in its refusal
+                                                                 a refused offer by the id in its refusal
   bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2 --json   the same for a program
 
-Of an agreement: why it was placed where it is, what moved, what its price is made of, what is guaranteed, and how far it
-may still be moved. Of offers: what each was answered with and why, what is nearer and no dearer, and where nothing could
-be had, what stood in the way and what would change that.";
+For an agreement: the reason for its place, its moves, the parts of its price, its guarantees, and how far it may still be
+moved. For offers: each answer with its reason, and which other answer is nearer and not more expensive. If nothing could be
+offered: the cause, and the changes that would help.";
 
 /// Options of `explain`.
 #[derive(Debug, Args)]
@@ -234,12 +234,12 @@ fn summary(answers: &[&Value]) -> &'static str {
 fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let mut why = Vec::new();
     let kind = match word(&offer["kind"]) {
-        "exact" => "it is what was asked for",
+        "exact" => "it is as asked for",
         "earlier" => "it lies before the window",
         "later" => "it lies after the window",
-        "fewer" => "it has fewer nodes than were asked for",
-        "more" => "it has more nodes than were asked for",
-        "shorter" => "it is shorter than what was asked for",
+        "fewer" => "it has fewer nodes than asked for",
+        "more" => "it has more nodes than asked for",
+        "shorter" => "it is shorter than asked for",
         _ => "",
     };
     if !kind.is_empty() {

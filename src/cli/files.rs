@@ -17,8 +17,8 @@ Examples:
   bespeak files get input.csv > copy.csv
   bespeak files remove input.csv
 
-An offer names a file where its application takes one, such as `sha256sum input.csv`. The party's own file is found
-before the provider's of the same name. A job keeps the file that it was started with.";
+An offer names a file if its application takes one, such as `sha256sum input.csv`. A party's own file comes before
+a provider's file of the same name. A job keeps the file that it was started with.";
 
 /// Options of `files`.
 #[derive(Debug, Args)]
@@ -30,12 +30,12 @@ pub(super) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List them.
+    /// List the files.
     List {
         #[command(flatten)]
         server: Server,
     },
-    /// Upload one; it replaces one of the same name.
+    /// Upload a file; it replaces a file of the same name.
     Put {
         /// The file.
         file: PathBuf,
@@ -45,14 +45,14 @@ enum Action {
         #[command(flatten)]
         server: Server,
     },
-    /// Print what is in one.
+    /// Print a file.
     Get {
         /// Its name.
         name: String,
         #[command(flatten)]
         server: Server,
     },
-    /// Remove one.
+    /// Remove a file.
     Remove {
         /// Its name.
         name: String,

@@ -30,13 +30,13 @@ pub(super) struct Options {
     /// The configuration with the clusters and the applications (TOML); only the helper's user may write it.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// The user that the service runs as, the only one that may speak to the helper.
+    /// The user of the service: the only user that may speak to the helper.
     #[arg(long, value_name = "NAME")]
     user: String,
     /// The socket to make. [default: the standard input]
     #[arg(long, value_name = "PATH")]
     listen: Option<PathBuf>,
-    /// How log lines are written to standard error; `RUST_LOG` chooses which.
+    /// Format of the log lines on standard error; `RUST_LOG` chooses the lines.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
 }
@@ -63,7 +63,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     served.map_err(|why| Failure::Unavailable(format!("nothing can be accepted: {why}")))
 }
 
-/// Refuses a configuration that others can change: by it they could have anything run as anybody.
+/// Refuses a configuration that other users can change: with it they could run any program as any user.
 fn only_ours(config: &Path) -> Result<(), Failure> {
     let path = std::path::absolute(config).map_err(|why| Failure::Usage(why.to_string()))?;
     for of in [Some(path.as_path()), path.parent()].into_iter().flatten() {
@@ -71,7 +71,7 @@ fn only_ours(config: &Path) -> Result<(), Failure> {
         let meta = fs::metadata(of).map_err(|why| wrong(why.to_string()))?;
         if meta.uid() != geteuid().as_raw() || meta.permissions().mode() & 0o022 != 0 {
             return Err(wrong(
-                "it has to belong to the helper's user, and nobody else may write to it".to_owned(),
+                "it must belong to the helper's user, and no other user may write to it".to_owned(),
             ));
         }
     }

@@ -1,5 +1,5 @@
 //! `bespeak key`: makes, lists and revokes API keys in the store itself, so that it works with the service running or
-//! not. Whoever can open the store may do it.
+//! not. Every user that can open the store may do this.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -32,11 +32,11 @@ pub(super) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a key for a party, and print it: this once, for it is not stored.
+    /// Make a key for a party, and print it. It is shown only once, because it is not stored.
     Add(Add),
     /// List every key that was made, oldest first.
     List(Common),
-    /// Make a key, and the sessions that were opened with it, worth nothing from now on.
+    /// Revoke a key and its sessions.
     Revoke(Revoke),
 }
 
@@ -51,13 +51,13 @@ struct Common {
 
 #[derive(Debug, Args)]
 struct Add {
-    /// Whom the key stands for.
+    /// The party that the key identifies.
     #[arg(long)]
     party: String,
-    /// What its owner may do: consumers see their own agreements, operators everybody's, monitors /metrics only.
+    /// Rights of the key: consumers see their own agreements, operators see all, monitors see /metrics only.
     #[arg(long, value_enum)]
     role: RoleName,
-    /// What to call the key.
+    /// A name for the key.
     #[arg(long)]
     label: Option<String>,
     /// How long it works, in minutes, hours or days: 90m, 12h, 30d. [default: until it is revoked]

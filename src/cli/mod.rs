@@ -50,7 +50,7 @@ use clap::{Args, Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   bespeak serve                                start on 127.0.0.1:8080 with a store in ./bespeak-data
-  bespeak offer examples/sleep.xml             offer, and see what was agreed
+  bespeak offer examples/sleep.xml             offer, and see the agreement
   bespeak watch ID                             follow an agreement to its end
   bespeak key add --party physics --role consumer
 
@@ -77,25 +77,25 @@ enum Command {
     Serve(serve::Options),
     /// List the templates that offers are made from.
     Templates(templates::Options),
-    /// Negotiate: ask what can be had, and see it in a table.
+    /// Negotiate: ask for capacity, and see the offers in a table.
     Negotiate(negotiate::NegotiateOptions),
     /// Accept an offer that `negotiate` has printed.
     Accept(negotiate::AcceptOptions),
-    /// Change: ask what another size or window of an agreement would cost, and with `--yes` take it.
+    /// Change an agreement: ask for the price of another size or window, and with `--yes` accept it.
     Change(negotiate::ChangeOptions),
-    /// Offer: send an AgreementOffer document, and see what was agreed.
+    /// Offer: send an AgreementOffer document, and see the agreement.
     Offer(offer::Options),
     /// List your agreements, newest first.
     Agreements(agreements::Options),
     /// Show an agreement and its timeline.
     Show(show::Options),
-    /// Explain why an agreement is where it is, or why offers were answered as they were.
+    /// Explain the place of an agreement, or the answers to offers.
     Explain(explain::Options),
     /// Follow an agreement until it ends.
     Watch(watch::Options),
-    /// End an agreement before its time; an operator takes back the time of another party's.
+    /// End an agreement before its time; an operator can end the agreement of any party.
     Terminate(terminate::Options),
-    /// Print, list or remove what an agreement's job wrote.
+    /// Print, list or remove the output of an agreement's job.
     Output(output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
     Files(files::Options),
@@ -103,17 +103,17 @@ enum Command {
     Bench(bench::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
     Advise(advise::Options),
-    /// Say how long an application would take on a resource, step by step, and how sure that is.
+    /// Predict how long an application takes on a resource, step by step, with its probability.
     Predict(predict::Options),
-    /// Show whether what is stated of run times has been true.
+    /// Report how well run-time predictions were calibrated.
     Calibrate(calibrate::Options),
-    /// Show how often applications ran, how that ended and how long it took.
+    /// Show how often applications ran, how the runs ended and how long they took.
     Executions(executions::Options),
-    /// Show what is owed: balances, and what was posted.
+    /// Show the ledger: balances and postings.
     Ledger(ledger::Options),
-    /// Show how the resources stand (operators).
+    /// Show the states of the resources (operators).
     Resources(nodes::ResourcesOptions),
-    /// Show how nodes stand, or say that they are down, drained or back (operators).
+    /// Show the states of nodes, or set them to down, drained or up (operators).
     Nodes(nodes::Options),
     /// Check the clusters of the configuration, before or beside the service.
     Cluster(cluster::Options),
@@ -121,7 +121,7 @@ enum Command {
     Trail(trail::Options),
     /// Make, list and revoke API keys, in the store itself.
     Key(key::Options),
-    /// Check from the database alone that what is stored can be.
+    /// Check the stored state for consistency.
     Verify(verify::Options),
     /// Watch over one job: started by the service, not by people.
     #[command(hide = true)]
@@ -137,10 +137,10 @@ enum Command {
     },
 }
 
-/// Where the service keeps what lasts, and its configuration: the same for every command that works on it directly.
+/// Where the service keeps its durable state and its configuration: the same for every command that works on it directly.
 #[derive(Debug, Clone, Args)]
 pub struct StoreOptions {
-    /// Folder of everything that lasts: the embedded store, keys, files and jobs.
+    /// Folder of the durable state: the embedded store, keys, files and jobs.
     #[arg(
         long,
         env = "BESPEAK_DATA_DIR",

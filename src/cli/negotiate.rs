@@ -14,39 +14,39 @@ Examples:
   bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
   bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2
 
-An offer is held until the instant that it says. phi tells how far it lies from what was asked, in durations or in
-sizes, and sure how probable it is that the job ends by itself before its slot does, where that is known.";
+Each offer is held until its own instant. The column phi is its distance from the request, in durations or in sizes. The
+column sure is the probability that the job ends by itself before its slot does, if it is known.";
 
 const CHANGES: &str = "\
 Examples:
   bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --for 3h
   bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --nodes 4 --prefer price=1 --yes";
 
-/// What is wanted; what is not said is the template's, or stays as it is.
+/// The request. An option that is left out has the template's value, or does not change.
 #[derive(Debug, Args)]
 struct Wanted {
     /// Nodes, or the least and the greatest number: 8..16.
     #[arg(long, value_name = "N|MIN..MAX", value_parser = nodes)]
     nodes: Option<Value>,
-    /// For how long: 90s, 30m, 2h, 1d, or several of these together.
+    /// Duration: 90s, 30m, 2h, 1d, or several of these together.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     duration: Option<u64>,
-    /// How long one node would take, where the duration follows from the number of nodes: on 8 of them an eighth of it.
+    /// Time that one node would take, if the duration follows from the number of nodes: 8 nodes take an eighth of it.
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "duration")]
     work: Option<u64>,
-    /// Not before this instant.
+    /// Earliest start.
     #[arg(long, value_name = "DATETIME")]
     after: Option<String>,
-    /// Over by this instant.
+    /// Latest end.
     #[arg(long, value_name = "DATETIME")]
     before: Option<String>,
-    /// At most this: '12.50 EUR'.
+    /// Highest price: '12.50 EUR'.
     #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = budget)]
     budget: Option<Value>,
-    /// What counts in ranking the offers, each from 0 on: start=2,size=1,duration=1,price=3.
+    /// Weights for ranking the offers, each from 0 on: start=2,size=1,duration=1,price=3.
     #[arg(long, value_name = "WHAT=WEIGHT,…", value_parser = weights)]
     prefer: Option<Value>,
-    /// How far from what is asked an offer may lie: 1 for a duration earlier or later, or for half or twice the nodes.
+    /// Largest distance of an offer from the request: 1 for a duration earlier or later, or for half or twice the nodes.
     #[arg(long, value_name = "PHI", value_parser = deviation)]
     max_deviation: Option<f64>,
 }

@@ -9,14 +9,14 @@ use crate::negotiation::{NodeView, NodesView, RepairedView, ResourcesView};
 
 const EXAMPLES: &str = "\
 Examples:
-  bespeak nodes                                      how the nodes of all resources stand
-  bespeak nodes cluster                              those of one
-  bespeak nodes cluster n3 --set drained             n3 gets no new work; what runs there ends in its time
+  bespeak nodes                                      the states of the nodes of all resources
+  bespeak nodes cluster                              the states of the nodes of one resource
+  bespeak nodes cluster n3 --set drained             n3 gets no new work; its running work ends in its time
   bespeak nodes cluster 'n[4-6]' --set down --reason 'power cut'
   bespeak nodes cluster 'n[3-6]' --set up            they are back
 
-What is promised on nodes that go away gets another place at once, or its party is told that there is none. What a
-cluster itself says of a node holds too: it is up only if neither says otherwise.";
+Agreements on nodes that go away get another place at once, or their parties are told that there is none. The state that a
+cluster itself reports counts, too: a node is up only if neither the cluster nor an operator says otherwise.";
 
 /// Options of `nodes`.
 #[derive(Debug, Args)]
@@ -24,10 +24,10 @@ cluster itself says of a node holds too: it is up only if neither says otherwise
 pub(super) struct Options {
     /// Name of a resource. [default: all]
     resource: Option<String>,
-    /// Say how nodes stand from now on.
+    /// The state of the nodes from now on.
     #[arg(long, value_name = "STATE", requires = "nodes")]
     set: Option<State>,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "TEXT", requires = "set")]
     reason: Option<String>,
     /// The nodes, by their names or by their numbers from 0, as in n3 or 'n[1-4],big1'.

@@ -19,10 +19,10 @@ pub(super) struct Options {
     /// A file of its working folder instead.
     #[arg(long, value_name = "NAME", conflicts_with = "stderr")]
     file: Option<String>,
-    /// List everything that it has written instead.
+    /// List all output of the job instead.
     #[arg(long, conflicts_with_all = ["stderr", "file"])]
     list: bool,
-    /// Remove everything that it has written, once the agreement is over.
+    /// Remove all output of the job, once the agreement is over.
     #[arg(long, conflicts_with_all = ["stderr", "file", "list"])]
     remove: bool,
     #[command(flatten)]

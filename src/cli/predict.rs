@@ -21,9 +21,9 @@ Examples:
       --after 2030-01-02T08:00:00Z --before 2030-01-02T18:00:00Z --input-bytes 1000000000
 
 The estimate is that of past executions on the resource, corrected by the free share of its processors and by the trust in
-it, with the transfers before and after. It is made only where the resource has as many nodes free. The slot is what the
-service reserves for an offer that names no duration: it holds the work with a stated probability, whose truth
-`bespeak calibrate` shows. The service may run meanwhile.
+it, with the transfers before and after. There is an estimate only if the resource has that many nodes free. The slot is the
+one that the service reserves for an offer without a duration: it holds the work with a stated probability. `bespeak
+calibrate` reports how well these probabilities were calibrated. The service may run meanwhile.
 
 Exit status: 0 with an estimate, 1 where there is no gap to make one for.";
 
@@ -48,13 +48,13 @@ pub(super) struct Options {
     /// Nodes.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
-    /// Whose work it is: a party's own runs tell most.
+    /// Party: its own runs say most.
     #[arg(long, value_name = "NAME")]
     party: Option<String>,
     /// An argument; several times for several, in order. Without any, runs of all arguments are taken.
     #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
     arguments: Vec<String>,
-    /// Seconds that the requester says, which count where nothing is known of the application.
+    /// The requester's own duration in seconds, which counts if nothing is known of the application.
     #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..))]
     seconds: Option<Seconds>,
     /// Bytes to bring before the start.
@@ -63,7 +63,7 @@ pub(super) struct Options {
     /// Bytes to take away after the end.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     output_bytes: u64,
-    /// Probability with which the slot is to hold the work.
+    /// Probability with which the slot must hold the work.
     #[arg(long, value_name = "P", default_value_t = SLOT_PROBABILITY, value_parser = probability)]
     probability: f64,
     /// Print as JSON.

@@ -60,7 +60,7 @@ pub(super) struct Options {
     listen: SocketAddr,
     #[command(flatten)]
     store: StoreOptions,
-    /// How log lines are written to standard error; RUST_LOG chooses which.
+    /// Format of the log lines on standard error; RUST_LOG chooses the lines.
     #[arg(long, env = "BESPEAK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
 }
@@ -390,7 +390,7 @@ async fn open_store(
     let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {
         return Err(Failure::Refused(format!(
-            "what is stored cannot be: {first} ({} findings; `bespeak verify` lists them)",
+            "the stored state is inconsistent: {first} ({} findings; `bespeak verify` lists them)",
             findings.len()
         )));
     }

@@ -12,11 +12,14 @@ Examples:
   bespeak verify
   bespeak verify --json --database-url postgres://bespeak@localhost/bespeak
 
-What is checked, over everything that was ever agreed:
-  I1  at every instant the nodes in use are no more than the resource has, and no node has two owners
-  I5  an agreement in force counts with exactly its nodes, and one that has ended with none
-  I6  states have moved along allowed edges only, and what else a row says goes with its state
-Holds on capacity do not exist yet, so nothing is checked of them. The service may run meanwhile.
+The command checks all agreements and offers that are stored, open or over:
+  I1   at every instant the nodes in use are no more than the resource has, and no node has two owners
+  I4   an offer is accepted at most once, by its own party, and never after its expiry
+  I5   an agreement in force counts with exactly its nodes, an ended one with none, and a hold until it ends
+  I6   states have moved along allowed edges only, and the rest of a row agrees with its state
+  I9   the ledger balances, and agrees with each agreement
+  I10  every change of an agreement has its line in the audit trail, and the chain of hashes is whole
+The service may run meanwhile.
 
 Exit status: 0 when nothing is wrong, 1 when something is; each finding is a line.";
 

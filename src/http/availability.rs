@@ -44,7 +44,7 @@ pub(super) async fn show(
     match api.negotiation.availability(&caller.party, query).await? {
         Some(view) => Ok(format.answer(&view, || view.document())),
         None => Err(Error::NotFound(
-            "this provider does not tell when nodes are free".to_owned(),
+            "this provider does not publish when nodes are free".to_owned(),
         )),
     }
 }

@@ -16,7 +16,7 @@ pub(super) async fn healthz() -> &'static str {
 /// nothing else: the state of resources is at /resources.
 pub(super) async fn readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
-        let why = format!("nothing is decided, because what is stored cannot be: {finding}\n");
+        let why = format!("nothing is decided, because the stored state is inconsistent: {finding}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
     if api.negotiation.is_ready().await {
@@ -32,7 +32,7 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
         lines.extend(
             silent
                 .iter()
-                .map(|name| format!("{name} does not tell how its nodes stand")),
+                .map(|name| format!("{name} does not report the states of its nodes")),
         );
         lines.push(String::new());
         lines.join("\n").into_response()

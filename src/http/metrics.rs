@@ -58,7 +58,7 @@ impl Measured {
     }
 
     fn expose(&self, text: &mut Exposition) {
-        text.family("bespeak_build_info", Kind::Gauge, "What was built; always 1.")
+        text.family("bespeak_build_info", Kind::Gauge, "The version; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], true);
         text.family(
             "process_start_time_seconds",
@@ -92,13 +92,13 @@ fn expose_steps(steps: Steps, text: &mut Exposition) {
     text.family(
         "bespeak_clock_steps_total",
         Kind::Counter,
-        "Steps of the system's clock that were noticed: what is due moves with each.",
+        "Noticed steps of the system's clock: each moves all due times.",
     )
     .sample(&[], steps.count);
     text.family(
         "bespeak_clock_last_step_seconds",
         Kind::Gauge,
-        "By how much the clock was last stepped; below zero where it was set back, zero where it never was.",
+        "The last step of the clock in seconds: below zero if it was set back, zero if there was none.",
     )
     .sample(&[], steps.last.map_or(0.0, |step| in_seconds(step.by)));
 }

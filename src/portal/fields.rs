@@ -152,7 +152,7 @@ impl OfferForm {
             duration: Group {
                 id: "duration-group".to_owned(),
                 legend: "Duration".to_owned(),
-                hint: "How long the nodes are kept for you. What still runs then is stopped.".to_owned(),
+                hint: "How long the nodes are kept for you. A running job is stopped then.".to_owned(),
                 errors: errors(Place::Duration),
                 fields: vec![
                     part(field::HOURS, "Hours", Input::Whole),
@@ -162,7 +162,7 @@ impl OfferForm {
             },
             budget: currency.map(|currency| {
                 let label = format!("Budget in {currency} (optional)");
-                let hint = "What it may cost at most. Empty means: whatever it costs.";
+                let hint = "The most that it may cost. Empty means: no limit.";
                 field(field::BUDGET, &label, hint, Input::Decimal, errors(Place::Budget))
             }),
             start: instant(

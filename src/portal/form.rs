@@ -148,7 +148,7 @@ impl Reading<'_> {
         if !self.values.has(field::APPLICATION) {
             self.problem(
                 Place::Application,
-                "Choose what to run, or to reserve nodes only.",
+                "Choose an application, or choose to reserve nodes only.",
             );
             return None;
         }

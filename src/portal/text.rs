@@ -129,7 +129,7 @@ pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
     let paid = match paid.as_slice() {
         [] => String::new(),
         amounts => format!(
-            " {} were paid to you for that, whatever you do now.",
+            " {} were paid to you for that in any case.",
             amounts.join(" and ")
         ),
     };
@@ -154,7 +154,7 @@ pub(super) fn change(change: &RelaxationView) -> String {
             .map(|end| format!("with a deadline of {}", at(end.seconds()))),
         change
             .budget
-            .map(|budget| format!("for {budget}, which is what it would cost at least")),
+            .map(|budget| format!("for {budget}, the lowest possible price")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
@@ -163,9 +163,9 @@ pub(super) fn change(change: &RelaxationView) -> String {
 pub(super) fn reason(word: &str) -> &'static str {
     match word {
         "NO_CAPACITY_IN_WINDOW" => "There is no room for it between the earliest start and the deadline.",
-        "SIZE_EXCEEDS_CAPACITY" => "It asks for more nodes than there are.",
+        "SIZE_EXCEEDS_CAPACITY" => "It asks for more nodes than the provider has.",
         "WINDOW_CONTRADICTORY" => "The deadline is too near to the earliest start.",
-        "WINDOW_IN_THE_PAST" => "It would have to be over already.",
+        "WINDOW_IN_THE_PAST" => "It is too late to end before the deadline.",
         "HORIZON_EXCEEDED" => "It lies further ahead than the provider plans.",
         "QUOTA_EXCEEDED" => "It would exceed what you may reserve.",
         "BUDGET_TOO_LOW" => "It costs more than it may.",

@@ -29,13 +29,13 @@ pub enum Error {
     #[error("another decider has taken over")]
     LeaseLost,
     /// A stored row does not say what it must.
-    #[error("the database holds what cannot be: {0}")]
+    #[error("the database has an invalid row: {0}")]
     Corrupt(String),
     /// The address of the database is not one, or its file cannot be opened.
     #[error("{0}")]
     Address(String),
     /// The database was made by a later version, or its migrations were edited.
-    #[error("the database's schema is not ours: {0}")]
+    #[error("the database has another schema than this version: {0}")]
     Schema(String),
     /// Anything else that the database refused: a bug or a damaged database.
     #[error("the database refused: {0}")]

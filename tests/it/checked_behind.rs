@@ -62,7 +62,7 @@ async fn what_cannot_be_in_the_past_stops_all_decisions_and_is_named(url: String
         "it still tells"
     );
     assert!(
-        server.log().contains("what is stored cannot be"),
+        server.log().contains("the stored state is inconsistent"),
         "{}",
         server.log()
     );
@@ -107,7 +107,7 @@ async fn a_check_of_all_is_remembered_for_the_next_start(url: String) {
     let log = async || {
         server
             .log()
-            .contains("everything that is stored has been checked")
+            .contains("the whole stored state has been checked")
             .then_some(())
     };
     eventually("a check of all", DEADLINE, log).await;

@@ -105,7 +105,7 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
                 "it does not fit as it was asked: these are near it",
                 "it lies before the window",
                 "of these the nearest",
-                "it is shorter than what was asked for",
+                "it is shorter than asked for",
                 &format!("{} is nearer", near[0].id),
                 "its nodes are held until",
                 "nothing like it can be had",

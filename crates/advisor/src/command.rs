@@ -25,19 +25,19 @@ const WINDOWS_MAX: i64 = 1_000;
 /// Lines of a trace that are reported one by one.
 const MALFORMED_SHOWN: usize = 10;
 
-/// What `--help` says of both.
+/// The help text of both verbs.
 pub const HELP: &str = "\
-Compared are all combinations of
+The command compares all combinations of
   order         edf, lff, mdf, bjf, brf, fifo
   fixing        never, after half of the wait, at once
   alternatives  none, up to 50 % or 100 % of the duration outside the window
 Every policy gets the same requests in every window. A difference is called significant if it is so at 5 % by paired
-t-tests over the windows, corrected for all pairs (Holm). The policies are compared by their order alone. Of the best the
-answer also tells what a portfolio of orders adds, which the service has with every order: what the order refuses is
-tried in others.
+t-tests over the windows, corrected for all pairs (Holm). The policies are compared by their order alone. For the
+best policy the answer also has the gain of a portfolio of orders, in which a request that the order refuses is tried in
+other orders. The service has the portfolio with every order.
 
-A trace does not say how flexible its users would be. Half of them are taken to give the system as much time again as
-they need, and to be refused as often as their requests do not fit.";
+A trace does not say how flexible its users would be. The assumption is that half of them give the system as much time
+again as they need, and that they are refused as often as their requests do not fit.";
 
 /// Wrong options, or a file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -138,13 +138,13 @@ pub struct Question {
     /// SHARE % of the requests pay PRICE % of the price; several times for several profiles.
     #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = profile)]
     profiles: Vec<Profile>,
-    /// Submissions so many percent as frequent as in the workload.
+    /// Frequency of submissions, in percent of the workload's.
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000))]
     load: u32,
-    /// So many in a hundred take the nearest alternative after a refusal.
+    /// Percentage of refused requests that take the nearest alternative.
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
     takers: u32,
-    /// What the settings to be printed are best at.
+    /// Goal of the printed settings.
     #[arg(long, value_enum, default_value_t = GoalName::Earn)]
     goal: GoalName,
     /// Write all policies as CSV.

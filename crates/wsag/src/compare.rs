@@ -77,7 +77,7 @@ fn found(node: Node<'_>, message: &str) -> Violation {
     Violation {
         path: node.path(),
         kind: ViolationKind::Value,
-        message: format!("it differs from what was offered: {message}"),
+        message: format!("it differs from the offer: {message}"),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct BystandersOptions {
     /// Bystanders that ask at the same time.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     bystanders: u32,
-    /// How often an agreement is ended, and how many requests are refused.
+    /// Number of agreements that are ended, and of requests that are refused.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
 }

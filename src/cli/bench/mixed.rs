@@ -42,10 +42,10 @@ pub(super) struct MixedOptions {
     /// Requests in all; an hour with 25 of them a second has 90,000.
     #[arg(long, default_value_t = 90_000, value_parser = clap::value_parser!(u64).range(10..=100_000_000))]
     requests: u64,
-    /// How many of a thousand requests are for jobs, each of which is a process.
+    /// Requests for jobs among a thousand requests; each job is a process.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=300))]
     jobs_of_thousand: u64,
-    /// Jobs may wait for so many seconds; what waits grows for as long before it stays the same.
+    /// Seconds that jobs may wait; the number of waiting jobs grows for this time and then stays the same.
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(10..=86_400))]
     wait: u32,
     /// Requests a second at most; without it as many as the service answers

@@ -26,12 +26,12 @@ enum What {
     /// Send requests of every kind to a running service, and show its memory; prints a line of JSON for each tenth of them, and
     /// whether memory was flat.
     Mixed(mixed::MixedOptions),
-    /// Fill a new service, and show for how long others wait while an agreement is ended in front of a long queue, or a request
+    /// Fill a new service, and show how long other clients wait while an agreement in front of a long queue is ended, or a request
     /// is refused; prints a line of JSON and the bars.
     Bystanders(bystanders::BystandersOptions),
     /// Fill an empty database with agreements that are over, and print a line of JSON.
     Past(past::PastOptions),
-    /// Commit one row after the other to a database that no service works on; prints a line of JSON.
+    /// Commit one row after the other to a database without a running service; prints a line of JSON.
     Commits(service::CommitsOptions),
 }
 

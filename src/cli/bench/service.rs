@@ -40,7 +40,7 @@ pub(super) struct ServiceOptions {
     /// Seconds for each of the three: offers, negotiations, acceptances.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     seconds: u32,
-    /// Negotiations that are opened before, and go on while all is measured.
+    /// Negotiations that are opened before the measurement and stay open.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     open: u32,
     /// The service's PostgreSQL, to let `pgbench` write the same rows into it in turn with the offers, in a schema of its own.
@@ -64,10 +64,10 @@ const OPENING: &str = r#"<wsag-neg:InitiateNegotiationInput
 pub(super) struct CommitsOptions {
     #[command(flatten)]
     store: StoreOptions,
-    /// Lines of the audit trail in each transaction; what was measured on has to be thrown away afterwards.
+    /// Lines of the audit trail in each transaction; throw the database away afterwards.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     lines: u32,
-    /// For how long.
+    /// Duration.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     seconds: u32,
 }

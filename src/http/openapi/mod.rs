@@ -44,9 +44,9 @@ fn description() -> Value {
             "schemas": schemas::all(),
             "responses": {
                 "Problem": {
-                    "description": "What went wrong: 400 malformed, 401 no key, 403 not allowed, 404 nothing of yours, \
+                    "description": "What went wrong: 400 malformed, 401 no key, 403 not allowed, 404 not found or not yours, \
                         406 and 415 no such representation, 409 the plan or the state refuses, 410 expired, 412 \
-                        changed meanwhile, 413 too large, 422 never acceptable (with the pointers of what is wrong), 503 \
+                        changed meanwhile, 413 too large, 422 never acceptable (with a pointer to each mistake), 503 \
                         busy (with Retry-After).",
                     "content": { "application/problem+json": { "schema": schemas::reference("Problem") } },
                 },

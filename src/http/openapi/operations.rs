@@ -86,10 +86,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         get(
             "/agreements",
             "Agreements",
-            "Your agreements, newest first; an operator's list is of every party's",
+            "Your agreements, newest first; operators see those of all parties",
         ),
         &[
-            ("after", "uuid", "Where the page before ended"),
+            ("after", "uuid", "The `next` of the page before"),
             ("limit", "count", "How many at most"),
         ],
     ),
@@ -97,7 +97,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/agreements",
         Some("Offer"),
         &[(201, "Accepted"), (202, "Accepted")],
-        "An offer becomes an agreement, or is refused with the reason and what would be possible",
+        "Makes an agreement from an offer, or refuses it with the reason and the possible alternatives",
     ),
     get("/agreements/{id}", "Agreement", "An agreement"),
     get("/agreements/{id}/state", "State", "Its state"),
@@ -113,11 +113,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "GuaranteeTerms",
         "Its guarantees and their states",
     ),
-    get("/agreements/{id}/events", "Timeline", "What has happened to it"),
-    get("/agreements/{id}/files", "Files", "What its job has written"),
+    get("/agreements/{id}/events", "Timeline", "Its timeline"),
+    get(
+        "/agreements/{id}/files",
+        "Files",
+        "The files that its job has written",
+    ),
     delete(
         "/agreements/{id}/files",
-        "Removes what its job has written, once it is over",
+        "Removes the files that its job has written, once it is over",
     ),
     get(
         "/agreements/{id}/files/{name}",
@@ -134,16 +138,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/negotiations",
         Some("NegotiationRequest"),
         &[(201, "Negotiated")],
-        "Opens a negotiation with a request for capacity, which is answered with offers at once",
+        "Opens a negotiation with a request for capacity, and answers with offers at once",
     ),
     asked(
         get(
             "/negotiations",
             "Negotiations",
-            "Your negotiations, those among them that the provider has opened",
+            "Your negotiations, also those that the provider has opened",
         ),
         &[
-            ("after", "uuid", "Where the page before ended"),
+            ("after", "uuid", "The `next` of the page before"),
             ("limit", "count", "How many at most"),
         ],
     ),
@@ -152,34 +156,30 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/negotiations/{id}/offers",
         Some("OffersInNegotiation"),
         &[(200, "Answers")],
-        "Another request for capacity in a negotiation, or what is to be different about an offer in it, answered with \
-         offers; a list of them is answered with the answers to each",
+        "Another request for capacity in a negotiation, or a change of an offer in it, answered with \
+         offers; a list is answered with the answers to each",
     ),
     post(
         "/negotiations/{id}/advertisements",
         Some("OffersInNegotiation"),
         &[(200, "Offers")],
-        "An offer that is taken and not answered, or a list of them",
+        "Takes an offer, or a list of offers, without an answer",
     ),
     post(
         "/negotiations/{id}/terminate",
         Some("Reason"),
         &[(200, "Negotiation")],
-        "Ends it, and gives back what is held in it",
+        "Ends it, and frees its held nodes",
     ),
-    get(
-        "/offers/{id}",
-        "FoundOffer",
-        "An offer, and the negotiation that it was made in",
-    ),
+    get("/offers/{id}", "FoundOffer", "An offer, with its negotiation"),
     asked(
         get(
             "/accounts",
             "Accounts",
-            "Your account; an operator's list is of everybody's",
+            "Your account; operators see all accounts",
         ),
         &[
-            ("after", "uuid", "Where the page before ended"),
+            ("after", "uuid", "The `next` of the page before"),
             ("limit", "count", "How many entries at most"),
         ],
     ),
@@ -195,28 +195,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
         others: &[(201, ""), (204, "")],
         is_open: false,
     },
-    delete(
-        "/files/{name}",
-        "Removes a file that no agreement has yet to run on",
-    ),
+    delete("/files/{name}", "Removes a file that no agreement still needs"),
     asked(
         get(
             "/availability",
             "Availability",
-            "When a class of resources has so many nodes free, and never whose they are otherwise",
+            "The times at which a class of resources has this many nodes free; \
+             other parties' agreements are not shown",
         ),
         &[
-            (
-                "nodes",
-                "count",
-                "How many nodes at least, 1 where it is not said",
-            ),
-            ("start", "date-time", "From when, now where it is not said"),
-            ("end", "date-time", "Until when, a day later where it is not said"),
+            ("nodes", "count", "Lowest number of nodes; 1 by default"),
+            ("start", "date-time", "Start; now by default"),
+            ("end", "date-time", "End; a day later by default"),
             (
                 "kind",
                 "text",
-                "The class: what executes on the resources; any where it is not said",
+                "The class: the kind of the resources; any by default",
             ),
         ],
     ),
@@ -234,28 +228,28 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get(
         "/refusals/{id}",
         "Refused",
-        "Why an offer was refused, by the id in its refusal",
+        "The reason for a refusal, by the id in the refusal",
     ),
     get(
         "/metrics",
         "text",
-        "What is counted, in Prometheus' text format; for operators and monitors",
+        "The metrics, in Prometheus' text format; for operators and monitors",
     ),
     get(
         "/resources",
         "Resources",
-        "The resources and how they stand; for operators",
+        "The resources and their states; for operators",
     ),
     get(
         "/resources/{name}/nodes",
         "NodeList",
-        "How the nodes of a resource stand; for operators",
+        "The states of the nodes of a resource; for operators",
     ),
     Operation {
         method: "put",
         path: "/resources/{name}/nodes/{nodes}",
-        summary: "Says how nodes stand from now on, by their names or numbers, as in n[1-3],n7: what is promised on them gets \
-                  another place; for operators",
+        summary: "Sets the states of nodes, by their names or numbers, as in n[1-3],n7: agreements on nodes out \
+                  of use get another place; for operators",
         query: &[],
         request: Some("NodeSaying"),
         answer: "Repaired",

@@ -19,7 +19,7 @@ fn a_refusal_says_which_changes_would_do_and_what_it_would_cost() {
         let refused = browser.post("/portal/agreements", &form).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
         assert_eq!(refused.form(), form, "what was entered is kept");
-        let cost = "for 40 EUR, which is what it would cost at least";
+        let cost = "for 40 EUR, the lowest possible price";
         assert!(refused.body.contains(cost), "{}", refused.body);
         let enough = refused.form().with("budget", "40");
         browser.post("/portal/agreements", &enough).await.location();

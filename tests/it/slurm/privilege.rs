@@ -316,7 +316,7 @@ fn nothing_is_done_where_others_can_write(helper: &Helper, work_dir: &Path) {
     let refused = output_of(&mut Helper::command(&helper.configuration), DEADLINE);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        refused.status.code() == Some(2) && said.contains("nobody else may write to it"),
+        refused.status.code() == Some(2) && said.contains("no other user may write to it"),
         "{said}"
     );
 }

@@ -102,7 +102,7 @@ fn nodes_are_as_bad_as_slurm_or_an_operator_says_and_a_controller_that_is_down_i
             assert_eq!(ready.status, 200, "other resources go on: {}", ready.body);
             ready
                 .body
-                .contains("cluster does not tell how its nodes stand")
+                .contains("cluster does not report the states of its nodes")
                 .then_some(())
         })
         .await;

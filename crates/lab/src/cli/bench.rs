@@ -44,13 +44,13 @@ struct PlannerOptions {
     /// Placements end by this second.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..=HORIZON_MAX_SECONDS))]
     horizon: Seconds,
-    /// Ready times are spread over the first so many seconds.
+    /// Ready times are spread over this number of seconds from the start.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=HORIZON_MAX_SECONDS))]
     ready_window: Seconds,
     /// Write where each request was placed: `id,start`, −1 for a refused one.
     #[arg(long, value_name = "FILE")]
     starts: Option<PathBuf>,
-    /// End a phase after so much CPU time.
+    /// CPU time after which a phase ends.
     #[arg(long, value_name = "CPU_SECONDS")]
     budget: Option<u32>,
 }

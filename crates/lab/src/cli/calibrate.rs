@@ -14,9 +14,9 @@ Examples:
   bespeak-lab calibrate --trace SDSC-SP2-1998-4.2-cln.swf.gz
   bespeak-lab calibrate --trace SDSC-SP2-1998-4.2-cln.swf.gz --csv > reliability.csv
 
-Each job is predicted from those that had ended when it was submitted, and what would have been stated is held against what
-came: how many runs lay inside the intervals and below the quantiles, and the pinball loss, which is least for statements that
-are true and sharp. `bespeak calibrate` does the same with the executions that your service has stored.";
+The command predicts each job from the jobs that had ended when it was submitted, and compares the predictions with the
+outcomes: how many runs lay inside the intervals and below the quantiles, and the pinball loss, which is least for predictions
+that are true and sharp. `bespeak calibrate` does the same with the executions that your service has stored.";
 
 /// Options of `calibrate`.
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ Examples:
   bespeak-lab simulate all --trace SDSC-SP2-1998-4.2-cln.swf.gz --out sdsc
   bespeak-lab replay --requests list.csv --capacity 128 --out decisions.csv
 
-What concerns a service of your own is in its executable: `bespeak advise --config` (your price list and settings),
+The verbs for a service of your own are in its executable: `bespeak advise --config` (your price list and settings),
 `bespeak calibrate` (your stored executions), `bespeak bench service` and `bespeak bench commits`.
 
 Exit status:
@@ -41,11 +41,11 @@ struct Cli {
 enum Command {
     /// Run the experiments of the papers on a trace or a generated workload, and report.
     Simulate(simulate::Options),
-    /// Decide about a list of requests of your own as the scheduler would, and say what became of each.
+    /// Decide about a list of your own requests as the scheduler would, and print each decision.
     Replay(replay::Options),
-    /// Say which order, fixing and alternatives earn, use or serve most on a workload.
+    /// Find the order, the fixing and the alternatives that earn, use or serve most on a workload.
     Advise(advise::Options),
-    /// Show whether what would be stated of run times is true of a trace.
+    /// Report how well run-time predictions would be calibrated on a trace.
     Calibrate(calibrate::Options),
     /// Measure the planner by itself.
     Bench(bench::Options),

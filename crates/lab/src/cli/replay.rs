@@ -38,11 +38,11 @@ They are decided in order of submission; where that is equal, in order of the fi
 Decisions, in that order:
   id,decision,start,end,phi,reason
   decision  accepted, alternative (the requester took one) or refused
-  start,end where it lay in the end, after all moves
+  start,end its final place, after all moves
   phi       of an alternative: its distance from the window in durations
   reason    of a refusal
 
-Utilisation counts the node-seconds of what was accepted between the first submission and the last deadline.
+Utilisation counts the node-seconds of accepted requests between the first submission and the last deadline.
 
 Examples:
   bespeak-lab replay --requests list.csv --capacity 128 --out decisions.csv
@@ -66,7 +66,7 @@ pub(super) struct Options {
     /// Seed of the order `shuffle`.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Try what the order refuses in other orders, within the work that the service lets a decision do.
+    /// Try requests that the order refuses in other orders, within the service's budget of work for a decision.
     #[arg(long)]
     portfolio: bool,
     /// Fix a flexible request to its slot after this part of its wait: 0 at acceptance, up to 1, or never.

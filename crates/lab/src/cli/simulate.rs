@@ -15,8 +15,8 @@ const JOBS_MAX: i64 = 10_000_000;
 const RUNS_MAX: i64 = 300;
 
 const EXAMPLES: &str = "\
-beside-batch replays a month of the log as the batch queue of a cluster, with promised slots beside it: what they cost the queue, by
-how early nodes are reserved and how much is promised. Filter and windows do not apply to it.
+beside-batch replays two months of the log, each as the batch queue of a cluster with promised slots beside it. It shows what the
+slots cost the queue, by the lead of the reservations and the promised share. Filter and windows do not apply to it.
 
 Examples:
   bespeak-lab simulate all --trace SDSC-SP2-1998-4.2-cln.swf.gz --out sdsc
