@@ -211,7 +211,9 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
         let nothing_yet = operator.get("/portal/reliability").await;
         assert!(
-            nothing_yet.body.contains("Nothing has been stated yet"),
+            nothing_yet
+                .body
+                .contains("no prediction with a known outcome yet"),
             "{nothing_yet:?}"
         );
         let refused = consumer.get("/portal/reliability").await;
