@@ -22,8 +22,8 @@ Examples:
 
 The estimate is that of past executions on the resource, corrected by the free share of its processors and by the trust in
 it, with the transfers before and after. There is an estimate only if the resource has that many nodes free. The slot is the
-one that the service reserves for an offer without a duration: it holds the work with a stated probability. `bespeak
-calibrate` reports how well these probabilities were calibrated. The service may run meanwhile.
+one that the service reserves for an offer without a duration: it holds the work with a stated probability.
+`bespeak calibrate` reports how well these probabilities were calibrated. The service may run meanwhile.
 
 Exit status: 0 with an estimate, 1 where there is no gap to make one for.";
 

@@ -51,7 +51,7 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
         let client = server.client_with(&key);
         let mut browser = Browser::signed_in(&server, &key).await;
         let empty = browser.get(PAGE).await;
-        assert!(empty.body.contains("No negotiation goes on"), "{empty:?}");
+        assert!(empty.body.contains("There is no open negotiation"), "{empty:?}");
         let start = hours_ahead(4);
         let block = Offer::reserve(4, HOUR).within(start, start + HOUR);
         client.post("/agreements", block.xml()).await.created();
