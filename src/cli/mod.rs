@@ -1,44 +1,15 @@
-//! The command line: one file a subcommand.
+//! The command line: clients, operators, `serve` and `bench`, and the configuration file. One file a subcommand.
 
 /// Writes a line to standard output, and ends the command when nobody reads it any more.
 macro_rules! say {
     ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
 }
 
-mod advise;
-mod agreements;
 mod bench;
-mod calibrate;
-mod check;
 mod client;
-mod cluster;
 mod config;
-mod descriptors;
-mod execution;
-mod executions;
-mod explain;
-mod files;
-mod helper;
-mod history;
-mod key;
-mod ledger;
-mod negotiate;
-mod nodes;
-mod offer;
-mod output;
-mod predict;
-mod pricing;
-mod resources;
-mod scheduling;
+mod operator;
 mod serve;
-mod show;
-mod slurm;
-mod templates;
-mod terminate;
-mod tls;
-mod trail;
-mod verify;
-mod watch;
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
@@ -76,53 +47,53 @@ enum Command {
     /// Run the service.
     Serve(serve::Options),
     /// List the templates that offers are made from.
-    Templates(templates::Options),
+    Templates(client::templates::Options),
     /// Negotiate: ask for capacity, and see the offers in a table.
-    Negotiate(negotiate::NegotiateOptions),
+    Negotiate(client::negotiate::NegotiateOptions),
     /// Accept an offer that `negotiate` has printed.
-    Accept(negotiate::AcceptOptions),
+    Accept(client::negotiate::AcceptOptions),
     /// Change an agreement: ask for the price of another size or window, and with `--yes` accept it.
-    Change(negotiate::ChangeOptions),
+    Change(client::negotiate::ChangeOptions),
     /// Offer: send an AgreementOffer document, and see the agreement.
-    Offer(offer::Options),
+    Offer(client::offer::Options),
     /// List your agreements, newest first.
-    Agreements(agreements::Options),
+    Agreements(client::agreements::Options),
     /// Show an agreement and its timeline.
-    Show(show::Options),
+    Show(client::show::Options),
     /// Explain the place of an agreement, or the answers to offers.
-    Explain(explain::Options),
+    Explain(client::explain::Options),
     /// Follow an agreement until it ends.
-    Watch(watch::Options),
+    Watch(client::watch::Options),
     /// End an agreement before its time; an operator can end the agreement of any party.
-    Terminate(terminate::Options),
+    Terminate(client::terminate::Options),
     /// Print, list or remove the output of an agreement's job.
-    Output(output::Options),
+    Output(client::output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
-    Files(files::Options),
+    Files(client::files::Options),
     /// Measure a service and its database.
     Bench(bench::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
-    Advise(advise::Options),
+    Advise(operator::advise::Options),
     /// Predict how long an application takes on a resource, step by step, with its probability.
-    Predict(predict::Options),
+    Predict(client::predict::Options),
     /// Report how well run-time predictions were calibrated.
-    Calibrate(calibrate::Options),
+    Calibrate(operator::calibrate::Options),
     /// Show how often applications ran, how the runs ended and how long they took.
-    Executions(executions::Options),
+    Executions(client::executions::Options),
     /// Show the ledger: balances and postings.
-    Ledger(ledger::Options),
+    Ledger(operator::ledger::Options),
     /// Show the states of the resources (operators).
-    Resources(nodes::ResourcesOptions),
+    Resources(operator::nodes::ResourcesOptions),
     /// Show the states of nodes, or set them to down, drained or up (operators).
-    Nodes(nodes::Options),
+    Nodes(operator::nodes::Options),
     /// Check the clusters of the configuration, before or beside the service.
-    Cluster(cluster::Options),
+    Cluster(operator::cluster::Options),
     /// Print the audit trail: everything that has happened, for operators.
-    Trail(trail::Options),
+    Trail(operator::trail::Options),
     /// Make, list and revoke API keys, in the store itself.
-    Key(key::Options),
+    Key(operator::key::Options),
     /// Check the stored state for consistency.
-    Verify(verify::Options),
+    Verify(operator::verify::Options),
     /// Watch over one job: started by the service, not by people.
     #[command(hide = true)]
     Supervise {
@@ -222,9 +193,9 @@ pub fn run() -> ExitCode {
     let command = match Cli::parse().command {
         Command::Supervise { job } => return crate::execution::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::launch::run(&job),
-        Command::Advise(options) => return exit(advise::run(&options)),
+        Command::Advise(options) => return exit(operator::advise::run(&options)),
         Command::Bench(options) => return exit(bench::run(options)),
-        Command::Cluster(options) => return exit(cluster::run(options)),
+        Command::Cluster(options) => return exit(operator::cluster::run(options)),
         command => command,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -237,27 +208,27 @@ pub fn run() -> ExitCode {
     let result = runtime.block_on(async {
         match command {
             Command::Serve(options) => Box::pin(serve::run(options)).await,
-            Command::Templates(options) => templates::run(options).await,
-            Command::Negotiate(options) => negotiate::negotiate(options).await,
-            Command::Accept(options) => negotiate::accept(options).await,
-            Command::Change(options) => negotiate::change(options).await,
-            Command::Offer(options) => offer::run(options).await,
-            Command::Agreements(options) => agreements::run(options).await,
-            Command::Show(options) => show::run(options).await,
-            Command::Explain(options) => explain::run(options).await,
-            Command::Watch(options) => watch::run(options).await,
-            Command::Terminate(options) => terminate::run(options).await,
-            Command::Output(options) => output::run(options).await,
-            Command::Files(options) => files::run(options).await,
-            Command::Predict(options) => predict::run(options).await,
-            Command::Calibrate(options) => calibrate::run(options).await,
-            Command::Executions(options) => executions::run(options).await,
-            Command::Ledger(options) => ledger::run(options).await,
-            Command::Resources(options) => nodes::resources(options).await,
-            Command::Nodes(options) => nodes::run(options).await,
-            Command::Trail(options) => trail::run(options).await,
-            Command::Key(options) => key::run(options).await,
-            Command::Verify(options) => verify::run(options).await,
+            Command::Templates(options) => client::templates::run(options).await,
+            Command::Negotiate(options) => client::negotiate::negotiate(options).await,
+            Command::Accept(options) => client::negotiate::accept(options).await,
+            Command::Change(options) => client::negotiate::change(options).await,
+            Command::Offer(options) => client::offer::run(options).await,
+            Command::Agreements(options) => client::agreements::run(options).await,
+            Command::Show(options) => client::show::run(options).await,
+            Command::Explain(options) => client::explain::run(options).await,
+            Command::Watch(options) => client::watch::run(options).await,
+            Command::Terminate(options) => client::terminate::run(options).await,
+            Command::Output(options) => client::output::run(options).await,
+            Command::Files(options) => client::files::run(options).await,
+            Command::Predict(options) => client::predict::run(options).await,
+            Command::Calibrate(options) => operator::calibrate::run(options).await,
+            Command::Executions(options) => client::executions::run(options).await,
+            Command::Ledger(options) => operator::ledger::run(options).await,
+            Command::Resources(options) => operator::nodes::resources(options).await,
+            Command::Nodes(options) => operator::nodes::run(options).await,
+            Command::Trail(options) => operator::trail::run(options).await,
+            Command::Key(options) => operator::key::run(options).await,
+            Command::Verify(options) => operator::verify::run(options).await,
             Command::Supervise { .. }
             | Command::Launch { .. }
             | Command::Advise(_)

@@ -1,45 +1,12 @@
 //! The use cases, one file a verb, between the documents of WS-Agreement and the requests of the planner: the one
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
-mod accept;
-mod accounts;
-mod answers;
-mod availability;
-mod begun;
-mod counter;
-mod create;
-mod demands;
-mod documents;
-mod exchange;
-mod files;
-mod filters;
-mod flat;
-mod guarantees;
+mod agreements;
 mod idempotency;
-mod json;
-mod list;
 mod negotiations;
-mod nodes;
-mod offer;
-mod offer_views;
-mod offers;
-mod parts;
-mod pending;
-mod policy;
-mod proposals;
-mod rejection;
-mod relaxations;
-mod reliability;
 mod request;
-mod scheduling;
-mod shapes;
-mod show;
 mod templates;
-mod terminate;
-mod trail;
 mod views;
-mod wish;
-mod wording;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,31 +14,33 @@ use std::time::Duration;
 use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore};
 
-pub use accept::LostOffer;
-pub use accounts::{AccountView, Accounts, AccountsView, EntryView};
-pub use availability::{AvailabilityQuery, AvailabilityView, FreeView};
-pub use documents::{created, pending, terminated};
-pub use exchange::Told;
-pub use files::{FileView, FilesView, Upload};
-pub use flat::{AnswersView, NegotiatedView};
+pub use agreements::accept::LostOffer;
+pub use agreements::files::{FileView, FilesView, Upload};
+pub use agreements::list::{NegotiationsView, Page, Timeline};
+pub use agreements::show::{Output, Part, Shown};
+pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use idempotency::RequestKey;
-pub use list::{NegotiationsView, Page, Timeline};
+pub use negotiations::exchange::Told;
+pub use negotiations::flat::{AnswersView, NegotiatedView};
+pub use negotiations::proposals::{ProposalView, ProposedView};
 pub use negotiations::{NegotiationView, Opened, Opening, end_negotiation_input};
-pub use nodes::{NodeView, NodesView, RepairedView, ResourceView, ResourcesView, SaidView, TroubleView};
-pub use offer_views::{FoundOfferView, Negotiated, OfferView, QuotationView};
-pub use parts::{ContextView, TermView, TermsView};
-pub use proposals::{ProposalView, ProposedView};
-pub use reliability::{ReliabilityView, StatementView};
-pub use scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
-pub use show::{Output, Part, Shown};
+pub use request::wish::{Run, Wish};
 pub use templates::{OnLoss, TemplateText, Templates};
-pub use terminate::{TerminateRequest, terminate_input};
-pub use trail::{RefusedView, TrailLineView, TrailPage, TrailView};
+pub use views::accounts::{AccountView, Accounts, AccountsView, EntryView};
+pub use views::availability::{AvailabilityQuery, AvailabilityView, FreeView};
+pub use views::documents::{created, pending, terminated};
+pub use views::nodes::{
+    NodeView, NodesView, RepairedView, ResourceView, ResourcesView, SaidView, TroubleView,
+};
+pub use views::offer::{FoundOfferView, Negotiated, OfferView, QuotationView};
+pub use views::reliability::{ReliabilityView, StatementView};
+pub use views::scheduling::{MoldabilityView, PreemptionView, SchedulingView, TableEntryView, WeightsView};
+pub use views::terms::{ContextView, TermView, TermsView};
+pub use views::trail::{RefusedView, TrailLineView, TrailPage, TrailView};
 pub use views::{
     AcceptedView, AgreementPage, AgreementView, AlternativeView, EventView, GuaranteeView, MoneyView,
     MovedView, PieceView, RefusalView, RelaxationView, TemplateView, TimelineView, ValueView,
 };
-pub use wish::{Run, Wish};
 
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
 use crate::callbacks::Policy;

@@ -12,9 +12,9 @@ use wsag::templates::{Template, agreement_factory_properties};
 use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
-use super::guarantees::values;
 use super::{Negotiation, TemplateView};
 use crate::agreement::Currency;
+use crate::negotiation::request::guarantees::values;
 use crate::planner::Settings;
 
 /// The template offered where the configuration names none.

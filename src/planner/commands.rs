@@ -1,9 +1,9 @@
 //! Maps each command to the verb of the [`Decider`] that carries it out, counts the decision, and makes its answer.
 
 use super::decide::Decider;
-use super::measured::Decision;
-use super::storing::Answer;
 use super::{Command, Error, Reply};
+use crate::planner::batches::Answer;
+use crate::planner::metrics::Decision;
 
 /// Decides one command; its answer waits for the batch, and so does the count of what was decided.
 pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>) -> Answer {

@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
-use super::admit::{Admitted, Wanted, placed};
 use super::plan::{is_undecided, request_of};
-use super::quotas::Quotas;
-use super::repair::by;
-use super::reports::{describe, in_its_time};
 use super::reserving::Step;
 use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
 };
 use crate::clock::{Micros, second_after, second_of};
+use crate::planner::admission::quotas::Quotas;
+use crate::planner::lifecycle::reports::{describe, in_its_time};
+use crate::planner::placement::admit::{Admitted, Wanted, placed};
+use crate::planner::resources::repair::by;
 use crate::store::{Change, Idempotent};
 
 /// The share of a slot that may be over before its job begins: one in so many seconds. Less is what starting takes.

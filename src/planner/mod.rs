@@ -5,52 +5,21 @@
 //! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
 //! never happen, the plan is read anew before anything else is decided.
 
-mod accept;
-mod admit;
-mod agenda;
-mod availability;
-mod bargain;
-mod budget;
-mod charges;
-mod choice;
-mod closed;
+mod admission;
+mod batches;
 mod commands;
-mod cut;
 mod decide;
 mod error;
-mod failures;
-mod holds;
 mod idempotency;
-mod impossible;
-mod kept;
+mod invariant;
+mod lifecycle;
 mod live;
-mod lost;
-mod measured;
-mod negotiate;
-mod nodes;
-mod overrun;
-mod pending;
-mod pieces;
+mod metrics;
+mod offers;
+mod placement;
 mod plan;
-mod pricing;
-mod prolong;
-mod propose;
-mod quotas;
-mod quote;
-mod refuse;
-mod refused;
-mod repair;
-mod replace;
-mod reports;
 mod reserving;
-mod resource;
 mod resources;
-mod restart;
-mod sizes;
-mod slices;
-mod standing;
-mod storing;
-mod table;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,27 +32,27 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-pub use accept::{Acceptance, Lost};
-pub use availability::Availability;
-pub use bargain::{Bargain, Spoken};
-pub use choice::best_of;
+pub use admission::availability::Availability;
+pub use admission::pricing::Pricing;
+pub use admission::quotas::{Negotiating, Quotas};
 pub use error::{Alternative, Error, Refusal};
-pub use failures::Failures;
 pub use idempotency::Idempotency;
-pub use impossible::IMPOSSIBLE;
-pub use negotiate::{Initiation, NegotiationEnd};
-pub use nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
-pub use overrun::Overruns;
-pub use pending::{Settlement, Telling, Ways};
+pub use invariant::IMPOSSIBLE;
+pub use lifecycle::overrun::Overruns;
+pub use lifecycle::pending::{Settlement, Telling, Ways};
+pub use lifecycle::reports::Unable;
+pub use offers::accept::{Acceptance, Lost};
+pub use offers::exchange::{Bargain, Spoken};
+pub use offers::negotiate::{Initiation, NegotiationEnd};
+pub use offers::propose::{Proposals, Proposed, Suggestion};
+pub use offers::quote::{About, Ask, Candidate, Quote, Weights};
+pub use offers::ranking::best_of;
+pub use placement::move_up::Improving;
 pub use plan::Plan;
-pub use pricing::Pricing;
-pub use propose::{Proposals, Proposed, Suggestion};
-pub use quotas::{Negotiating, Quotas};
-pub use quote::{About, Ask, Candidate, Quote, Weights};
-pub use reports::Unable;
-pub use resource::{Resource, Scaling};
-pub use slices::Improving;
-pub use standing::{NodeCounts, Saying, Standing};
+pub use resources::failures::Failures;
+pub use resources::node_status::{NodeCounts, Saying, Standing};
+pub use resources::nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
+pub use resources::resource::{Resource, Scaling};
 
 use crate::agreement::{
     Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
@@ -304,13 +273,13 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 /// What the planner can be told.
 enum Command {
     Place(Box<Proposal>, Reply<Accepted>),
-    Pend(Box<pending::Pending>, Reply<Accepted>),
+    Pend(Box<lifecycle::pending::Pending>, Reply<Accepted>),
     Settle(Box<Settlement>, Reply<Agreement>),
     Terminate(Box<Termination>, Reply<Agreement>),
     Availability(Availability, Reply<Option<Vec<Interval>>>),
     BeginDue(Reply<Vec<Agreement>>),
     Running(Reply<Vec<Agreement>>),
-    Census(Reply<measured::Census>),
+    Census(Reply<metrics::Census>),
     PlannedOn(String, Reply<Planned>),
     SetNodes {
         resource: String,
@@ -373,7 +342,7 @@ pub struct Planner {
     negotiating: Negotiating,
     resources: Arc<[Resource]>,
     currency: Option<Currency>,
-    measured: Arc<Mutex<measured::Measured>>,
+    measured: Arc<Mutex<metrics::Measured>>,
     distrusted: Arc<OnceLock<String>>,
 }
 
@@ -396,7 +365,7 @@ impl Planner {
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
         let (stored_sender, stored) = watch::channel(0);
-        let (suggested, _) = broadcast::channel(propose::WAITING_MAX);
+        let (suggested, _) = broadcast::channel(offers::propose::WAITING_MAX);
         let signals = writer::Signals {
             suggested: suggested.clone(),
             due: due_sender,

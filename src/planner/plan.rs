@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scheduler::{Fraction, Interval, Request, Seconds, Time};
 use uuid::Uuid;
 
-use super::agenda::Agenda;
-use super::budget::fix_at;
 use super::live::Live;
-use super::nodes::{NodeState, Reporter, Said};
-use super::overrun::Last;
-use super::pieces::{request_of_slot, requests_of};
-use super::refused::Refused;
 use super::reserving::Reserving;
 use super::resources::{ResourcePlan, Resources, planned};
-use super::slices::MovedUp;
-use super::table::Table;
 use super::{Overruns, Settings, StartError, Suggestion};
 use crate::agreement::{
     Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
 };
 use crate::clock::second_of;
+use crate::planner::admission::budget::fix_at;
+use crate::planner::admission::refusal_log::Refused;
+use crate::planner::lifecycle::deadlines::Agenda;
+use crate::planner::lifecycle::overrun::Last;
+use crate::planner::lifecycle::pieces::{request_of_slot, requests_of};
+use crate::planner::offers::open::Table;
+use crate::planner::placement::move_up::MovedUp;
+use crate::planner::resources::nodes::{NodeState, Reporter, Said};
 use crate::store::{Binding, NodeRow};
 
 /// Every agreement that is not over, and the slots it occupies.

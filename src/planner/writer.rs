@@ -13,10 +13,10 @@ use tracing::{error, warn};
 
 use super::commands::decide;
 use super::decide::{Decider, Remembered};
-use super::measured::Measured;
-use super::storing::{Answer, Decided, Doubt, Storing};
 use super::{Command, Plan, Settings, Suggestion};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use crate::planner::batches::{Answer, Decided, Doubt, Storing};
+use crate::planner::metrics::Measured;
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first

@@ -42,7 +42,7 @@ struct Seen {
 impl Lane {
     /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
     /// until its checks have found nothing wrong, its nodes have been seen, and the plan has been handed over.
-    pub(in super::super) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
+    pub(in crate::execution) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = Seen::default();
         let mut is_open = false;
         let unmade = Some("its checks have not been made yet".to_owned());

@@ -22,7 +22,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 
 impl Lane {
     /// Hands the plan of a cluster to its executor whenever it changes, until `stop`.
-    pub(in super::super) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
+    pub(in crate::execution) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
         let mut changes = self.hands.planner.subscribe_changes();
         let (mut retry, mut has_changed) = (PREPARE_PAUSE, false);
         loop {

@@ -4,12 +4,12 @@
 use scheduler::{Reason, Time};
 use uuid::Uuid;
 
-use super::super::admit::Admitted;
 use super::super::decide::Decider;
 use super::super::{Error, Lost};
 use super::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
 use crate::agreement::{Agreement, NegotiationOffer, Slots, kept};
 use crate::clock::second_of;
+use crate::planner::placement::admit::Admitted;
 
 impl Decider<'_> {
     /// Whether the acceptance of an offer waits until the cluster holds the offered nodes, as far as the agreement that it
@@ -17,7 +17,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Lost`] where the cluster does not hold them; the offer is released then.
-    pub(in super::super) fn waits_to_accept(
+    pub(in crate::planner) fn waits_to_accept(
         &mut self,
         offer: &NegotiationOffer,
         agreement: &Agreement,
@@ -69,7 +69,7 @@ impl Decider<'_> {
     }
 
     /// The slots that were reserved for the acceptance of an offer.
-    pub(in super::super) fn reserved_for(&mut self, id: Uuid) -> Option<Slots> {
+    pub(in crate::planner) fn reserved_for(&mut self, id: Uuid) -> Option<Slots> {
         self.plan.reserving.take(id).map(|of| of.admitted.slots)
     }
 }

@@ -2,14 +2,14 @@
 
 use scheduler::{Interval, Time};
 
-use super::super::admit::Wanted;
 use super::super::decide::Decider;
 use super::BEGINS_AFTER;
+use crate::planner::placement::admit::Wanted;
 
 impl Decider<'_> {
     /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
     /// that time; without the time of slots that it has refused.
-    pub(in super::super) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
+    pub(in crate::planner) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
         let (window, within) = (wanted.window, &self.plan.reserving.within);
         if let Some(not_before) = self.plan.reserving.not_before {
             return Interval::new(window.start.max(not_before), window.end);
@@ -30,7 +30,7 @@ impl Decider<'_> {
     }
 
     /// When the slot of an offer that is accepted begins on a resource, so that its nodes can be reserved before.
-    pub(in super::super) fn begins_at(&self, resource: &str, start: Time, latest: Time, now: Time) -> Time {
+    pub(in crate::planner) fn begins_at(&self, resource: &str, start: Time, latest: Time, now: Time) -> Time {
         let later = start.max(now + BEGINS_AFTER);
         if self.plan.reserving.within.contains_key(resource) && later <= latest {
             later

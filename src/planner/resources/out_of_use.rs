@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::{Interval, Placement, Schedule, Seconds, Time};
 
-use super::super::failures::Failures;
+use super::failures::Failures;
 use super::{ResourcePlan, Resources};
 
 impl ResourcePlan {
@@ -20,7 +20,7 @@ impl ResourcePlan {
 
 impl Resources {
     /// Whether [`Self::put_out_of_use`] would change something.
-    pub(in super::super) fn changes_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
+    pub(in crate::planner) fn changes_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
         self.get(at).is_some_and(|of| {
             let [before, next] = of.out_of_use(now, failures);
             before != next
@@ -30,7 +30,7 @@ impl Resources {
     /// Takes out of use what a resource's nodes and its maintenance say, and gives back what they no longer do. Of the
     /// requests in `known`, each with its slack, those leave that stand in the way, with most slack first; they are the answer,
     /// with their starts. Others stay, and what they take is not taken from them. `None` where nothing has changed.
-    pub(in super::super) fn put_out_of_use(
+    pub(in crate::planner) fn put_out_of_use(
         &mut self,
         at: usize,
         now: Time,

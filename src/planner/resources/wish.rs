@@ -8,17 +8,17 @@ use super::id;
 use crate::agreement::{Barred, Filter, Shape};
 
 /// Work or nodes to be placed on one of the resources.
-pub(in super::super) struct Wish<'a> {
-    pub(in super::super) shape: Shape,
-    pub(in super::super) scaling: Scaling,
-    pub(in super::super) window: Interval,
-    pub(in super::super) filters: &'a [Filter],
+pub(in crate::planner) struct Wish<'a> {
+    pub(in crate::planner) shape: Shape,
+    pub(in crate::planner) scaling: Scaling,
+    pub(in crate::planner) window: Interval,
+    pub(in crate::planner) filters: &'a [Filter],
     /// The resources whose clusters would refuse it.
-    pub(in super::super) barred: &'a [Barred],
+    pub(in crate::planner) barred: &'a [Barred],
     /// The resource that may not be taken.
-    pub(in super::super) except: Option<usize>,
+    pub(in crate::planner) except: Option<usize>,
     /// Whether it would be a new promise, which closed resources do not make.
-    pub(in super::super) is_new: bool,
+    pub(in crate::planner) is_new: bool,
 }
 
 impl Wish<'_> {

@@ -7,11 +7,11 @@ use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
 use super::super::decide::{Decider, Remembered};
-use super::super::nodes::{NodeReport, NodeState, Reporter};
 use super::super::reserving::Step;
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, JobEnd, Outcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
+use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::store::Change;
 
 pub(in crate::planner) const HORIZON: Seconds = 4_000;

@@ -2,10 +2,11 @@
 
 use super::trial::eur;
 use super::*;
+use crate::planner::lifecycle::pieces::CLUSTER;
 
 /// A domain with a priced cluster of four nodes.
 async fn cluster() -> Domain {
-    let mut settings = Settings::new(vec![Resource::new("local", pieces::CLUSTER, 4)], 86_400);
+    let mut settings = Settings::new(vec![Resource::new("local", CLUSTER, 4)], 86_400);
     settings.pricing = Some(Pricing::flat(3_600_000_000, eur()));
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
     Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await
@@ -250,7 +251,7 @@ impl Domain {
         self.stop.cancel();
         self.task.await.unwrap();
         self.store.close().await;
-        let settings = Settings::new(vec![Resource::new("local", pieces::CLUSTER, 4)], 86_400);
+        let settings = Settings::new(vec![Resource::new("local", CLUSTER, 4)], 86_400);
         Self::start_with(self.folder, self.clock, settings).await
     }
 }

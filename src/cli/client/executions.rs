@@ -1,0 +1,174 @@
+//! `bespeak executions`: how often applications ran, how that ended and how long it took, as far back as anything is kept.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use scheduler::Time;
+use serde_json::{Value, json};
+use wsag::time::DateTime;
+
+use super::print_json;
+use crate::cli::{Failure, StoreOptions, print_rows, row};
+use crate::store::{ExecutionHour, Store};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak executions
+  bespeak executions --app solve --hours
+  bespeak executions --json
+
+Estimates read single executions. Old executions become sums over hours ([history] in the configuration). Both are counted
+here together; SUMMED is the number of runs of which only sums are left. The service may run meanwhile.";
+
+/// Options of `executions`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Only executions of this application.
+    #[arg(long, value_name = "NAME")]
+    app: Option<String>,
+    /// One line for each hour in which executions ended.
+    #[arg(long)]
+    hours: bool,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What tells lines apart: application, version, resource, outcome and, where they are wanted, hour.
+type Key = (String, String, String, String, Option<Time>);
+
+/// What a line says.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    runs: i64,
+    summed: i64,
+    queue_time: i64,
+    run_time: i64,
+    input_bytes: i64,
+    output_bytes: i64,
+    first: Time,
+    last: Time,
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let store = Store::open_existing(&options.store.database_url()).await?;
+    let mut lines = BTreeMap::new();
+    // Those that are pruned in between are counted in neither way rather than twice.
+    let summed = store.execution_hours().await?;
+    let kept = store.kept_execution_hours().await?;
+    for hour in &kept {
+        add(&mut lines, &options, hour, 0);
+    }
+    for hour in &summed {
+        add(&mut lines, &options, hour, hour.runs);
+    }
+    if options.json {
+        print_json(&lines.iter().map(as_json).collect());
+    } else {
+        print(&lines);
+    }
+    Ok(())
+}
+
+fn add(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, summed: i64) {
+    if options.app.as_ref().is_some_and(|app| *app != of.application) {
+        return;
+    }
+    let key = (
+        of.application.clone(),
+        of.version.clone(),
+        of.resource.clone(),
+        of.outcome.clone(),
+        options.hours.then_some(of.start),
+    );
+    let line = lines.entry(key).or_insert(Line {
+        runs: 0,
+        summed: 0,
+        queue_time: 0,
+        run_time: 0,
+        input_bytes: 0,
+        output_bytes: 0,
+        first: of.start,
+        last: of.start,
+    });
+    for (sum, more) in [
+        (&mut line.runs, of.runs),
+        (&mut line.summed, summed),
+        (&mut line.queue_time, of.queue_time),
+        (&mut line.run_time, of.run_time),
+        (&mut line.input_bytes, of.input_bytes),
+        (&mut line.output_bytes, of.output_bytes),
+    ] {
+        *sum = sum.saturating_add(more);
+    }
+    line.first = line.first.min(of.start);
+    line.last = line.last.max(of.start);
+}
+
+fn print(lines: &BTreeMap<Key, Line>) {
+    let mut rows = vec![row([
+        &"APPLICATION",
+        &"VERSION",
+        &"RESOURCE",
+        &"OUTCOME",
+        &"RUNS",
+        &"SUMMED",
+        &"WAITED (s)",
+        &"RAN (s)",
+        &"FIRST HOUR",
+        &"LAST HOUR",
+    ])];
+    rows.extend(
+        lines
+            .iter()
+            .map(|((application, version, resource, outcome, _), line)| {
+                row([
+                    application,
+                    version,
+                    resource,
+                    outcome,
+                    &line.runs,
+                    &line.summed,
+                    &format!("{:.1}", mean(line.queue_time, line.runs)),
+                    &format!("{:.1}", mean(line.run_time, line.runs)),
+                    &instant(line.first),
+                    &instant(line.last),
+                ])
+            }),
+    );
+    print_rows(rows, &[4, 5, 6, 7]);
+}
+
+fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) -> Value {
+    json!({
+        "application": application,
+        "version": (!version.is_empty()).then_some(version),
+        "resource": resource,
+        "outcome": outcome,
+        "runs": line.runs,
+        "summed": line.summed,
+        "meanQueueSeconds": mean(line.queue_time, line.runs),
+        "meanRunSeconds": mean(line.run_time, line.runs),
+        "inputBytes": line.input_bytes,
+        "outputBytes": line.output_bytes,
+        "firstHour": instant(line.first),
+        "lastHour": instant(line.last),
+    })
+}
+
+/// Seconds of each of so many runs that took so many microseconds together, to a thousandth.
+fn mean(sum: i64, runs: i64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "to a thousandth of a second, what is beyond 2^53 microseconds makes no difference"
+    )]
+    let seconds = sum as f64 / runs.max(1) as f64 / 1e6;
+    (seconds * 1e3).round() / 1e3
+}
+
+fn instant(time: Time) -> String {
+    DateTime::from_seconds(time.seconds()).to_string()
+}

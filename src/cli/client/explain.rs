@@ -1,0 +1,370 @@
+//! `bespeak explain ID`: why an agreement is where it is, and why offers were answered as they were. Everything said here is
+//! stored with the decisions; nothing is asked of the plan again.
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::cli::Failure;
+use crate::cli::client::{Server, print_json, read, refusal};
+use crate::negotiation::{AgreementView, EventView, TimelineView};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2          an agreement, a negotiation or an offer, by its id;
+                                                                 a refused offer by the id in its refusal
+  bespeak explain 01a1fc5d-835f-772d-b9d0-c724faec45f2 --json   the same for a program
+
+For an agreement: the reason for its place, its moves, the parts of its price, its guarantees, and how far it may still be
+moved. For offers: each answer with its reason, and which other answer is nearer and not more expensive. If nothing could be
+offered: the cause, and the changes that would help.";
+
+/// Options of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    /// The agreement, the negotiation, the offer or the refusal.
+    id: Uuid,
+    #[command(flatten)]
+    server: Server,
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let Options { id, server } = options;
+    if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
+        let timeline = server.get(&format!("/agreements/{id}/events")).await?;
+        let explained = of_agreement(&read(agreement)?, &read(timeline)?, Timestamp::now());
+        if server.json {
+            print_json(&explained);
+        } else {
+            print_agreement(&explained);
+        }
+        return Ok(());
+    }
+    let mut only = None;
+    let mut negotiation = server.find(&format!("/negotiations/{id}")).await?;
+    if negotiation.is_none()
+        && let Some(offer) = server.find(&format!("/offers/{id}")).await?
+    {
+        let own = offer["creator"] == "NegotiationInitiator";
+        let ask = if own {
+            &offer["id"]
+        } else {
+            &offer["counterOfferTo"]
+        };
+        only = Some(ask.clone());
+        let path = format!("/negotiations/{}", word(&offer["negotiation"]));
+        negotiation = server.find(&path).await?;
+    }
+    let Some(negotiation) = negotiation else {
+        if let Some(refused) = server.find(&format!("/refusals/{id}")).await? {
+            if server.json {
+                print_json(&refused);
+            } else {
+                say!("offer      {id}, which was refused at {}", word(&refused["at"]));
+                say!("because    {}", word(&refused["why"]));
+            }
+            return Ok(());
+        }
+        let what =
+            "there is no agreement, negotiation, offer or refusal with this id, or it is not yours to see";
+        return Err(Failure::Refused(what.to_owned()));
+    };
+    let explained = of_negotiation(&negotiation, only.as_ref());
+    if server.json {
+        print_json(&explained);
+    } else {
+        print_negotiation(&explained);
+    }
+    Ok(())
+}
+
+/// Why an agreement is where it is.
+fn of_agreement(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -> Value {
+    let of = |kinds: &[&str]| -> Vec<&EventView> {
+        let events = timeline.events.iter();
+        events
+            .filter(|event| kinds.contains(&event.kind.as_str()))
+            .collect()
+    };
+    let lines = |kinds: &[&str]| -> Vec<Value> {
+        let line = |event: &&EventView| json!({ "at": event.at, "why": event.detail });
+        of(kinds).iter().map(line).collect()
+    };
+    let accepted = of(&["accepted"]);
+    let decision = accepted.first().map(|event| event.detail.as_str());
+    // The words of a decision end with its price.
+    let parts = decision.zip(view.price.as_ref()).and_then(|(decision, price)| {
+        let (_, parts) = decision.rsplit_once(&format!("; {price}: "))?;
+        Some(parts)
+    });
+    let because: Vec<&str> = decision
+        .into_iter()
+        .flat_map(|decision| decision.split("; "))
+        .filter(|part| !parts.is_some_and(|parts| part.ends_with(parts)))
+        .collect();
+    json!({
+        "agreement": view,
+        "decision": because,
+        "negotiated": lines(&["offered"]),
+        "moves": lines(&["moved", "broken"]),
+        "priceParts": parts.map(|parts| parts.split(", ").collect::<Vec<_>>()),
+        "guarantees": view.guarantees,
+        "flexibility": flexibility(view, !of(&["fixed"]).is_empty(), now),
+    })
+}
+
+/// How far an agreement may still be moved.
+fn flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
+    let none = |why: &str| json!({ "earlierSeconds": 0, "laterSeconds": 0, "why": why });
+    if view.outcome.is_some() || view.ended.is_some() {
+        return none("it is over");
+    }
+    if view.service_state != "NotReady" {
+        return none("its slot has begun");
+    }
+    if fixed {
+        return none("it has waited long enough: its slot moves no more");
+    }
+    let at = |text: &str| text.parse::<Timestamp>().map_or(0, Timestamp::as_second);
+    let ready = at(&view.ready).max(now.as_second());
+    json!({
+        "earlierSeconds": (at(&view.planned_start) - ready).max(0),
+        "laterSeconds": (at(&view.deadline) - at(&view.planned_end)).max(0),
+        "why": format!("it may be moved anywhere from {} to {}", view.ready, view.deadline),
+    })
+}
+
+fn print_agreement(explained: &Value) {
+    let view = &explained["agreement"];
+    let name = word(&view["name"]);
+    say!(
+        "agreement  {}{}{name}",
+        word(&view["id"]),
+        if name.is_empty() { "" } else { ": " }
+    );
+    let (nodes, resource) = (&view["nodes"], word(&view["resource"]));
+    let (start, end) = (word(&view["plannedStart"]), word(&view["plannedEnd"]));
+    say!("lies       on {nodes} nodes of {resource}, {start} to {end}");
+    for part in list(&explained["decision"]) {
+        say!("because    {}", word(part));
+    }
+    for line in list(&explained["negotiated"]) {
+        say!("negotiated {}  {}", word(&line["at"]), word(&line["why"]));
+    }
+    for line in list(&explained["moves"]) {
+        say!("moved      {}  {}", word(&line["at"]), word(&line["why"]));
+    }
+    if list(&explained["moves"]).is_empty() {
+        say!("moved      never: it lies where it was placed");
+    }
+    if let Some(price) = money(&view["price"]) {
+        say!("price      {price}");
+        for part in list(&explained["priceParts"]) {
+            say!("           {}", word(part));
+        }
+    }
+    for of in list(&explained["guarantees"]) {
+        let evidence = of["evidence"]
+            .as_str()
+            .map_or_else(String::new, |why| format!(": {why}"));
+        say!(
+            "guarantees {} {}{evidence}",
+            word(&of["name"]),
+            word(&of["state"])
+        );
+        for worth in list(&of["values"]) {
+            let amount = money(&worth["amount"]).unwrap_or_else(|| word(&worth["amount"]).to_owned());
+            say!("           {} {amount}", word(&worth["kind"]));
+        }
+    }
+    let left = &explained["flexibility"];
+    say!(
+        "flexible   {} seconds earlier, {} seconds later: {}",
+        left["earlierSeconds"],
+        left["laterSeconds"],
+        word(&left["why"])
+    );
+}
+
+/// Why the offers of a negotiation, or the one named `only`, were answered as they were.
+fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
+    let offers = list(&negotiation["offers"]);
+    // What the provider proposes answers to what was agreed, which it has put there itself.
+    let is_proposed = negotiation["proposed"].is_string();
+    let asks = offers.iter().filter(|offer| {
+        offer["creator"] == "NegotiationInitiator" || is_proposed && offer["state"] == "Advisory"
+    });
+    let asks = asks.filter(|ask| only.is_none_or(|only| ask["id"] == *only));
+    let explain = |ask: &Value| {
+        let answers: Vec<&Value> = offers
+            .iter()
+            .filter(|of| of["creator"] != "NegotiationInitiator" && of["counterOfferTo"] == ask["id"])
+            .collect();
+        let each = answers
+            .iter()
+            .map(|of| json!({ "offer": of, "why": reasons(of, &answers) }));
+        json!({ "offer": ask, "why": summary(&answers), "answers": each.collect::<Vec<_>>() })
+    };
+    json!({
+        "negotiation": negotiation["id"],
+        "state": negotiation["state"],
+        "agreement": negotiation["agreement"],
+        "proposed": negotiation["proposed"],
+        "explained": asks.map(explain).collect::<Vec<_>>(),
+    })
+}
+
+/// What an offer was answered with, in a line.
+fn summary(answers: &[&Value]) -> &'static str {
+    let had = || answers.iter().filter(|of| of["kind"].is_string());
+    if answers.is_empty() {
+        "it asked for no answer"
+    } else if had().any(|of| of["kind"] == "exact") {
+        "it fits as it was asked"
+    } else if had().next().is_some() {
+        "it does not fit as it was asked: these are near it"
+    } else {
+        "nothing like it can be had"
+    }
+}
+
+/// Why an answer is what it is, and what has become of it.
+fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
+    let mut why = Vec::new();
+    let kind = match word(&offer["kind"]) {
+        "exact" => "it is as asked for",
+        "earlier" => "it lies before the window",
+        "later" => "it lies after the window",
+        "fewer" => "it has fewer nodes than asked for",
+        "more" => "it has more nodes than asked for",
+        "shorter" => "it is shorter than asked for",
+        _ => "",
+    };
+    if !kind.is_empty() {
+        why.push(kind.to_owned());
+        why.extend(compared(offer, answers));
+    }
+    let state = word(&offer["state"]);
+    if let Some(agreement) = offer["agreement"].as_str() {
+        why.push(format!("it was accepted: agreement {agreement}"));
+    } else if offer["refusal"].is_object() {
+        let taken = if kind.is_empty() { "" } else { "it is not held: " };
+        why.push(format!("{taken}{}", refusal(&offer["refusal"])));
+    } else if state == "Rejected" {
+        why.push("its party has let go of it".to_owned());
+    } else if let Some(until) = offer["heldUntil"].as_str() {
+        why.push(format!("its nodes are held until {until}"));
+    } else if state == "Advisory" {
+        why.push("it is advice: nothing is held for it".to_owned());
+    } else {
+        why.push("it is not held any more".to_owned());
+    }
+    why
+}
+
+/// In what offers may be better than others, and how good one is in it: the less, the better.
+type Criterion = (&'static str, fn(&Value) -> Option<f64>);
+
+/// In what an answer is better than the others, and which other is nearer and no dearer.
+fn compared(offer: &Value, answers: &[&Value]) -> Vec<String> {
+    let others: Vec<&&Value> = answers.iter().filter(|of| of["kind"].is_string()).collect();
+    if others.len() < 2 {
+        return Vec::new();
+    }
+    let criteria: [Criterion; 5] = [
+        ("nearest", deviation),
+        ("cheapest", cost),
+        ("earliest", start),
+        ("shortest", |of| of["durationSeconds"].as_f64()),
+        ("surest", |of| of["confidence"].as_f64().map(|sure| -sure)),
+    ];
+    let mut why = Vec::new();
+    let best: Vec<&str> = criteria
+        .into_iter()
+        .filter(|(_, value)| {
+            let Some(own) = value(offer) else {
+                return false;
+            };
+            let all: Vec<f64> = others.iter().filter_map(|of| value(of)).collect();
+            all.iter().all(|other| own <= *other) && all.iter().any(|other| own < *other)
+        })
+        .map(|(name, _)| name)
+        .collect();
+    if !best.is_empty() {
+        why.push(format!("of these the {}", best.join(" and the ")));
+    }
+    let priced = cost(offer);
+    let beats = |of: &&&&Value| {
+        deviation(of) < deviation(offer)
+            && (priced.is_none() || cost(of) <= priced)
+            && of["id"] != offer["id"]
+    };
+    if let Some(other) = others.iter().find(beats) {
+        let no_dearer = if priced.is_some() { " and no dearer" } else { "" };
+        why.push(format!("{} is nearer{no_dearer}", word(&other["id"])));
+    }
+    why
+}
+
+fn deviation(offer: &Value) -> Option<f64> {
+    offer["deviation"].as_f64()
+}
+
+fn start(offer: &Value) -> Option<f64> {
+    let start = offer["start"].as_str()?.parse::<Timestamp>().ok()?;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "seconds of our time are far below 2^53"
+    )]
+    Some(start.as_second() as f64)
+}
+
+/// What an offer costs, its fee included.
+fn cost(offer: &Value) -> Option<f64> {
+    let amount = |name: &str| offer[name]["amount"].as_str()?.parse::<f64>().ok();
+    Some(amount("price")? + amount("fee").unwrap_or(0.0))
+}
+
+fn print_negotiation(explained: &Value) {
+    let (id, state) = (word(&explained["negotiation"]), word(&explained["state"]));
+    let about = explained["agreement"].as_str();
+    let about = about.map_or_else(String::new, |agreement| format!(", to change {agreement}"));
+    say!("negotiation {id} is {state}{about}");
+    for ask in list(&explained["explained"]) {
+        let offer = &ask["offer"];
+        say!("");
+        say!("offer {} ({})", word(&offer["id"]), word(&offer["state"]));
+        say!("  {}", word(&ask["why"]));
+        for answer in list(&ask["answers"]) {
+            let offer = &answer["offer"];
+            say!("  answer {} ({})", word(&offer["id"]), word(&offer["state"]));
+            if offer["kind"].is_string() {
+                let price = money(&offer["price"]).map_or_else(String::new, |price| format!(", {price}"));
+                let phi = offer["deviation"].as_f64().unwrap_or_default();
+                let (start, end) = (word(&offer["start"]), word(&offer["end"]));
+                say!(
+                    "    {} nodes, {start} to {end}, phi {phi:.2}{price}",
+                    offer["nodes"]
+                );
+            }
+            for why in list(&answer["why"]) {
+                say!("    {}", word(why).replace('\n', "\n    "));
+            }
+        }
+    }
+}
+
+fn money(value: &Value) -> Option<String> {
+    let (amount, currency) = (value["amount"].as_str()?, value["currency"].as_str()?);
+    Some(format!("{amount} {currency}"))
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,113 @@
+//! `bespeak files`: the party's own files, which its jobs may read.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::client::{self, Server};
+use crate::cli::{Failure, print_rows, row};
+use crate::negotiation::FilesView;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak files put results.csv                upload it under its own name
+  bespeak files put /data/run7.csv --as input.csv
+  bespeak files list
+  bespeak files get input.csv > copy.csv
+  bespeak files remove input.csv
+
+An offer names a file if its application takes one, such as `sha256sum input.csv`. A party's own file comes before
+a provider's file of the same name. A job keeps the file that it was started with.";
+
+/// Options of `files`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the files.
+    List {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Upload a file; it replaces a file of the same name.
+    Put {
+        /// The file.
+        file: PathBuf,
+        /// Its name there. [default: its own]
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Print a file.
+    Get {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Remove a file.
+    Remove {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        server: Server,
+    },
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    match options.action {
+        Action::List { server } => list(&server).await,
+        Action::Put { file, name, server } => {
+            let own = file
+                .file_name()
+                .and_then(|name| name.to_str())
+                .map(ToOwned::to_owned);
+            let name = name.or(own).unwrap_or_default();
+            let unreadable = |why: std::io::Error| Failure::Usage(format!("{}: {why}", file.display()));
+            let bytes = std::fs::read(&file).map_err(unreadable)?;
+            server.put(&path(&name), bytes).await
+        }
+        Action::Get { name, server } => {
+            let bytes = server.get_bytes(&path(&name)).await?;
+            std::io::stdout()
+                .write_all(&bytes)
+                .map_err(|why| Failure::Usage(why.to_string()))
+        }
+        Action::Remove { name, server } => server.delete(&path(&name)).await,
+    }
+}
+
+async fn list(server: &Server) -> Result<(), Failure> {
+    let answer = server.get("/files").await?;
+    if server.json {
+        client::print_json(&answer);
+        return Ok(());
+    }
+    let view: FilesView = client::read(answer)?;
+    print(&view);
+    let used: u64 = view.files.iter().map(|file| file.bytes).sum();
+    if let Some(quota) = view.quota_bytes {
+        say!("{used} of {quota} bytes");
+    }
+    Ok(())
+}
+
+/// A line a file.
+pub(in crate::cli) fn print(view: &FilesView) {
+    let files = view.files.iter();
+    let rows = files.map(|file| row([&file.bytes, &file.modified, &file.name]));
+    print_rows(rows.collect(), &[0]);
+}
+
+/// The address of a file; what a name may not have is escaped, so that the service can say so.
+fn path(name: &str) -> String {
+    let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    format!("/files/{}", name.replace('+', "%20"))
+}

@@ -1,0 +1,56 @@
+//! `bespeak output ID`.
+
+use std::io::Write;
+
+use clap::Args;
+use uuid::Uuid;
+
+use super::files;
+use crate::cli::Failure;
+use crate::cli::client::{self, Server};
+
+/// Options of `output`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Options {
+    /// The agreement.
+    id: Uuid,
+    /// Standard error instead of standard output.
+    #[arg(long)]
+    stderr: bool,
+    /// A file of its working folder instead.
+    #[arg(long, value_name = "NAME", conflicts_with = "stderr")]
+    file: Option<String>,
+    /// List all output of the job instead.
+    #[arg(long, conflicts_with_all = ["stderr", "file"])]
+    list: bool,
+    /// Remove all output of the job, once the agreement is over.
+    #[arg(long, conflicts_with_all = ["stderr", "file", "list"])]
+    remove: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let all = format!("/agreements/{}/files", options.id);
+    if options.remove {
+        return options.server.delete(&all).await;
+    }
+    if options.list {
+        let answer = options.server.get(&all).await?;
+        if options.server.json {
+            client::print_json(&answer);
+        } else {
+            files::print(&client::read(answer)?);
+        }
+        return Ok(());
+    }
+    let name = match (&options.file, options.stderr) {
+        (Some(name), _) => name,
+        (None, true) => "stderr",
+        (None, false) => "stdout",
+    };
+    let bytes = options.server.get_bytes(&format!("{all}/{name}")).await?;
+    std::io::stdout()
+        .write_all(&bytes)
+        .map_err(|why| Failure::Usage(why.to_string()))
+}

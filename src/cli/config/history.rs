@@ -1,0 +1,71 @@
+//! `[history]` of the configuration: what is kept of the past.
+
+use serde::Deserialize;
+
+use crate::prediction::HistoryPolicy;
+use crate::store::SamplesKept;
+
+/// What is older than a hundred years was not of this service.
+const DAYS_MAX: u32 = 36_500;
+/// More executions of one application on one resource tell nothing more.
+const EACH_MAX: u32 = 1_000_000;
+
+/// The table as written.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(in crate::cli) struct History {
+    /// Days for which each execution is kept.
+    executions_days: u32,
+    /// Executions of each application on each resource that are kept longer.
+    executions_each: u32,
+    /// Days for which single samples of resources are kept.
+    samples_days: u32,
+    /// Days for which their means over hours are kept.
+    hours_days: u32,
+    /// Days after which what an agreement that is over leaves behind is archived.
+    archive_days: u32,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            executions_days: 730,
+            executions_each: 1_000,
+            samples_days: 7,
+            hours_days: 730,
+            archive_days: 90,
+        }
+    }
+}
+
+impl History {
+    /// Checks it; the key that is wrong and what was expected, if one is.
+    pub(in crate::cli) fn check(self) -> Result<(), String> {
+        for (key, value, max) in [
+            ("executions_days", self.executions_days, DAYS_MAX),
+            ("executions_each", self.executions_each, EACH_MAX),
+            ("samples_days", self.samples_days, DAYS_MAX),
+            ("hours_days", self.hours_days, DAYS_MAX),
+            ("archive_days", self.archive_days, DAYS_MAX),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(format!("history.{key}: expected 1 to {max}, found {value}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// As a policy.
+    pub(in crate::cli) fn policy(self) -> HistoryPolicy {
+        let seconds = |days: u32| i64::from(days) * 86_400;
+        HistoryPolicy {
+            kept: seconds(self.executions_days),
+            each: self.executions_each,
+            samples: SamplesKept {
+                samples: seconds(self.samples_days),
+                hours: seconds(self.hours_days),
+            },
+            archive_after: seconds(self.archive_days),
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! The configuration file: resources, applications, templates, limits. What is wrong in it is refused at start, with
+//! the key and what was expected.
+
+pub(super) mod execution;
+pub(super) mod history;
+pub(super) mod pricing;
+pub(super) mod resources;
+pub(super) mod scheduling;
+pub(super) mod slurm;
+pub(super) mod tls;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use scheduler::Fraction;
+use scheduler::prediction::SLOT_PROBABILITY;
+use serde::Deserialize;
+
+use super::Failure;
+use crate::callbacks::Policy;
+use crate::catalogue::{Application, Catalogue};
+use crate::cli::config::execution::Execution;
+use crate::cli::config::history::History;
+use crate::cli::config::pricing::PriceList;
+use crate::cli::config::scheduling::Scheduling;
+use crate::cli::config::tls::Tls;
+use crate::execution::limits::Allowance;
+use crate::execution::local::find_program;
+use resources::Resource;
+
+use crate::http::{Bounds, Connections};
+use crate::negotiation::{OnLoss, TemplateText};
+use crate::planner;
+
+/// A slot that is made longer than by all of itself was none.
+const OVERRUN_PERCENT_MAX: u32 = 100;
+/// Plans further ahead than this are a slip of the pen.
+const HORIZON_DAYS_MAX: u32 = 36_500;
+
+/// The configuration as read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Config {
+    /// How many days ahead the provider plans.
+    #[serde(default)]
+    horizon_days: Option<u32>,
+    /// The address by which clients know the service.
+    #[serde(default)]
+    pub(super) public_address: Option<String>,
+    /// What it speaks TLS with; plain HTTP without it.
+    #[serde(default)]
+    pub(super) tls: Option<Tls>,
+    #[serde(default)]
+    scheduling: Scheduling,
+    /// What placements cost; nothing without it.
+    #[serde(default)]
+    pricing: Option<PriceList>,
+    #[serde(default)]
+    negotiation: Negotiating,
+    #[serde(default)]
+    callbacks: CallBacks,
+    #[serde(default)]
+    failures: resources::Failures,
+    #[serde(default)]
+    pub(super) execution: Execution,
+    #[serde(default)]
+    pub(super) history: History,
+    #[serde(default)]
+    quotas: Quotas,
+    #[serde(default)]
+    pub(super) limits: Limits,
+    #[serde(default, rename = "resource")]
+    resources: Vec<Resource>,
+    #[serde(default, rename = "application")]
+    applications: Vec<Application>,
+    #[serde(default, rename = "template")]
+    templates: Vec<Template>,
+    /// The folder that relative paths are meant from.
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Template {
+    file: PathBuf,
+    /// The probability in percent with which a slot holds work whose offer names no duration.
+    #[serde(default)]
+    slot_percent: Option<u32>,
+    /// By how much its slots are made longer for work that is not over, in percent.
+    #[serde(default)]
+    overrun_percent: Option<u32>,
+    /// What becomes of work that is lost.
+    #[serde(default)]
+    on_loss: OnLoss,
+}
+
+/// How negotiations are bounded.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Negotiating {
+    /// Hours that a negotiation lasts where its initiator does not say, and at most.
+    lasts_hours: u32,
+    /// Negotiations that one party may have going on at a time.
+    open_max: u32,
+    /// Offers of one negotiation.
+    offers_max: u32,
+    /// Seconds for which a counter offer stands and its nodes are held.
+    hold_seconds: u32,
+    /// Answers whose offers one party may have held at a time.
+    holds_max: u32,
+    /// Moves that would let others in and that the provider proposes at a time; 0 for none.
+    proposals_max: u32,
+    /// What is taken off the price for such a move, in percent.
+    proposal_discount_percent: u32,
+}
+
+impl Default for Negotiating {
+    fn default() -> Self {
+        Self {
+            lasts_hours: 24,
+            open_max: 100,
+            offers_max: 1_000,
+            hold_seconds: 300,
+            holds_max: 5,
+            proposals_max: 0,
+            proposal_discount_percent: 10,
+        }
+    }
+}
+
+/// How much one party may have and ask; nothing is bounded that is not set.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Quotas {
+    /// Node-hours in agreements that are not over and in offers that are held.
+    node_hours: Option<u32>,
+    /// Hours that it may plan ahead.
+    horizon_hours: Option<u32>,
+    /// How often in a minute it may ask what it could have.
+    probes_per_minute: Option<u32>,
+}
+
+impl Quotas {
+    fn check(&self) -> Result<(), String> {
+        for (key, value) in [
+            ("node_hours", self.node_hours),
+            ("horizon_hours", self.horizon_hours),
+            ("probes_per_minute", self.probes_per_minute),
+        ] {
+            if value == Some(0) {
+                return Err(format!("quotas.{key}: expected 1 or more, found 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn planner(&self) -> planner::Quotas {
+        planner::Quotas {
+            node_hours: self.node_hours.map(u64::from),
+            horizon: self.horizon_hours.map(|hours| i64::from(hours) * 3_600),
+            probes_per_minute: self.probes_per_minute,
+        }
+    }
+}
+
+impl Negotiating {
+    fn check(&self) -> Result<(), String> {
+        for (key, value, max) in [
+            ("lasts_hours", self.lasts_hours, 8_760),
+            ("open_max", self.open_max, 100_000),
+            ("offers_max", self.offers_max, 100_000),
+            ("hold_seconds", self.hold_seconds, 86_400),
+            ("holds_max", self.holds_max, 1_000),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(format!("negotiation.{key}: expected 1 to {max}, found {value}"));
+            }
+        }
+        for (key, value, max) in [
+            ("proposals_max", self.proposals_max, 1_000),
+            ("proposal_discount_percent", self.proposal_discount_percent, 100),
+        ] {
+            if value > max {
+                return Err(format!("negotiation.{key}: expected 0 to {max}, found {value}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn proposals(&self) -> planner::Proposals {
+        planner::Proposals {
+            moves_max: self.proposals_max as usize,
+            discount: Fraction::percent(self.proposal_discount_percent),
+        }
+    }
+
+    fn planner(&self) -> planner::Negotiating {
+        planner::Negotiating {
+            lasts: i64::from(self.lasts_hours) * 3_600,
+            open_max: self.open_max as usize,
+            offers_max: self.offers_max as usize,
+            hold: i64::from(self.hold_seconds),
+            holds_max: self.holds_max as usize,
+        }
+    }
+}
+
+/// Whom decisions are told.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CallBacks {
+    /// Whether addresses may be called that are not public.
+    private_addresses: bool,
+}
+
+/// What the service accepts from the network. Every one has a default that suits a service on the open network.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
+    pub connections: Option<usize>,
+    /// Those of one address; where it does not say, a part of all.
+    pub connections_per_address: Option<usize>,
+    /// Requests worked on at the same time; more are answered 503.
+    pub requests: usize,
+    /// Those of one party; more are answered 429.
+    pub party_requests: usize,
+    /// Seconds that a client may take for the head of a request.
+    pub header_seconds: u64,
+    /// Seconds that a client may take for the body of a request.
+    pub body_seconds: u64,
+    /// Seconds that a client may let a part of an answer wait.
+    pub write_seconds: u64,
+    /// Seconds that running requests have to end after a signal to stop.
+    pub shutdown_seconds: u64,
+    /// Mebibytes that the files which a party uploads may have together.
+    pub party_files_mib: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: None,
+            connections_per_address: None,
+            requests: 512,
+            party_requests: 128,
+            header_seconds: 10,
+            body_seconds: 20,
+            write_seconds: 30,
+            shutdown_seconds: 10,
+            party_files_mib: 1_024,
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), String> {
+        for (key, value, max) in [
+            ("connections", self.connections.unwrap_or(1) as u64, 1_000_000),
+            (
+                "connections_per_address",
+                self.connections_per_address.unwrap_or(1) as u64,
+                1_000_000,
+            ),
+            ("requests", self.requests as u64, 100_000),
+            ("party_requests", self.party_requests as u64, 100_000),
+            ("header_seconds", self.header_seconds, 3_600),
+            ("body_seconds", self.body_seconds, 3_600),
+            ("write_seconds", self.write_seconds, 3_600),
+            ("shutdown_seconds", self.shutdown_seconds, 3_600),
+            ("party_files_mib", self.party_files_mib, 1 << 30),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(format!("limits.{key}: expected 1 to {max}, found {value}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Reads a file, or gives the defaults where none is named.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file, the key and what was expected.
+    pub(super) fn load(file: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = file else {
+            return Ok(Self::default());
+        };
+        let wrong = |why: String| Failure::Usage(format!("configuration {}: {why}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+        let mut config: Self = toml::from_str(&text).map_err(|why| wrong(why.to_string()))?;
+        file.parent()
+            .unwrap_or(Path::new(""))
+            .clone_into(&mut config.folder);
+        config.check().map_err(wrong)?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(days) = self.horizon_days
+            && !(1..=HORIZON_DAYS_MAX).contains(&days)
+        {
+            return Err(format!(
+                "horizon_days: expected 1 to {HORIZON_DAYS_MAX}, found {days}"
+            ));
+        }
+        if let Some(address) = &self.public_address
+            && !(address.starts_with("http://") || address.starts_with("https://"))
+        {
+            return Err(format!(
+                "public_address: expected http://… or https://…, found {address:?}"
+            ));
+        }
+        self.scheduling.check()?;
+        self.negotiation.check()?;
+        self.quotas.check()?;
+        self.limits.check()?;
+        self.execution.check()?;
+        self.history.check()?;
+        resources::check(&self.resources)?;
+        for (index, template) in self.templates.iter().enumerate() {
+            if template
+                .slot_percent
+                .is_some_and(|percent| !(1..=99).contains(&percent))
+            {
+                return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
+            }
+            overrun(template.overrun_percent.unwrap_or(0))
+                .map_err(|why| format!("template[{index}].overrun_percent: {why}"))?;
+        }
+        self.failures.check()?;
+        self.pricing()?;
+        Catalogue::new(self.applications.clone())
+            .map(drop)
+            .map_err(|why| why.to_string())
+    }
+
+    /// The price list, for the resources that there are.
+    fn pricing(&self) -> Result<Option<planner::Pricing>, String> {
+        // The one that there is where none is named.
+        let unnamed = self.resources.is_empty().then_some("local");
+        let names = self.resources.iter().map(|of| of.name.as_str());
+        let names: Vec<_> = names.chain(unnamed).collect();
+        self.pricing.as_ref().map(|list| list.pricing(&names)).transpose()
+    }
+
+    /// Whom decisions may be told.
+    pub(super) fn call_backs(&self) -> Policy {
+        Policy {
+            private_addresses: self.callbacks.private_addresses,
+        }
+    }
+
+    /// What the planner is set to.
+    pub(super) fn planner(&self) -> planner::Settings {
+        let days = self.horizon_days.unwrap_or(365);
+        planner::Settings {
+            resources: resources::planned(&self.resources),
+            horizon: i64::from(days) * 86_400,
+            objective: self.scheduling.objective(),
+            order: self.scheduling.order(),
+            decision_work: self.scheduling.decision_work,
+            fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
+            refusals: planner::Refusals {
+                alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
+                relaxations: self.scheduling.relaxations,
+                availability: self.scheduling.availability,
+                coarsen: i64::from(self.scheduling.coarsen_seconds),
+            },
+            improving: self.scheduling.improving(),
+            failures: self.failures.planner(),
+            overruns: planner::Overruns {
+                percent: self.scheduling.overrun_percent,
+                ..planner::Overruns::default()
+            },
+            // Known once the templates have been read.
+            restarting: BTreeSet::new(),
+            pricing: self.pricing().ok().flatten(),
+            negotiation: self.negotiation.planner(),
+            proposals: self.negotiation.proposals(),
+            quotas: self.quotas.planner(),
+        }
+    }
+
+    /// What the jobs of each local resource may have, by its name.
+    pub(super) fn allowances(&self) -> BTreeMap<String, Allowance> {
+        resources::allowances(&self.resources, self.execution.limits())
+    }
+
+    /// The clusters that Slurm runs, as their executors have them.
+    pub(super) fn clusters(&self) -> Vec<crate::execution::slurm::Settings> {
+        resources::clusters(&self.resources)
+    }
+
+    /// The applications: those of the file, or the built-in ones where it has none.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] naming the key.
+    pub(super) fn catalogue(&self) -> Result<Catalogue, Failure> {
+        let catalogue = self.named_catalogue()?;
+        let is_known = |name: &str| catalogue.applications().iter().any(|of| of.name == name);
+        match resources::applications(&self.resources).find(|(_, name)| !is_known(name)) {
+            Some((resource, name)) => Err(Failure::Usage(format!(
+                "configuration: resource `{resource}`: slurm.application: expected the name of an application, found {name:?}"
+            ))),
+            None => Ok(catalogue),
+        }
+    }
+
+    fn named_catalogue(&self) -> Result<Catalogue, Failure> {
+        if self.applications.is_empty() {
+            return Ok(Catalogue::built_in(find_program));
+        }
+        if let Some(missing) = self.applications.iter().find(|of| !of.program.is_file()) {
+            return Err(Failure::Usage(format!(
+                "configuration: application `{}`: program: expected a program of this machine, and {} is no file",
+                missing.name,
+                missing.program.display()
+            )));
+        }
+        Catalogue::new(self.applications.clone())
+            .map_err(|why| Failure::Usage(format!("configuration: {why}")))
+    }
+
+    /// The texts of the templates: those of the file, or none where it has none and the built-in one is meant.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] naming the file that cannot be read.
+    pub(super) fn templates(&self) -> Result<Vec<TemplateText>, Failure> {
+        self.templates
+            .iter()
+            .enumerate()
+            .map(|(index, template)| {
+                let path = self.folder.join(&template.file);
+                let text = std::fs::read(&path).map_err(|why| {
+                    Failure::Usage(format!(
+                        "configuration: template[{index}].file: cannot read {}: {why}",
+                        path.display()
+                    ))
+                })?;
+                Ok(TemplateText {
+                    what: format!("template[{index}].file {}", path.display()),
+                    text,
+                    on_loss: template.on_loss,
+                    slot_probability: template
+                        .slot_percent
+                        .map_or(SLOT_PROBABILITY, |percent| f64::from(percent) / 100.0),
+                    overrun_percent: template.overrun_percent,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Whether a slot may be made longer by so many percent.
+///
+/// # Errors
+/// With what was expected.
+pub(super) fn overrun(percent: u32) -> Result<(), String> {
+    if percent <= OVERRUN_PERCENT_MAX {
+        return Ok(());
+    }
+    Err(format!("expected 0 to {OVERRUN_PERCENT_MAX}, found {percent}"))
+}
+
+impl Limits {
+    pub(super) fn bounds(&self, connections: Connections) -> Bounds {
+        Bounds {
+            connections,
+            header_timeout: Duration::from_secs(self.header_seconds),
+            write_timeout: Duration::from_secs(self.write_seconds),
+            shutdown_timeout: self.shutdown_timeout(),
+        }
+    }
+
+    pub(super) fn body_timeout(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
+    }
+
+    pub(super) fn shutdown_timeout(&self) -> Duration {
+        Duration::from_secs(self.shutdown_seconds)
+    }
+}

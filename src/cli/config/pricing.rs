@@ -1,0 +1,150 @@
+//! The price list in the configuration.
+
+use std::collections::BTreeMap;
+
+use scheduler::Fraction;
+use scheduler::pricing::Discount;
+use serde::Deserialize;
+
+use crate::agreement::Currency;
+use crate::planner::Pricing;
+
+/// A node that costs more for an hour is a slip of the pen, and would not fit a tariff.
+const NODE_HOUR_MAX: u32 = 4_000;
+/// Factors beyond this are a slip of the pen.
+const PERCENT_MAX: u32 = 10_000;
+/// Slack is priced on a scale of years at most.
+const HALF_SECONDS_MAX: u64 = 3_153_600_000;
+
+/// `[pricing]`: what placements cost.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::cli) struct PriceList {
+    /// Three capital letters.
+    currency: Currency,
+    /// What a node costs for an hour, as a decimal between quotes.
+    node_hour: String,
+    /// On top where every node is taken for the whole window.
+    #[serde(default)]
+    busy_percent: u32,
+    /// Off for a completion at the deadline.
+    #[serde(default)]
+    late_percent: u32,
+    /// Off for a window of any length, which the discount nears as the slack grows.
+    #[serde(default)]
+    flexible_percent: u32,
+    /// The slack at which half of that is reached.
+    #[serde(default = "day")]
+    flexible_half_seconds: u64,
+    /// What ending an agreement before its slot costs.
+    #[serde(default)]
+    cancellation_percent: u32,
+    /// What a change costs beside the difference of the prices.
+    #[serde(default)]
+    change_percent: u32,
+    #[serde(default, rename = "resource")]
+    resources: Vec<ResourcePrice>,
+    #[serde(default, rename = "profile")]
+    profiles: Vec<Profile>,
+}
+
+/// A resource with a price of its own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResourcePrice {
+    name: String,
+    node_hour: String,
+}
+
+/// A party that pays more or less than others.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    party: String,
+    percent: u32,
+}
+
+fn day() -> u64 {
+    86_400
+}
+
+impl PriceList {
+    /// The price list that it says, for resources of these names.
+    ///
+    /// # Errors
+    /// The key and what was expected.
+    pub(in crate::cli) fn pricing(&self, resources: &[&str]) -> Result<Pricing, String> {
+        for (key, percent) in [
+            ("late_percent", self.late_percent),
+            ("flexible_percent", self.flexible_percent),
+            ("cancellation_percent", self.cancellation_percent),
+            ("change_percent", self.change_percent),
+        ] {
+            at_most(key, percent, 100)?;
+        }
+        at_most("busy_percent", self.busy_percent, PERCENT_MAX)?;
+        if !(1..=HALF_SECONDS_MAX).contains(&self.flexible_half_seconds) {
+            return Err(format!(
+                "pricing.flexible_half_seconds: expected 1 to {HALF_SECONDS_MAX}, found {}",
+                self.flexible_half_seconds
+            ));
+        }
+        let mut priced = BTreeMap::new();
+        for (index, ResourcePrice { name, node_hour }) in self.resources.iter().enumerate() {
+            let key = format!("pricing.resource[{index}]");
+            if !resources.contains(&name.as_str()) {
+                return Err(format!(
+                    "{key}.name: expected the name of a resource, found {name:?}"
+                ));
+            }
+            let price = rate(&format!("{key}.node_hour"), node_hour)?;
+            if priced.insert(name.clone(), price).is_some() {
+                return Err(format!("{key}.name: {name:?} has a price already"));
+            }
+        }
+        let mut profiles = BTreeMap::new();
+        for (index, Profile { party, percent }) in self.profiles.iter().enumerate() {
+            at_most(&format!("profile[{index}].percent"), *percent, PERCENT_MAX)?;
+            if profiles
+                .insert(party.clone(), Fraction::percent(*percent))
+                .is_some()
+            {
+                return Err(format!(
+                    "pricing.profile[{index}].party: {party:?} has a profile already"
+                ));
+            }
+        }
+        Ok(Pricing {
+            currency: self.currency,
+            node_hour_micros: rate("pricing.node_hour", &self.node_hour)?,
+            resources: priced,
+            profiles,
+            late: Fraction::percent(self.late_percent),
+            busy: Fraction::percent(self.busy_percent),
+            flexible: Discount {
+                most: Fraction::percent(self.flexible_percent),
+                half: self.flexible_half_seconds,
+            },
+            cancellation: Fraction::percent(self.cancellation_percent),
+            change: Fraction::percent(self.change_percent),
+        })
+    }
+}
+
+fn at_most(key: &str, percent: u32, most: u32) -> Result<(), String> {
+    if percent <= most {
+        return Ok(());
+    }
+    Err(format!("pricing.{key}: expected 0 to {most}, found {percent}"))
+}
+
+/// The price of a node for an hour, in millionths.
+fn rate(key: &str, text: &str) -> Result<u32, String> {
+    wsag::scheduling::amount(text)
+        .ok()
+        .and_then(|micros| u32::try_from(micros).ok())
+        .filter(|micros| *micros <= NODE_HOUR_MAX * 1_000_000)
+        .ok_or_else(|| {
+            format!("{key}: expected an amount from \"0\" to \"{NODE_HOUR_MAX}\" of at most six decimals, found {text:?}")
+        })
+}

@@ -1,0 +1,331 @@
+//! `[[resource]]` of the configuration: what a provider has, and what can be asked of it.
+
+use std::collections::BTreeMap;
+
+use scheduler::domain::Attribute;
+use scheduler::{Interval, Rate, Time};
+use serde::Deserialize;
+use wsag::time::DateTime;
+
+use super::slurm::Slurm;
+use crate::catalogue::{JobLimits, LimitKeys};
+use crate::execution::limits::Allowance;
+use crate::execution::slurm::Settings;
+use crate::planner;
+
+/// Resources that a service plans for; decisions among so many were measured.
+const RESOURCES_MAX: usize = 10_000;
+/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
+const CAPACITY_MAX: u32 = 1_000_000;
+/// Nodes a hundred times slower or faster than the reference are a slip of the pen.
+const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
+/// Characters in the name of an architecture.
+const ARCHITECTURE_LENGTH_MAX: usize = 64;
+
+/// One resource as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::cli) struct Resource {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) kind: String,
+    /// The number of cores of this machine where it is not said.
+    nodes: Option<u32>,
+    /// Work per second of a node, beside the reference.
+    rate: Option<f64>,
+    // Of each node.
+    cpu_architecture: Option<String>,
+    cpu_speed_hz: Option<i64>,
+    cpus: Option<i64>,
+    network_bits_per_second: Option<i64>,
+    memory_bytes: Option<i64>,
+    virtual_memory_bytes: Option<i64>,
+    disk_bytes: Option<i64>,
+    /// The cluster of one of the kind "slurm".
+    slurm: Option<Slurm>,
+    /// Planned times without nodes.
+    #[serde(default)]
+    maintenance: Vec<Maintenance>,
+    /// What each job may have, of the kind "local".
+    limits: Option<LimitKeys>,
+}
+
+/// A planned time without nodes, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Maintenance {
+    start: String,
+    end: String,
+    /// How many; all where it is not said.
+    nodes: Option<u32>,
+}
+
+impl Maintenance {
+    /// When, in whole seconds that hold all of it.
+    fn interval(&self) -> Result<Interval, String> {
+        let instant = |key: &str, text: &str| {
+            let parsed: Result<DateTime, _> = text.parse();
+            parsed.map_err(|_| {
+                format!("{key}: expected an instant such as 2027-01-31T08:00:00Z, found {text:?}")
+            })
+        };
+        let start = Time(instant("start", &self.start)?.floor());
+        let end = Time(instant("end", &self.end)?.ceil());
+        if end <= start {
+            return Err("end: expected to lie after start".to_owned());
+        }
+        Ok(Interval::new(start, end))
+    }
+}
+
+/// How failures of nodes are taken, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(in crate::cli) struct Failures {
+    repair_hours: u32,
+    settle_seconds: u32,
+    /// What the guarantees of an agreement are whose time an operator takes back.
+    taken_back: TakenBack,
+}
+
+/// How guarantees are judged where an operator takes the time of an agreement back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TakenBack {
+    /// As always: what was not kept is violated, and pays.
+    Violated,
+    /// What was not kept pays nothing.
+    Excused,
+}
+
+/// Nodes that are thought to be gone for longer than a year are gone.
+const REPAIR_HOURS_MAX: u32 = 8_760;
+/// A node that has been up for a day is up.
+const SETTLE_SECONDS_MAX: u32 = 86_400;
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self {
+            repair_hours: 24,
+            settle_seconds: 300,
+            taken_back: TakenBack::Violated,
+        }
+    }
+}
+
+impl Failures {
+    pub(in crate::cli) fn check(&self) -> Result<(), String> {
+        if !(1..=REPAIR_HOURS_MAX).contains(&self.repair_hours) {
+            return Err(format!(
+                "failures.repair_hours: expected 1 to {REPAIR_HOURS_MAX}, found {}",
+                self.repair_hours
+            ));
+        }
+        if self.settle_seconds > SETTLE_SECONDS_MAX {
+            return Err(format!(
+                "failures.settle_seconds: expected 0 to {SETTLE_SECONDS_MAX}, found {}",
+                self.settle_seconds
+            ));
+        }
+        Ok(())
+    }
+
+    pub(in crate::cli) fn planner(&self) -> planner::Failures {
+        planner::Failures {
+            repair: i64::from(self.repair_hours) * 3_600,
+            settle: i64::from(self.settle_seconds),
+            taken_back_pays: self.taken_back == TakenBack::Violated,
+        }
+    }
+}
+
+impl Resource {
+    fn check(&self) -> Result<(), String> {
+        let name = &self.name;
+        if !is_name(name) {
+            return Err(format!(
+                "name: expected letters, digits, '-', '_' or '.', found {name:?}"
+            ));
+        }
+        match (self.kind.as_str(), &self.slurm) {
+            ("local", None) => {}
+            ("local", Some(_)) => return Err("slurm: expected only with kind = \"slurm\"".to_owned()),
+            ("slurm", None) => return Err("slurm: expected a table [resource.slurm]".to_owned()),
+            ("slurm", Some(_)) if self.nodes.is_some() => {
+                return Err("nodes: expected in slurm.node_list, by their names".to_owned());
+            }
+            ("slurm", Some(slurm)) => slurm.check().map_err(|why| format!("slurm.{why}"))?,
+            (kind, _) => return Err(format!("kind: expected \"local\" or \"slurm\", found {kind:?}")),
+        }
+        if self
+            .nodes
+            .is_some_and(|nodes| !(1..=CAPACITY_MAX).contains(&nodes))
+        {
+            return Err(format!("nodes: expected 1 to {CAPACITY_MAX}"));
+        }
+        if let Some(rate) = self.rate
+            && !RATES.contains(&rate)
+        {
+            let (least, most) = (RATES.start(), RATES.end());
+            return Err(format!("rate: expected {least} to {most}, found {rate}"));
+        }
+        if let Some(architecture) = &self.cpu_architecture
+            && !(1..=ARCHITECTURE_LENGTH_MAX).contains(&architecture.len())
+        {
+            return Err(format!(
+                "cpu_architecture: expected 1 to {ARCHITECTURE_LENGTH_MAX} characters"
+            ));
+        }
+        for (nth, maintenance) in self.maintenance.iter().enumerate() {
+            maintenance
+                .interval()
+                .map_err(|why| format!("maintenance[{nth}].{why}"))?;
+        }
+        if let Some(limits) = self.limits {
+            if self.slurm.is_some() {
+                return Err("limits: expected only with kind = \"local\"; Slurm has its own".to_owned());
+            }
+            JobLimits::try_from(limits).map_err(|why| why.to_string())?;
+        }
+        for (key, value) in self.numbers() {
+            if value.is_some_and(|value| value < 1) {
+                return Err(format!("{key}: expected a whole number from 1 on"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes that are numbers, by the names by which filters know them.
+    fn numbers(&self) -> [(&'static str, Option<i64>); 6] {
+        [
+            ("cpu_speed_hz", self.cpu_speed_hz),
+            ("cpus", self.cpus),
+            ("network_bits_per_second", self.network_bits_per_second),
+            ("memory_bytes", self.memory_bytes),
+            ("virtual_memory_bytes", self.virtual_memory_bytes),
+            ("disk_bytes", self.disk_bytes),
+        ]
+    }
+
+    fn planned(&self) -> planner::Resource {
+        let mut attributes: BTreeMap<String, Attribute> = self
+            .numbers()
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), Attribute::Number(value?))))
+            .collect();
+        if let Some(architecture) = &self.cpu_architecture {
+            attributes.insert(
+                "cpu_architecture".to_owned(),
+                Attribute::Word(architecture.clone()),
+            );
+        }
+        let capacity = self.capacity();
+        let maintenance = self
+            .maintenance
+            .iter()
+            .filter_map(|of| Some((of.interval().ok()?, of.nodes.unwrap_or(capacity))));
+        planner::Resource {
+            maintenance: maintenance.collect(),
+            rate: self.rate.and_then(rate).unwrap_or_default(),
+            attributes,
+            node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
+            // Until it has been checked.
+            closed: self.slurm.is_some(),
+            ..planner::Resource::new(&self.name, &self.kind, capacity)
+        }
+    }
+
+    fn capacity(&self) -> u32 {
+        let slurm = self.slurm.as_ref().map(Slurm::capacity);
+        slurm.or(self.nodes).unwrap_or_else(cores)
+    }
+}
+
+/// Checks the resources; the key that is wrong and what was expected, if one is.
+pub(in crate::cli) fn check(resources: &[Resource]) -> Result<(), String> {
+    if resources.len() > RESOURCES_MAX {
+        return Err(format!("resource: expected at most {RESOURCES_MAX} of them"));
+    }
+    let mut names = std::collections::BTreeSet::new();
+    for (index, resource) in resources.iter().enumerate() {
+        resource
+            .check()
+            .map_err(|why| format!("resource[{index}].{why}"))?;
+        if !names.insert(&resource.name) {
+            let name = &resource.name;
+            return Err(format!(
+                "resource[{index}].name: {name:?} is the name of another resource"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The resources as the planner has them; this machine where there are none.
+pub(in crate::cli) fn planned(resources: &[Resource]) -> Vec<planner::Resource> {
+    if resources.is_empty() {
+        return vec![planner::Resource::new("local", "local", cores())];
+    }
+    resources.iter().map(Resource::planned).collect()
+}
+
+/// What the jobs of each local resource may have, by its name; `otherwise` where it does not say.
+pub(in crate::cli) fn allowances(
+    resources: &[Resource],
+    otherwise: JobLimits,
+) -> BTreeMap<String, Allowance> {
+    let unnamed = Allowance {
+        otherwise,
+        ..Allowance::default()
+    };
+    if resources.is_empty() {
+        return BTreeMap::from([("local".to_owned(), unnamed)]);
+    }
+    let local = resources.iter().filter(|of| of.slurm.is_none());
+    let allowance = |of: &Resource| Allowance {
+        // It has been checked.
+        resource: of
+            .limits
+            .and_then(|limits| limits.try_into().ok())
+            .unwrap_or_default(),
+        node_memory: of.memory_bytes.and_then(|bytes| u64::try_from(bytes).ok()),
+        otherwise,
+    };
+    local.map(|of| (of.name.clone(), allowance(of))).collect()
+}
+
+/// The applications that clusters say something of, each with the name of the resource.
+pub(in crate::cli) fn applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
+    let clusters = resources
+        .iter()
+        .filter_map(|of| Some((of.name.as_str(), of.slurm.as_ref()?)));
+    clusters.flat_map(|(name, slurm)| slurm.applications().map(move |of| (name, of)))
+}
+
+/// The clusters that Slurm runs, as their executors have them.
+pub(in crate::cli) fn clusters(resources: &[Resource]) -> Vec<Settings> {
+    let settings = |of: &Resource| Some(of.slurm.as_ref()?.settings(&of.name));
+    resources.iter().filter_map(settings).collect()
+}
+
+/// The number of cores of this machine.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+}
+
+/// A rate in millionths of the reference.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it was checked to be within a hundred times the reference"
+)]
+fn rate(rate: f64) -> Option<Rate> {
+    Rate::from_millionths((rate * 1e6).round() as u32)
+}
+
+/// Whether a name can stand in a log line, a file name and an XML attribute without any care.
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}

@@ -1,0 +1,164 @@
+//! `[scheduling]` of the configuration: how offers are placed, and what a decision may cost.
+
+use scheduler::admission::LeastGain;
+use scheduler::domain::Objective;
+use scheduler::{Fraction, Order};
+use serde::Deserialize;
+
+use super::overrun;
+use crate::planner;
+
+/// Alternatives further away than this are no alternatives.
+const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
+/// Less work finds nobody who could make room; more of it takes minutes.
+const DECISION_WORK: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000;
+/// Times told in steps of more than a day say nothing.
+const COARSEN_SECONDS_MAX: u32 = 86_400;
+
+/// How offers are placed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(in crate::cli) struct Scheduling {
+    /// What makes one resource better than another for an offer.
+    objective: ObjectiveName,
+    /// The order in which waiting agreements are placed when others come.
+    order: OrderName,
+    /// How much work one decision may do on one resource.
+    pub(in crate::cli) decision_work: u64,
+    /// After which percentage of its wait an agreement moves no more; none for never.
+    pub(in crate::cli) fix_after_percent: Option<u32>,
+    /// How far outside the window alternatives may lie, in percent of the duration.
+    pub(in crate::cli) alternatives_percent: u32,
+    /// Whether a refusal tells the smallest changes that would have been accepted.
+    pub(in crate::cli) relaxations: bool,
+    /// Whether it is told when nodes are free.
+    pub(in crate::cli) availability: bool,
+    /// Refusals tell times in steps of so many seconds.
+    pub(in crate::cli) coarsen_seconds: u32,
+    /// Whether idle moments are used to place what waits earlier.
+    improve: bool,
+    /// What a move gains at least that nobody waits for: so many seconds,
+    improve_seconds_min: u32,
+    /// and so many percent of the wait.
+    improve_percent_min: u32,
+    /// How often one agreement is moved by these in an hour at most.
+    improve_moves_per_hour: u32,
+    /// By how much slots are made longer for work that is not over, in percent of their duration.
+    pub(in crate::cli) overrun_percent: u32,
+}
+
+/// The orders that a provider can choose.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OrderName {
+    Fifo,
+    Bjf,
+    Lff,
+    Edf,
+    Mdf,
+    Brf,
+}
+
+/// What a provider can rank resources by.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ObjectiveName {
+    EarliestCompletion,
+    Cheapest,
+    LatestStart,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self {
+            objective: ObjectiveName::EarliestCompletion,
+            order: OrderName::Mdf,
+            decision_work: scheduler::admission::BUDGET,
+            fix_after_percent: None,
+            alternatives_percent: 100,
+            relaxations: true,
+            availability: true,
+            coarsen_seconds: 1,
+            improve: true,
+            improve_seconds_min: 60,
+            improve_percent_min: 1,
+            improve_moves_per_hour: 4,
+            overrun_percent: 0,
+        }
+    }
+}
+
+impl Scheduling {
+    pub(in crate::cli) fn check(&self) -> Result<(), String> {
+        if let Some(percent) = self.fix_after_percent
+            && percent > 100
+        {
+            return Err(format!(
+                "scheduling.fix_after_percent: expected 0 to 100, or none for never, found {percent}"
+            ));
+        }
+        if !DECISION_WORK.contains(&self.decision_work) {
+            return Err(format!(
+                "scheduling.decision_work: expected {} to {}, found {}",
+                DECISION_WORK.start(),
+                DECISION_WORK.end(),
+                self.decision_work
+            ));
+        }
+        if self.alternatives_percent > ALTERNATIVES_PERCENT_MAX {
+            return Err(format!(
+                "scheduling.alternatives_percent: expected 0 to {ALTERNATIVES_PERCENT_MAX}, found {}",
+                self.alternatives_percent
+            ));
+        }
+        if !(1..=COARSEN_SECONDS_MAX).contains(&self.coarsen_seconds) {
+            return Err(format!(
+                "scheduling.coarsen_seconds: expected 1 to {COARSEN_SECONDS_MAX}, found {}",
+                self.coarsen_seconds
+            ));
+        }
+        for (key, value, least, most) in [
+            ("improve_seconds_min", self.improve_seconds_min, 1, 86_400),
+            ("improve_percent_min", self.improve_percent_min, 0, 100),
+            ("improve_moves_per_hour", self.improve_moves_per_hour, 1, 3_600),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(format!(
+                    "scheduling.{key}: expected {least} to {most}, found {value}"
+                ));
+            }
+        }
+        overrun(self.overrun_percent).map_err(|why| format!("scheduling.overrun_percent: {why}"))
+    }
+
+    pub(in crate::cli) fn improving(&self) -> planner::Improving {
+        planner::Improving {
+            // Idle moments would undo what a latest start was chosen for.
+            idle: self.improve && !matches!(self.objective, ObjectiveName::LatestStart),
+            least_gain: LeastGain {
+                seconds: self.improve_seconds_min.into(),
+                of_wait: Fraction::percent(self.improve_percent_min),
+            },
+            moves_per_hour: self.improve_moves_per_hour as usize,
+        }
+    }
+
+    pub(in crate::cli) fn objective(&self) -> Objective {
+        match self.objective {
+            ObjectiveName::EarliestCompletion => Objective::EarliestCompletion,
+            ObjectiveName::Cheapest => Objective::Cheapest,
+            ObjectiveName::LatestStart => Objective::LatestStart,
+        }
+    }
+
+    pub(in crate::cli) fn order(&self) -> Order {
+        match self.order {
+            OrderName::Fifo => Order::Fifo,
+            OrderName::Bjf => Order::Bjf,
+            OrderName::Lff => Order::Lff,
+            OrderName::Edf => Order::Edf,
+            OrderName::Mdf => Order::Mdf,
+            OrderName::Brf => Order::Brf,
+        }
+    }
+}

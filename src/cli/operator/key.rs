@@ -1,0 +1,269 @@
+//! `bespeak key`: makes, lists and revokes API keys in the store itself, so that it works with the service running or
+//! not. Every user that can open the store may do this.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::access::{Access, Error, KeyInfo, Role};
+use crate::cli::client::print_json;
+use crate::cli::config::Config;
+use crate::cli::{Failure, StoreOptions, print_rows, row};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::store::Store;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak key add --party physics --role consumer --label laptop --expires 30d
+  KEY=$(bespeak key add --party physics --role consumer)
+  bespeak key list
+  bespeak key revoke 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d";
+
+/// The longest that a key may be made for, in days: beyond this, one that does not expire says more.
+const EXPIRES_DAYS_MAX: i64 = 36_500;
+
+/// Options of `key`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a key for a party, and print it. It is shown only once, because it is not stored.
+    Add(Add),
+    /// List every key that was made, oldest first.
+    List(Common),
+    /// Revoke a key and its sessions.
+    Revoke(Revoke),
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Add {
+    /// The party that the key identifies.
+    #[arg(long)]
+    party: String,
+    /// Rights of the key: consumers see their own agreements, operators see all, monitors see /metrics only.
+    #[arg(long, value_enum)]
+    role: RoleName,
+    /// A name for the key.
+    #[arg(long)]
+    label: Option<String>,
+    /// How long it works, in minutes, hours or days: 90m, 12h, 30d. [default: until it is revoked]
+    #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
+    expires: Option<Micros>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Revoke {
+    /// The key's id, as `key list` shows it.
+    id: Uuid,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RoleName {
+    Consumer,
+    Operator,
+    Monitor,
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let clock = Clock::system();
+    match options.action {
+        Action::Add(add) => {
+            let access = open(&add.common, &clock).await?;
+            make(&access, add, &clock).await
+        }
+        Action::List(common) => {
+            let keys = open(&common, &clock).await?.keys().await?;
+            list(&keys, common.json, clock.micros());
+            Ok(())
+        }
+        Action::Revoke(Revoke { id, common }) => {
+            let revoked = open(&common, &clock).await?.revoke(id).await?;
+            if !revoked {
+                return Err(Failure::Refused(format!("there is no key {id} that still works")));
+            }
+            if common.json {
+                print_json(&json!({ "id": id, "state": "revoked" }));
+            } else {
+                say!("revoked {id}");
+            }
+            Ok(())
+        }
+    }
+}
+
+async fn open(common: &Common, clock: &Clock) -> Result<Access, Failure> {
+    Config::load(common.store.config.as_deref())?;
+    let store = Store::open_existing(&common.store.database_url()).await?;
+    Ok(Access::new(store, clock.clone()))
+}
+
+async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
+    let role = match add.role {
+        RoleName::Consumer => Role::Consumer,
+        RoleName::Operator => Role::Operator,
+        RoleName::Monitor => Role::Monitor,
+    };
+    let expires = add.expires.map(|length| clock.micros().saturating_add(length));
+    let key = access
+        .add_key(&add.party, role, add.label.as_deref(), expires)
+        .await
+        .map_err(|error| match error {
+            Error::Store(error) => error.into(),
+            Error::Invalid(what) => Failure::Usage(what),
+            other => Failure::Unavailable(other.to_string()),
+        })?;
+    if add.common.json {
+        print_json(&json!({
+            "id": key.id,
+            "key": key.secret.expose(),
+            "party": add.party,
+            "role": role.word(),
+            "label": add.label,
+            "expires": expires.map(instant),
+        }));
+    } else {
+        // The key alone on standard output, so that a script can take it.
+        say!("{}", key.secret.expose());
+        eprintln!(
+            "A key of {} as {}, id {}: shown this once.",
+            add.party,
+            role.word(),
+            key.id
+        );
+    }
+    Ok(())
+}
+
+fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
+    if as_json {
+        let all: Vec<Value> = keys
+            .iter()
+            .map(|key| {
+                json!({
+                    "id": key.id,
+                    "party": key.party,
+                    "role": key.role.word(),
+                    "label": key.label,
+                    "state": state(key, now),
+                    "created": instant(key.created),
+                    "expires": key.expires.map(instant),
+                    "revoked": key.revoked.map(instant),
+                })
+            })
+            .collect();
+        print_json(&Value::Array(all));
+        return;
+    }
+    let mut rows = vec![row([
+        &"ID", &"PARTY", &"ROLE", &"STATE", &"CREATED", &"EXPIRES", &"LABEL",
+    ])];
+    rows.extend(keys.iter().map(|key| {
+        row([
+            &key.id,
+            &key.party,
+            &key.role.word(),
+            &state(key, now),
+            &instant(key.created),
+            &key.expires.map_or_else(|| "never".to_owned(), instant),
+            &key.label.as_deref().unwrap_or_default(),
+        ])
+    }));
+    print_rows(rows, &[]);
+}
+
+fn state(key: &KeyInfo, now: Micros) -> &'static str {
+    if key.revoked.is_some() {
+        "revoked"
+    } else if key.expires.is_some_and(|expires| expires <= now) {
+        "expired"
+    } else {
+        "works"
+    }
+}
+
+/// An instant to the second, in UTC.
+fn instant(micros: Micros) -> String {
+    jiff::Timestamp::from_second(micros.div_euclid(MICROS_PER_SECOND))
+        .map_or_else(|_| micros.to_string(), |timestamp| timestamp.to_string())
+}
+
+/// A number of minutes, hours or days.
+fn parse_length(text: &str) -> Result<Micros, String> {
+    let wrong = || {
+        format!(
+            "expected a number of minutes, hours or days such as 90m, 12h or 30d, at most {EXPIRES_DAYS_MAX}d"
+        )
+    };
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let seconds = match unit {
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    // The units are one byte long.
+    let digits = &text[..text.len() - 1];
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let count: i64 = digits.parse().map_err(|_| wrong())?;
+    count
+        .checked_mul(seconds)
+        .filter(|length| (1..=EXPIRES_DAYS_MAX * 86_400).contains(length))
+        .map(|length| length * MICROS_PER_SECOND)
+        .ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_a_number_and_a_unit() {
+        for (text, seconds) in [
+            ("1m", 60),
+            ("90m", 5_400),
+            ("12h", 43_200),
+            ("30d", 2_592_000),
+            ("007d", 604_800),
+        ] {
+            assert_eq!(parse_length(text), Ok(seconds * MICROS_PER_SECOND), "{text}");
+        }
+        for text in [
+            "",
+            "d",
+            "30",
+            "0d",
+            "-1d",
+            "+1d",
+            "1.5h",
+            "1w",
+            "1 d",
+            "١d",
+            "1é",
+            "99999d",
+            "9223372036854775807d",
+            "99999999999999999999m",
+        ] {
+            assert!(parse_length(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `bespeak ledger`.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::client::{Server, print_json, read};
+use crate::cli::{Failure, print_rows, row};
+use crate::negotiation::AccountsView;
+
+/// Options of `ledger`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Options {
+    /// How many entries to list; 0 lists all.
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    server: Server,
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let limit = if options.limit == 0 {
+        usize::MAX
+    } else {
+        options.limit
+    };
+    let mut ledger: AccountsView = read(options.server.get("/accounts").await?)?;
+    while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < limit) {
+        let page: AccountsView = read(options.server.get(&format!("/accounts?after={after}")).await?)?;
+        ledger.entries.extend(page.entries);
+        ledger.next = page.next;
+    }
+    ledger.entries.truncate(limit);
+    if options.server.json {
+        print_json(&json!(ledger));
+        return Ok(());
+    }
+    let balances = ledger.accounts.iter().map(|of| row([&of.account, &of.balance]));
+    print_rows(balances.collect(), &[1]);
+    if ledger.accounts.is_empty() {
+        say!("nothing was posted");
+        return Ok(());
+    }
+    say!("");
+    let entries = ledger.entries.iter().map(|of| {
+        row([
+            &of.at,
+            &of.kind,
+            &of.amount,
+            &of.account,
+            &of.agreement,
+            &of.detail,
+        ])
+    });
+    print_rows(entries.collect(), &[2]);
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! Verbs of the operator, on the store, the service or a cluster.
+
+pub(super) mod advise;
+pub(super) mod calibrate;
+pub(super) mod cluster;
+pub(super) mod helper;
+pub(super) mod key;
+pub(super) mod ledger;
+pub(super) mod nodes;
+pub(super) mod trail;
+pub(super) mod verify;

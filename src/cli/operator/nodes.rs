@@ -1,0 +1,208 @@
+//! `bespeak resources` and `bespeak nodes`.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::cli::client::{Server, print_json, read};
+use crate::cli::{Failure, print_rows, row};
+use crate::negotiation::{NodeView, NodesView, RepairedView, ResourcesView};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak nodes                                      the states of the nodes of all resources
+  bespeak nodes cluster                              the states of the nodes of one resource
+  bespeak nodes cluster n3 --set drained             n3 gets no new work; its running work ends in its time
+  bespeak nodes cluster 'n[4-6]' --set down --reason 'power cut'
+  bespeak nodes cluster 'n[3-6]' --set up            they are back
+
+Agreements on nodes that go away get another place at once, or their parties are told that there is none. The state that a
+cluster itself reports counts, too: a node is up only if neither the cluster nor an operator says otherwise.";
+
+/// Options of `nodes`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    /// Name of a resource. [default: all]
+    resource: Option<String>,
+    /// The state of the nodes from now on.
+    #[arg(long, value_name = "STATE", requires = "nodes")]
+    set: Option<State>,
+    /// The reason.
+    #[arg(long, value_name = "TEXT", requires = "set")]
+    reason: Option<String>,
+    /// The nodes, by their names or by their numbers from 0, as in n3 or 'n[1-4],big1'.
+    #[arg(requires = "set")]
+    nodes: Vec<String>,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Options of `resources`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ResourcesOptions {
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    Up,
+    Drained,
+    Down,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Drained => "drained",
+            Self::Down => "down",
+        }
+    }
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let server = &options.server;
+    if let (Some(resource), Some(state)) = (&options.resource, options.set) {
+        let path = format!("{}/{}", path_of(resource), in_path(&options.nodes.join(",")));
+        let saying = json!({ "state": state.word(), "reason": options.reason });
+        let answer = server.put_json(&path, &saying).await?;
+        if server.json {
+            print_json(&answer);
+            return Ok(());
+        }
+        let said: RepairedView = read(answer)?;
+        let lines = said.nodes.iter().map(|node| line(&said.resource, node));
+        print_rows(std::iter::once(heading()).chain(lines).collect(), &[1]);
+        say!(
+            "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
+            said.lost,
+            said.moved,
+            said.broken,
+            said.withdrawn
+        );
+        return Ok(());
+    }
+    let names = if let Some(name) = options.resource {
+        vec![name]
+    } else {
+        let all: ResourcesView = read(server.get("/resources").await?)?;
+        all.resources.into_iter().map(|of| of.name).collect()
+    };
+    let mut listed = Vec::new();
+    for name in names {
+        listed.push(server.get(&path_of(&name)).await?);
+    }
+    if server.json {
+        print_json(&json!(listed));
+        return Ok(());
+    }
+    let mut rows = vec![heading()];
+    for of in listed {
+        let of: NodesView = read(of)?;
+        rows.extend(of.nodes.iter().map(|node| line(&of.resource, node)));
+        let hidden = (of.capacity as usize).saturating_sub(of.nodes.len());
+        if hidden > 0 {
+            rows.push(row([&of.resource, &hidden, &"more that are up"]));
+        }
+    }
+    print_rows(rows, &[1]);
+    Ok(())
+}
+
+/// `bespeak resources`.
+pub(in crate::cli) async fn resources(options: ResourcesOptions) -> Result<(), Failure> {
+    let answer = options.server.get("/resources").await?;
+    if options.server.json {
+        print_json(&answer);
+        return Ok(());
+    }
+    let all: ResourcesView = read(answer)?;
+    let mut rows = vec![row([
+        &"RESOURCE",
+        &"KIND",
+        &"NODES",
+        &"UP",
+        &"DRAINED",
+        &"DOWN",
+        &"TROUBLE",
+    ])];
+    for of in all.resources {
+        let troubles: Vec<String> = of
+            .troubles
+            .iter()
+            .map(|trouble| {
+                let (doing, since, message) = (&trouble.doing, &trouble.since, &trouble.message);
+                format!("does not {doing} since {since}: {message}")
+            })
+            .collect();
+        rows.push(row([
+            &of.name,
+            &of.kind,
+            &of.nodes,
+            &of.up,
+            &of.drained,
+            &of.down,
+            &troubles.join("; "),
+        ]));
+    }
+    print_rows(rows, &[2, 3, 4, 5]);
+    Ok(())
+}
+
+fn heading() -> Vec<String> {
+    row([&"RESOURCE", &"NUMBER", &"NODE", &"STATE", &"SINCE", &"REASON"])
+}
+
+/// A row for a node: since when it is as bad as it is, and all that is said of it.
+fn line(resource: &str, node: &NodeView) -> Vec<String> {
+    let mut worst = node.said.iter().filter(|said| said.state == node.state);
+    let since = worst.next().map_or("", |said| said.since.as_str());
+    let reasons: Vec<String> = node
+        .said
+        .iter()
+        .map(|said| {
+            let (by, state) = (&said.by, &said.state);
+            match &said.reason {
+                Some(reason) => format!("{by}: {state}, {reason}"),
+                None => format!("{by}: {state}"),
+            }
+        })
+        .collect();
+    row([
+        &resource,
+        &node.number,
+        &node.name,
+        &node.state,
+        &since,
+        &reasons.join("; "),
+    ])
+}
+
+fn path_of(resource: &str) -> String {
+    format!("/resources/{}/nodes", in_path(resource))
+}
+
+/// A text as one part of a path.
+fn in_path(text: &str) -> String {
+    let mut path = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            path += &format!("%{byte:02X}");
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_path_names_what_it_did() {
+        assert_eq!(in_path("n[1-3],big_1"), "n%5B1-3%5D%2Cbig_1");
+        assert_eq!(in_path("a/b?c%é"), "a%2Fb%3Fc%25%C3%A9");
+    }
+}

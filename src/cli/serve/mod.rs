@@ -1,0 +1,487 @@
+//! `bespeak serve`: puts the parts together, in the order in which they need each other, and takes them apart again.
+
+pub(super) mod check;
+pub(super) mod descriptors;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::config::Config;
+use super::config::tls::Tls;
+use super::{Failure, StoreOptions};
+use crate::access::{Access, OperatorKey};
+use crate::callbacks::CallBacks;
+use crate::catalogue::{Application, Catalogue};
+use crate::clock::Clock;
+use crate::execution::dispatcher::{Dispatcher, Shared};
+use crate::execution::files::InputFiles;
+use crate::execution::local::LocalExecutor;
+use crate::execution::retention::JobFolders;
+use crate::execution::slurm::SlurmExecutor;
+use crate::http::{self, Api, Places};
+use crate::negotiation::{self, Negotiation};
+use crate::planner::{self, Planner, Settings};
+use crate::portal;
+use crate::prediction::{self, Predictions};
+use crate::store::{self, Lease, ResourceRow, Store};
+
+/// How long a start waits for the first look at the clusters, to be ready with them.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak serve
+  bespeak serve --listen 0.0.0.0:8080 --data-dir /var/lib/bespeak
+  bespeak serve --database-url postgres://bespeak@localhost/bespeak --config bespeak.toml
+
+Every option is also an environment variable, named in brackets. SIGINT and SIGTERM stop the service; jobs that run go
+on, and are followed again at the next start.";
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "BESPEAK_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS:PORT"
+    )]
+    listen: SocketAddr,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Format of the log lines on standard error; RUST_LOG chooses the lines.
+    #[arg(long, env = "BESPEAK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Has the planner know what templates allow and applications can.
+fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalogue: &Catalogue) {
+    settings.overruns.templates.clone_from(templates.overruns());
+    let grace = |of: &Application| {
+        let grace = of.checkpoint.as_ref()?.grace;
+        Some(((of.name.clone(), of.version.clone()), grace.into()))
+    };
+    settings.overruns.saving = catalogue.applications().iter().filter_map(grace).collect();
+    settings.restarting = templates.restarting();
+}
+
+/// Runs the service until it is told to stop.
+pub(super) async fn run(options: Options) -> Result<(), Failure> {
+    start_log(options.log_format);
+    let config = Config::load(options.store.config.as_deref())?;
+    let mut settings = config.planner();
+    // Before anything is opened.
+    let connections = descriptors::connections(&config.limits, config.clusters().len())?;
+    let clock = Clock::system();
+    let measured = http::Measured::since(clock.micros());
+    let data_dir = &make_folders(&options.store.data_dir)?;
+    let catalogue = Arc::new(config.catalogue()?);
+    let templates = negotiation::Templates::load(&config.templates()?, &settings)
+        .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
+    take_note(&mut settings, &templates, &catalogue);
+
+    let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+    let scheme = scheme(tls.is_some(), options.listen);
+    let stop = CancellationToken::new();
+    tokio::spawn(clock.clone().notice_steps(stop.clone()));
+    let (listener, address) = listen(options.listen).await?;
+    // Answers from the start, so that probes see a service that is not ready rather than none.
+    let router = Arc::new(OnceLock::new());
+    let bounds = config.limits.bounds(connections.clone());
+    let served = tokio::spawn(http::serve(
+        listener,
+        tls,
+        Arc::clone(&router),
+        bounds,
+        stop.clone(),
+    ));
+
+    let (store, lease) = open_store(&options.store.database_url(), &settings, &templates, &clock).await?;
+    let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
+
+    let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
+        .map_err(|why| Failure::Unavailable(why.to_string()))?
+        .and_on(&config.clusters());
+    let executors = executors(&settings, &config, &folders, data_dir)?;
+    let clusters: Vec<_> = executors
+        .iter()
+        .filter(|(_, of)| of.is_cluster())
+        .cloned()
+        .collect();
+    forget(&config, folders.clone(), &store, &clock, &stop);
+    let predictions = predictions(&settings, &executors, &store, &clock, &stop);
+    let planner_stop = CancellationToken::new();
+    let (planner, decided) = Planner::start(
+        settings,
+        store.clone(),
+        lease,
+        clock.clone(),
+        planner_stop.clone(),
+    )
+    .await
+    .map_err(|why| Failure::Refused(why.to_string()))?;
+    tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
+    // Before anything is decided that may suggest something.
+    let suggestions = planner.subscribe_suggestions();
+    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let dispatcher = Dispatcher::new(
+        planner.clone(),
+        executors,
+        Arc::clone(&catalogue),
+        files.clone(),
+        clock.clone(),
+    );
+    let troubles = dispatcher.troubles();
+    let unseen = dispatcher.unseen();
+    let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
+
+    tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
+    let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders)
+        .predicting(predictions)
+        .telling(config.call_backs())
+        .showing(troubles, clusters);
+    let decide_pending = negotiation.clone().decide_pending(stop.clone());
+    tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
+    let api = Api {
+        negotiation: Arc::new(negotiation),
+        access,
+        body_timeout: config.limits.body_timeout(),
+        places: Places::new(config.limits.requests, config.limits.party_requests),
+        measured,
+        connections,
+        scheme,
+        public_address: config.public_address.as_deref().map(Arc::from),
+    };
+    let open = async {
+        first_look(unseen).await;
+        tokio::spawn(decide_pending);
+        // Set once, here.
+        let _ = router.set(http::router(api, portal::pages()));
+        announce(scheme, address, &key, &options.store);
+        info!(%address, "ready");
+        std::future::pending().await
+    };
+    let tasks = Tasks {
+        served,
+        decided,
+        dispatched,
+        patience: config.limits.shutdown_timeout(),
+    };
+    tasks.until_stopped(open, &stop, &planner_stop).await
+}
+
+/// What a service consists of while it serves.
+struct Tasks {
+    served: JoinHandle<()>,
+    decided: JoinHandle<()>,
+    dispatched: JoinHandle<()>,
+    /// How long running work may take to end after the stop.
+    patience: Duration,
+}
+
+impl Tasks {
+    /// Opens the service, and waits until it is told to stop or one of its tasks has ended by itself; stops the others then.
+    async fn until_stopped(
+        mut self,
+        open: impl Future<Output = Infallible>,
+        stop: &CancellationToken,
+        planner_stop: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let lost = tokio::select! {
+            () = told_to_stop() => None,
+            never = open => match never {},
+            _ = &mut self.decided => Some("the planner has stopped: another process decides now"),
+            // Neither should end by itself. The process ends then, so that its supervisor restarts it: without the first no
+            // request is answered, without the second no job starts.
+            _ = &mut self.served => Some("the HTTP server has stopped by itself"),
+            _ = &mut self.dispatched => Some("the dispatcher has stopped by itself"),
+        };
+        info!("stopping");
+        stop.cancel();
+        if !self.served.is_finished() {
+            let _ = self.served.await;
+        }
+        finish_deciding(self.dispatched, self.decided, planner_stop, self.patience).await;
+        lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
+    }
+}
+
+/// The access rules and the operator's key, which is made at the first start.
+async fn open_access(
+    store: &Store,
+    clock: &Clock,
+    data_dir: &Path,
+    stop: &CancellationToken,
+) -> Result<(Access, OperatorKey), Failure> {
+    let access = Access::new(store.clone(), clock.clone());
+    tokio::spawn(access.clone().hear_of_changes(stop.clone()));
+    let key = access.ensure_operator_key(data_dir).await;
+    let key = key.map_err(|why| Failure::Unavailable(why.to_string()))?;
+    Ok((access, key))
+}
+
+/// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do
+/// not wait for it.
+async fn first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
+    let _ = tokio::time::timeout(FIRST_LOOK, unseen.wait_for(BTreeSet::is_empty)).await;
+}
+
+/// Waits for the end of the dispatcher, and then of the planner. Each once: a task whose end was seen before is not there to be
+/// waited for. And not for ever: without its store the planner answers nobody. What it has not answered is not promised, so
+/// that it may be cut off.
+async fn finish_deciding(
+    dispatched: JoinHandle<()>,
+    decided: JoinHandle<()>,
+    planner_stop: &CancellationToken,
+    patience: Duration,
+) {
+    if !dispatched.is_finished() {
+        let _ = tokio::time::timeout(patience, dispatched).await;
+    }
+    planner_stop.cancel();
+    if !decided.is_finished() && tokio::time::timeout(patience, decided).await.is_err() {
+        warn!("the planner still waited for the store and is cut off");
+    }
+}
+
+/// Starts to remove what is kept no longer: the folders of jobs, and executions that nobody needs.
+fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, stop: &CancellationToken) {
+    let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
+    let policy = config.history.policy();
+    tokio::spawn(prediction::prune(policy, store(), clock(), stop()));
+    tokio::spawn(folders.keep(store(), clock(), config.execution.folders_kept(), stop()));
+}
+
+/// Starts to learn from what ends, and to sample the clusters, and this machine for the resource that is on it.
+fn predictions(
+    settings: &Settings,
+    executors: &[(String, Shared)],
+    store: &Store,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Predictions {
+    for (resource, executor) in executors.iter().filter(|(_, of)| of.is_cluster()) {
+        let executor = executor.clone();
+        tokio::spawn(prediction::sample_with(
+            resource.clone(),
+            store.clone(),
+            clock.clone(),
+            stop.clone(),
+            move || executor.condition(),
+        ));
+    }
+    for resource in settings.resources.iter().filter(|of| of.kind == "local") {
+        tokio::spawn(prediction::sample(
+            resource.name.clone(),
+            resource.capacity,
+            store.clone(),
+            clock.clone(),
+            stop.clone(),
+        ));
+    }
+    prediction::keep(store.clone(), settings.rates(), clock.clone(), stop.clone())
+}
+
+/// A listener, and where it listens: port 0 is whichever is free.
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let cannot = |why: std::io::Error| Failure::Unavailable(format!("cannot listen on {address}: {why}"));
+    let listener = TcpListener::bind(address).await.map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    Ok((listener, address))
+}
+
+/// What clients speak.
+fn scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
+    if is_secure {
+        return "https";
+    }
+    if !listen.ip().is_loopback() {
+        warn!(
+            "keys and documents travel in clear: name a certificate in [tls], or let a proxy beside it speak TLS"
+        );
+    }
+    "http"
+}
+
+/// The executor of each resource, by its kind.
+fn executors(
+    settings: &Settings,
+    config: &Config,
+    folders: &JobFolders,
+    data_dir: &Path,
+) -> Result<Vec<(String, Shared)>, Failure> {
+    let unavailable = |why: &dyn std::fmt::Display| Failure::Unavailable(why.to_string());
+    let local = LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?;
+    let local = Shared::new(local.among(folders.clone())).among(folders.clone());
+    let allowances = config.allowances();
+    let is_local = |resource: &&planner::Resource| resource.kind == "local";
+    if rustix::process::geteuid().is_root() && settings.resources.iter().any(|of| is_local(&of)) {
+        warn!("jobs of local resources run as root: let the service run as a user of its own");
+    }
+    let mut executors: Vec<_> = settings
+        .resources
+        .iter()
+        .filter(is_local)
+        .map(|resource| {
+            let allowance = allowances.get(&resource.name).copied().unwrap_or_default();
+            (resource.name.clone(), local.clone().allowing(allowance))
+        })
+        .collect();
+    for cluster in config.clusters() {
+        let resource = cluster.resource.clone();
+        let executor = SlurmExecutor::new(cluster, data_dir).map_err(|why| unavailable(&why))?;
+        let executor = executor.among(folders.clone());
+        executors.push((resource, Shared::new(executor).among(folders.clone())));
+    }
+    Ok(executors)
+}
+
+/// Opens the store as its only decider, with the configured resources and templates, and makes sure that what is in it can be.
+async fn open_store(
+    url: &str,
+    settings: &Settings,
+    templates: &negotiation::Templates,
+    clock: &Clock,
+) -> Result<(Store, Lease), Failure> {
+    let store = Store::open(url).await?;
+    let lease = store.acquire_lease().await?;
+    let rows: Vec<_> = settings
+        .resources
+        .iter()
+        .map(|of| ResourceRow {
+            name: of.name.clone(),
+            kind: of.kind.clone(),
+            capacity: of.capacity,
+        })
+        .collect();
+    store
+        .put_resources(&rows, clock.micros())
+        .await
+        .map_err(|why| match why {
+            store::Error::Conflict(what) => Failure::Refused(format!(
+                "resource.nodes: {what}; give the resource the nodes that were promised"
+            )),
+            other => other.into(),
+        })?;
+    store.keep_templates(&templates.versions()).await?;
+    // The rest is checked behind.
+    let findings = store.verify_open(clock.now()).await?;
+    if let Some(first) = findings.first() {
+        return Err(Failure::Refused(format!(
+            "the stored state is inconsistent: {first} ({} findings; `bespeak verify` lists them)",
+            findings.len()
+        )));
+    }
+    Ok((store, lease))
+}
+
+pub(super) fn start_log(format: LogFormat) {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // Said where nothing can be written, it would panic: a full disk under the log must stop nobody.
+        .log_internal_errors(false)
+        .with_ansi(std::io::stderr().is_terminal());
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+}
+
+/// The data folder, by its absolute path, and what is in it: nobody else's to read.
+fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
+    use std::os::unix::fs::DirBuilderExt;
+    for folder in [data_dir.to_owned(), data_dir.join("files"), data_dir.join("jobs")] {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|why| {
+                Failure::Usage(format!("--data-dir: cannot create {}: {why}", folder.display()))
+            })?;
+    }
+    std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn told_to_stop() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        warn!("cannot listen for signals; only a kill stops this process");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Says where the service is and what to try, ready to paste.
+fn announce(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &StoreOptions) {
+    let file = options.data_dir.join("operator.key");
+    let file = file.display();
+    let pasted = quoted(&file.to_string());
+    let mut text = format!("bespeak is listening on {scheme}://{address}\n");
+    if key.is_new {
+        let secret = key.secret.expose();
+        text += &format!("\nA first operator key, printed this once and kept in {file}:\n  {secret}\n");
+    }
+    text += &format!(
+        "\nTry:\n\
+         \x20 KEY=$(cat {pasted})\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" {scheme}://{address}/templates\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" --data-binary @examples/sleep.xml {scheme}://{address}/agreements\n\
+         \x20 curl -H \"Authorization: Bearer $KEY\" -H \"Accept: application/json\" {scheme}://{address}/agreements\n\
+         \nOr open {scheme}://{address}/portal and sign in with the key.\n"
+    );
+    // Nobody reading standard output is no reason to stop.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
+}
+
+/// A word as a shell takes it, in quotes where it has to be.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_pasted_is_quoted_where_a_shell_would_take_it_apart() {
+        assert_eq!(quoted("bespeak-data/operator.key"), "bespeak-data/operator.key");
+        assert_eq!(quoted("a b/operator.key"), "'a b/operator.key'");
+        assert_eq!(quoted("it's; rm"), r"'it'\''s; rm'");
+    }
+}

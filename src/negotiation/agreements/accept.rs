@@ -1,0 +1,452 @@
+//! createAgreement from a counter offer: it says what was offered, and takes over what is held for it.
+
+use uuid::Uuid;
+use wsag::agreements::{AgreementOffer, CreateInput};
+use wsag::compare::difference;
+use wsag::endpoint::EndpointReference;
+use wsag::{Document, Violation, ViolationKind, Violations};
+
+use crate::agreement::{
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
+};
+use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::negotiations::id_in;
+use crate::negotiation::request::offer::{Draft, wrong_name};
+use crate::negotiation::request::{in_request, point_into_request};
+use crate::negotiation::views::documents::verbatim;
+use crate::negotiation::views::offer::{Negotiated, Said};
+use crate::negotiation::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
+use crate::planner::{self, Acceptance, Accepted, Lost, Proposal, Scaling};
+
+/// An offer that cannot be accepted any more, and what can be had now instead.
+pub struct LostOffer {
+    /// Why.
+    pub lost: Lost,
+    /// The counter offers that it was answered with anew: none where its negotiation is over.
+    pub fresh: Negotiated,
+}
+
+impl std::fmt::Debug for LostOffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LostOffer")
+            .field("lost", &self.lost)
+            .field("fresh", &self.fresh.views().len())
+            .finish()
+    }
+}
+
+impl LostOffer {
+    /// Whether its time is over, rather than that something else has become of it.
+    pub fn has_expired(&self) -> bool {
+        self.lost == Lost::Expired
+    }
+
+    /// Whether the service has taken it back.
+    pub fn is_withdrawn(&self) -> bool {
+        matches!(
+            self.lost,
+            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_)
+        )
+    }
+
+    /// What can be had now, as flat values.
+    pub fn offers(&self) -> Vec<OfferView> {
+        let mut views = self.fresh.views();
+        // A flat request was accepted as it stands: what is wrong with it now has no path in a document.
+        for refusal in views.iter_mut().filter_map(|view| view.refusal.as_mut()) {
+            point_into_request(refusal);
+        }
+        views
+    }
+}
+
+/// What an offer is accepted with.
+pub(in crate::negotiation) struct Accepting {
+    /// The `OfferId` of the counter offer.
+    pub(in crate::negotiation) offer: Uuid,
+    /// The negotiation, where it is named.
+    pub(in crate::negotiation) negotiation: Option<Uuid>,
+    /// The agreement that is to be replaced, where it is named.
+    pub(in crate::negotiation) replaced: Option<Uuid>,
+    /// The offer in its own document; none where it is accepted as it stands.
+    pub(in crate::negotiation) words: Option<String>,
+    /// The path of the input; none where there is no document.
+    pub(in crate::negotiation) input: &'static str,
+}
+
+/// What comes of an acceptance before anything is decided.
+pub(in crate::negotiation) enum Acceptable {
+    /// It can be decided: the offer, its negotiation, and the request that it makes.
+    Now(Box<NegotiationOffer>, NegotiationInstance, Box<Proposal>),
+    /// The same request was answered before, with this.
+    Before(Box<AcceptedView>),
+}
+
+impl Accepting {
+    /// A counter offer, whatever it says.
+    pub(in crate::negotiation) fn as_it_stands(offer: Uuid) -> Self {
+        Self {
+            offer,
+            negotiation: None,
+            replaced: None,
+            words: None,
+            input: "",
+        }
+    }
+}
+
+impl Negotiation {
+    /// Accepts a counter offer as it stands, by its id. The same request under the same key gets the same answer.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Lost`] where it cannot be accepted any more, [`Error::KeyReused`],
+    /// [`Error::Unavailable`].
+    pub async fn accept_offer(
+        &self,
+        party: &str,
+        offer: Uuid,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        if let Some(answer) = self.answered(key.as_ref()).await? {
+            return Ok(answer);
+        }
+        self.accept(party, Accepting::as_it_stands(offer), key).await
+    }
+
+    /// Makes an agreement of a counter offer.
+    pub(in crate::negotiation) async fn accept(
+        &self,
+        party: &str,
+        accepting: Accepting,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
+            Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
+            Acceptable::Before(answer) => return Ok(*answer),
+        };
+        let again = key.as_ref().map(|key| key.step(0));
+        let hash = key.as_ref().map(RequestKey::hash);
+        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+        let acceptance = Acceptance {
+            negotiation: instance.id,
+            offer: row.id,
+            barred: self.barred_by_now(&row, &proposal).await,
+            proposal,
+        };
+        match self.planner.accept(acceptance).await {
+            Ok(accepted) => Ok(AcceptedView::of(&accepted)),
+            Err(planner::Error::Lost(lost)) => {
+                let scope = Scope::Party(party.to_owned());
+                let instance = self.instance(&scope, instance.id).await?;
+                Err(self.lost_offer(lost, &row, &instance, again).await)
+            }
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// A counter offer that can be accepted, its negotiation, and the request that accepting it makes; or, where it cannot be
+    /// accepted because the same request has, what that was answered with.
+    pub(in crate::negotiation) async fn acceptable(
+        &self,
+        party: &str,
+        accepting: Accepting,
+        key: Option<&RequestKey>,
+    ) -> Result<Acceptable, Error> {
+        let (row, document) = self.store.offer(accepting.offer).await?.ok_or(Error::NotFound)?;
+        let scope = Scope::Party(party.to_owned());
+        let instance = self.instance(&scope, row.negotiation).await?;
+        names(&accepting, &instance)?;
+        if let Some(lost) = self.lost(&row, &instance) {
+            if let Some(answer) = self.answered(key).await? {
+                return Ok(Acceptable::Before(Box::new(answer)));
+            }
+            let again = key.map(|key| key.step(0));
+            return Err(self.lost_offer(lost, &row, &instance, again).await);
+        }
+        let said = Said::read(row.clone(), &document)?;
+        let of = party.to_owned();
+        let replaced = self.replaced(&instance).await?;
+        let Accepting { words, input, .. } = accepting;
+        let Draft { proposal, .. } = self
+            .reading(move |this| this.draft_accepted(&said, words.as_deref(), &of, replaced.as_ref()))
+            .await?
+            .map_err(|why| within(input, why))?;
+        Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
+    }
+
+    /// The acceptance of a counter offer that was found to be acceptable before.
+    pub(in crate::negotiation) async fn still_acceptable(
+        &self,
+        party: &str,
+        offer: Uuid,
+    ) -> Result<Acceptance, Error> {
+        let (row, document) = self.store.offer(offer).await?.ok_or(Error::NotFound)?;
+        let scope = Scope::Party(party.to_owned());
+        let instance = self.instance(&scope, row.negotiation).await?;
+        if let Some(lost) = self.lost(&row, &instance) {
+            return Err(Error::Conflict(lost.to_string()));
+        }
+        let said = Said::read(row.clone(), &document)?;
+        let of = party.to_owned();
+        let replaced = self.replaced(&instance).await?;
+        let draft = self
+            .reading(move |this| this.draft_accepted(&said, None, &of, replaced.as_ref()))
+            .await??;
+        Ok(Acceptance {
+            negotiation: instance.id,
+            offer,
+            barred: self.barred_by_now(&row, &draft.proposal).await,
+            proposal: draft.proposal,
+        })
+    }
+
+    /// The request of a counter offer: what it promised when it was made, whatever templates and applications there are by now.
+    /// The words that accept it have to say the same, but for their name; without them its own are taken.
+    fn draft_accepted(
+        &self,
+        said: &Said,
+        words: Option<&str>,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Draft, Error> {
+        let offered = AgreementOffer {
+            name: said.words.name.clone(),
+            agreement_id: None,
+            context: said.words.context.clone(),
+            terms: said.words.terms.clone(),
+        };
+        let (offer, wording) = match words {
+            None => {
+                let text = offered.to_xml();
+                (offered, Wording::from(text))
+            }
+            Some(words) => same_words(words, &offered)?,
+        };
+        let promised = said.row.terms.as_ref();
+        let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
+        else {
+            // One of before it was kept: read again. Counter offers leave no choice.
+            let drafts = self.drafts_of(&offer, party, replaced);
+            let mut draft = match words {
+                Some(_) => only(drafts?)?,
+                None => only(drafts.map_err(in_request)?)?,
+            };
+            draft.proposal.document = wording;
+            return Ok(draft);
+        };
+        let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
+        let job = promise.job.as_ref().filter(|_| !goes_on);
+        if job.is_some_and(|job| !self.offers_to_run(job)) {
+            return Err(Error::Lost(Box::new(LostOffer {
+                lost: Lost::NoApplication,
+                fresh: Negotiated { said: Vec::new() },
+            })));
+        }
+        Ok(Draft {
+            proposal: Proposal {
+                id: Uuid::now_v7(),
+                party: party.to_owned(),
+                name: offer.name,
+                template: promise.template.clone(),
+                shapes: vec![Shape {
+                    nodes: terms.nodes(),
+                    duration: terms.duration(),
+                }],
+                scaling: Scaling::Contract,
+                preemption: None,
+                filters: promise.leeway.filters.clone(),
+                barred: promise.leeway.barred.clone(),
+                fix_at_ppm: promise.leeway.fix_at_ppm,
+                deviation_max: None,
+                ready: Some(terms.ready),
+                deadline: Some(terms.deadline),
+                job: promise.job.clone(),
+                guarantees: promise.guarantees.clone(),
+                budget: None,
+                choices: Vec::new(),
+                document: wording,
+                idempotency: None,
+            },
+            window: terms.window(),
+        })
+    }
+
+    /// Whether the catalogue has what a job runs.
+    fn offers_to_run(&self, job: &Job) -> bool {
+        let version = job.version.as_deref();
+        self.catalogue().find(&job.application, version).is_some()
+    }
+
+    /// Why an offer cannot be accepted, as far as the store tells.
+    fn lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
+        let now = self.clock.now();
+        if row.agreement.is_some() {
+            Some(Lost::Accepted)
+        } else if row.creator == OfferCreator::Initiator {
+            Some(Lost::NotHeld)
+        } else if row.is_withdrawn() {
+            Some(Lost::Withdrawn)
+        } else if row.is_expired(now) || instance.state(now) == NegotiationState::Expired {
+            Some(Lost::Expired)
+        } else if !row.is_held() {
+            Some(Lost::NotHeld)
+        } else {
+            None
+        }
+    }
+
+    /// The failure to accept an offer, with what can be had now: the same for the same request under its key.
+    async fn lost_offer(
+        &self,
+        lost: Lost,
+        row: &NegotiationOffer,
+        instance: &NegotiationInstance,
+        key: Option<RequestKey>,
+    ) -> Error {
+        let mut fresh = Negotiated { said: Vec::new() };
+        if instance.state(self.clock.now()) == NegotiationState::Open
+            && lost != Lost::Replaced
+            && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
+        {
+            match self.answer_again(instance, parent, key).await {
+                Ok(answers) => fresh = answers,
+                // The loss is what is to be told, and goes without.
+                Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),
+            }
+        }
+        Error::Lost(Box::new(LostOffer { lost, fresh }))
+    }
+}
+
+/// What the words say that accept a counter offer: the same as the offer, but for the name.
+fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording), Error> {
+    let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
+    let offered = offered.to_xml();
+    let offered = Document::parse(offered.as_bytes()).map_err(Error::Malformed)?;
+    if let Some(difference) = difference(&document, &offered) {
+        return Err(Error::Invalid(Violations(vec![difference])));
+    }
+    let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
+        return Err(Error::Internal("an offer is no offer".to_owned()));
+    };
+    if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
+        return Err(Error::Invalid(Violations(vec![wrong])));
+    }
+    Ok((*offer, verbatim(&document)?.into()))
+}
+
+/// The one way to read an offer that leaves no choice.
+pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
+    let first = drafts.into_iter().next();
+    first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
+}
+
+/// What names the negotiation and the agreement names the right ones.
+fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Error> {
+    let extension = match accepting.replaced {
+        None => "NegotiationExtension",
+        Some(_) => "RenegotiationExtension",
+    };
+    let wrong = |below: &str, message: &str| {
+        let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
+        Err(value_error(path, message))
+    };
+    if accepting.negotiation.is_some_and(|id| id != instance.id) {
+        let message = "the offer was made in another negotiation";
+        return wrong("/wsag-neg:ResponderNegotiationEPR", message);
+    }
+    if accepting.words.is_none() || accepting.replaced == instance.agreement {
+        return Ok(());
+    }
+    match (instance.agreement, accepting.replaced) {
+        (Some(_), Some(_)) => wrong(
+            "/wsag-neg:ResponderAgreementEPR",
+            "the agreement that the offer would replace is expected",
+        ),
+        (Some(_), None) => wrong(
+            "",
+            "RenegotiationExtension is expected, with the agreement that the offer would replace",
+        ),
+        (None, _) => wrong(
+            "",
+            "NegotiationExtension is expected: the offer replaces no agreement",
+        ),
+    }
+}
+
+fn value_error(path: String, message: &str) -> Error {
+    Error::Invalid(Violations(vec![Violation {
+        path,
+        kind: ViolationKind::Value,
+        message: message.to_owned(),
+    }]))
+}
+
+/// What is wrong with an offer, where it stands in its input.
+fn within(input: &str, error: Error) -> Error {
+    let moved = |mut violations: Violations| {
+        for violation in &mut violations.0 {
+            violation.path.insert_str(0, input);
+        }
+        violations
+    };
+    match error {
+        Error::Invalid(violations) => Error::Invalid(moved(violations)),
+        Error::NotOffered(violations) => Error::NotOffered(moved(violations)),
+        other => other,
+    }
+}
+
+/// What an input at the path `root` says of the counter offer that it accepts; none where it accepts none.
+pub(in crate::negotiation) fn accepting(
+    document: &Document<'_>,
+    input: &CreateInput,
+    root: &'static str,
+) -> Result<Option<Accepting>, Error> {
+    let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
+            return Err(value_error(
+                format!("{root}/wsag-neg:RenegotiationExtension"),
+                message,
+            ));
+        }
+        (Some(of), None) => (&of.context, &of.negotiation, None),
+        (None, Some(of)) => (&of.context, &of.negotiation, Some(&of.responder_agreement)),
+    };
+    let extension = match replaced {
+        None => "NegotiationExtension",
+        Some(_) => "RenegotiationExtension",
+    };
+    let at = |below: &str, message: &str| {
+        value_error(format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"), message)
+    };
+    let id = |endpoint: &EndpointReference, local: &str, what: &str| {
+        id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
+    };
+    let negotiation = negotiation
+        .as_ref()
+        .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))
+        .transpose()?;
+    let replaced = replaced
+        .map(|of| id(of, "ResponderAgreementEPR", "an agreement"))
+        .transpose()?;
+    let Ok(offer) = context.counter_offer_to.parse() else {
+        return Err(at(
+            "NegotiationOfferContext/wsag-neg:CounterOfferTo",
+            "the OfferId of a counter offer of this service is expected",
+        ));
+    };
+    let words = document
+        .offer_xml()
+        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
+    Ok(Some(Accepting {
+        offer,
+        negotiation,
+        replaced,
+        words: Some(words),
+        input: root,
+    }))
+}

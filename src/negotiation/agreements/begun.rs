@@ -1,0 +1,63 @@
+//! What cannot change any more of an agreement whose slot has begun.
+
+use crate::negotiation::views;
+use wsag::ns;
+
+use crate::agreement::{Agreement, Filter, Job, Shape};
+use crate::negotiation::request::offer::{Check, Request};
+use crate::planner::Scaling;
+
+impl Check<'_> {
+    /// Holds what is asked for in place of an agreement that is being carried out against what cannot change any more.
+    pub(in crate::negotiation) fn goes_on(
+        &mut self,
+        begun: &Agreement,
+        request: Option<&mut Request>,
+        job: Option<&Job>,
+        filters: &[Filter],
+    ) {
+        if let Some((asked, runs)) = job.zip(begun.job.as_ref())
+            && (&asked.application, &asked.version) == (&runs.application, &runs.version)
+        {
+            let pairs = asked.arguments.iter().zip(&runs.arguments);
+            if let Some(at) = pairs.into_iter().position(|(asked, runs)| asked != runs) {
+                let message = format!("{:?} is expected: the job has begun with it", runs.arguments[at]);
+                self.violation(ns::JSDL_POSIX, "Argument", at, message);
+            }
+        } else if job != begun.job.as_ref() {
+            let what = match &begun.job {
+                Some(runs) => format!("{} is expected: it has begun", runs.application),
+                None => "no application is expected: the slot has begun without one".to_owned(),
+            };
+            self.violation(ns::JSDL, "Application", 0, what);
+        }
+        if filters != begun.leeway.filters {
+            let message = "what is asked of the nodes can change until the slot begins only";
+            self.violation(ns::JSDL, "Resources", 0, message);
+        }
+        let Some(request) = request else { return };
+        let start = begun.placement().start;
+        request.shapes.retain(|shape| shape.nodes == begun.nodes());
+        if request.shapes.is_empty() {
+            let message = format!(
+                "{} is expected: the slot has begun on so many nodes",
+                begun.nodes()
+            );
+            self.violation(ns::JSDL, "TotalResourceCount", 0, message);
+        }
+        if request.ready.is_some_and(|ready| ready > start) {
+            let start = views::second(start);
+            let message = format!("{start} or earlier is expected: the slot has begun then");
+            self.violation(ns::ARP, "StartTime", 0, message);
+        }
+        let ends = |shape: &Shape| start + shape.duration;
+        let over = request.shapes.iter().any(|shape| ends(shape) <= self.now);
+        if over && request.scaling == Scaling::Contract {
+            let message = format!(
+                "more than {} seconds are expected: the slot has begun so long ago",
+                self.now - start
+            );
+            self.violation(ns::ARP, "Duration", 0, message);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Files: those that a party uploads for its jobs to read, and those that a job has written.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::listings::{FileList, ListedFile};
+use wsag::time::DateTime;
+
+use super::show::Output;
+use crate::agreement::Agreement;
+use crate::catalogue::is_file_name;
+use crate::clock::Micros;
+use crate::execution::ExecutionError;
+use crate::execution::files::{self, UploadError};
+use crate::execution::folder::{Folder, Stream};
+use crate::execution::retention::Removal;
+use crate::execution::shortage::is_shortage;
+use crate::negotiation::{Error, Negotiation, Scope, views::instant};
+
+/// A list of files.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FilesView {
+    /// By name.
+    pub files: Vec<FileView>,
+    /// Bytes that the files may have together; none where that is not bounded for them alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<u64>,
+}
+
+/// A file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileView {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// When it was written.
+    pub modified: String,
+    #[serde(skip)]
+    written: Micros,
+}
+
+/// An upload under way: dropped before its end it leaves nothing behind.
+#[derive(Debug)]
+pub struct Upload(files::Upload);
+
+impl FilesView {
+    /// As a document.
+    pub fn document(&self) -> String {
+        let files = self.files.iter().map(|file| ListedFile {
+            name: file.name.clone(),
+            bytes: file.bytes,
+            modified: DateTime::from_micros(file.written),
+        });
+        FileList {
+            files: files.collect(),
+            quota_bytes: self.quota_bytes,
+        }
+        .to_xml()
+    }
+}
+
+impl FileView {
+    fn new(name: String, bytes: u64, written: Micros) -> Self {
+        Self {
+            name,
+            bytes,
+            modified: instant(written),
+            written,
+        }
+    }
+}
+
+impl Upload {
+    /// Writes more of the file.
+    ///
+    /// # Errors
+    /// [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`] when the system refuses.
+    pub async fn write(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Self, Error> {
+        blocking(move || {
+            self.0.write(bytes.as_ref())?;
+            Ok(self)
+        })
+        .await
+    }
+
+    /// Puts the file in its place, durably; answers whether it replaced one.
+    ///
+    /// # Errors
+    /// [`Error::Short`], [`Error::Internal`] when the system refuses.
+    pub async fn finish(self) -> Result<bool, Error> {
+        blocking(move || Ok(self.0.finish()?)).await
+    }
+}
+
+impl Negotiation {
+    /// The party's own files.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the system refuses.
+    pub async fn files(&self, party: &str) -> Result<FilesView, Error> {
+        let (files, party) = (self.files.clone(), party.to_owned());
+        let quota = files.quota();
+        let own = blocking(move || Ok(files.own(&party)?)).await?;
+        Ok(FilesView {
+            files: own
+                .into_iter()
+                .map(|file| FileView::new(file.name, file.bytes, file.modified))
+                .collect(),
+            quota_bytes: Some(quota),
+        })
+    }
+
+    /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`].
+    pub async fn upload(&self, party: &str, name: &str) -> Result<Upload, Error> {
+        if !is_file_name(name) {
+            return Err(Error::BadName);
+        }
+        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
+        blocking(move || Ok(Upload(files.upload(&party, &name)?))).await
+    }
+
+    /// What is in one of the party's own files.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it has none of this name.
+    pub async fn file(&self, party: &str, name: &str) -> Result<Output, Error> {
+        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
+        let file = blocking(move || {
+            Ok(files
+                .find_own(&party, &name)
+                .map(std::fs::File::open)
+                .transpose()?)
+        });
+        Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
+    }
+
+    /// Removes one of the party's own files. Jobs that have begun keep it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it has none of this name, [`Error::Conflict`] where one of its agreements has yet to run on it,
+    /// [`Error::Unavailable`], [`Error::Internal`].
+    pub async fn remove_file(&self, party: &str, name: &str) -> Result<(), Error> {
+        if let Some(agreement) = self.yet_to_read(party, name).await? {
+            return Err(Error::Conflict(format!(
+                "the job of agreement {agreement} has yet to read {name}"
+            )));
+        }
+        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
+        let removed = blocking(move || Ok(files.remove(&party, &name)?)).await?;
+        if removed { Ok(()) } else { Err(Error::NotFound) }
+    }
+
+    /// An agreement of the party whose job names a file and has not started.
+    async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>, Error> {
+        let waiting = self.store.agreements_to_start(party).await?;
+        let names_it = |agreement: &&Agreement| {
+            agreement.job.as_ref().is_some_and(|job| {
+                let application = self.catalogue.find(&job.application, job.version.as_deref());
+                application.is_some_and(|of| of.files(&job.arguments).contains(&name))
+            })
+        };
+        Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))
+    }
+
+    /// What an agreement's job has written by now: its two outputs, and the files of its working folder.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
+    pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
+        let agreement = self.stored(&scope, id).await?;
+        let folder = Folder::of(self.jobs.path(), agreement.work());
+        still_kept(&agreement, &folder)?;
+        let written = blocking(move || {
+            let streams = [Stream::Out, Stream::Err].into_iter();
+            let mut all: Vec<_> = streams.filter_map(|stream| folder.stream(stream)).collect();
+            all.extend(folder.written_files()?);
+            Ok(all)
+        });
+        let files = written.await?.into_iter();
+        Ok(FilesView {
+            files: files
+                .map(|file| FileView::new(file.name, file.bytes, file.modified))
+                .collect(),
+            quota_bytes: None,
+        })
+    }
+
+    /// Removes everything that an agreement's job has left, before its time is over; nothing where it has left nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
+    /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
+    pub async fn remove_outputs(&self, scope: Scope, id: Uuid) -> Result<(), Error> {
+        let agreement = self.stored(&scope, id).await?;
+        if !agreement.state.is_final() {
+            let state = agreement.state;
+            return Err(Error::Conflict(format!(
+                "the agreement is {state}: what its job writes can be removed when it is over"
+            )));
+        }
+        let work = agreement.work();
+        if !self.store.is_over(work).await? {
+            return Err(Error::Conflict(
+                "another agreement goes on with its work and its files".to_owned(),
+            ));
+        }
+        let folders = self.jobs.clone();
+        match blocking(move || Ok(folders.remove_ended(work)?)).await? {
+            Removal::Removed | Removal::NothingThere => Ok(()),
+            Removal::Running => Err(Error::Conflict(
+                "the job is still being stopped; try again in a moment".to_owned(),
+            )),
+        }
+    }
+}
+
+/// Makes sure that what a job wrote has not been removed because its time was over.
+///
+/// # Errors
+/// [`Error::Gone`] where it has been.
+pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<(), Error> {
+    let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
+    if ran && !folder.path().is_dir() {
+        return Err(Error::Gone(
+            "what the job wrote is no longer kept: its time was over, or it was removed".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Why a file could not be had, by who can mend it.
+#[derive(Debug)]
+pub(in crate::negotiation) enum Failure {
+    Quota(UploadError),
+    /// The machine lacks something that it may have again.
+    Short(String),
+    System(String),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(why: std::io::Error) -> Self {
+        if is_shortage(&why) {
+            Self::Short(why.to_string())
+        } else {
+            Self::System(why.to_string())
+        }
+    }
+}
+
+impl From<ExecutionError> for Failure {
+    fn from(why: ExecutionError) -> Self {
+        if why.is_shortage() {
+            Self::Short(why.to_string())
+        } else {
+            Self::System(why.to_string())
+        }
+    }
+}
+
+impl From<UploadError> for Failure {
+    fn from(why: UploadError) -> Self {
+        match why {
+            UploadError::QuotaExceeded { .. } => Self::Quota(why),
+            UploadError::System(why) => why.into(),
+        }
+    }
+}
+
+/// Works on files off the async threads.
+pub(in crate::negotiation) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(Failure::Quota(why))) => Err(Error::QuotaExceeded(why.to_string())),
+        Ok(Err(Failure::Short(why))) => Err(Error::Short(why)),
+        Ok(Err(Failure::System(why))) => Err(Error::Internal(why)),
+        Err(why) => Err(Error::Internal(why.to_string())),
+    }
+}

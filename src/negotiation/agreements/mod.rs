@@ -1,0 +1,10 @@
+//! Agreements, one file a verb.
+
+pub(super) mod accept;
+pub(super) mod begun;
+pub(super) mod create;
+pub(super) mod files;
+pub(super) mod list;
+pub(super) mod pending;
+pub(super) mod show;
+pub(super) mod terminate;

@@ -1,0 +1,200 @@
+//! createPendingAgreement: the offer is taken at once and decided afterwards. The decision is told by a call to whoever
+//! asked for it, and to everybody who looks.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
+
+use super::accept::{Acceptable, Accepting};
+use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::request::offer::Draft;
+use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey};
+use crate::planner::{self, Accepted, Proposal, Settlement, Telling, Ways};
+use crate::store::{self, Undecided};
+
+/// Pending agreements that are read at a time.
+const READ_AT_ONCE: u32 = 100;
+/// How long to wait before undecided agreements are looked for again where nobody says that there are some: after a
+/// failure of the store.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Pending agreements that are decided at a time.
+const DECIDED_AT_ONCE: usize = 32;
+
+/// The pending agreements that are being decided.
+#[derive(Default)]
+struct Deciding {
+    ids: HashSet<Uuid>,
+    tasks: JoinSet<Uuid>,
+}
+
+impl Deciding {
+    /// Waits until one is decided, for ever where none is being decided.
+    async fn end_of_one(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(id)) => drop(self.ids.remove(&id)),
+            // Its id stays, so that it is not tried without end.
+            Some(Err(panicked)) => tracing::error!(%panicked, "a pending agreement cannot be decided"),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// How an offer asks to be decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::negotiation) enum Decision {
+    /// Before it is answered.
+    Now,
+    /// Afterwards; told to this address, if there is one.
+    Later(Option<String>),
+}
+
+impl Negotiation {
+    /// Takes an offer to be decided later. The proposal of its first way stands for it until then.
+    pub(in crate::negotiation) async fn pend(
+        &self,
+        drafts: Vec<Draft>,
+        acceptance: Option<String>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        let first = drafts.into_iter().next();
+        let Draft { proposal, .. } =
+            first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))?;
+        self.pend_proposal(proposal, acceptance, None, key).await
+    }
+
+    /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held.
+    pub(in crate::negotiation) async fn pend_offer(
+        &self,
+        party: &str,
+        accepting: Accepting,
+        acceptance: Option<String>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        match self.acceptable(party, accepting, key.as_ref()).await? {
+            Acceptable::Now(offer, _, proposal) => {
+                self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
+                    .await
+            }
+            Acceptable::Before(answer) => Ok(*answer),
+        }
+    }
+
+    async fn pend_proposal(
+        &self,
+        mut proposal: Proposal,
+        acceptance: Option<String>,
+        offer: Option<Uuid>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
+        let hash = key.as_ref().map(RequestKey::hash);
+        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+        match self.planner.pend(proposal, acceptance, offer).await {
+            Ok(accepted) => {
+                self.undecided.notify_one();
+                Ok(AcceptedView::of(&accepted))
+            }
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// Decides pending agreements, those that an earlier run has left first, until it is told to stop. One that waits for its
+    /// cluster does not keep others waiting.
+    pub async fn decide_pending(self, stop: CancellationToken) {
+        let mut deciding = Deciding::default();
+        loop {
+            if let Err(why) = self.decide_all(&mut deciding).await {
+                tracing::warn!(error = %why, "pending agreements wait for their decision");
+            }
+            let look_again = tokio::time::sleep(LOOK_AGAIN);
+            tokio::pin!(look_again);
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = self.undecided.notified() => break,
+                    () = &mut look_again => break,
+                    () = deciding.end_of_one() => {}
+                }
+            }
+        }
+    }
+
+    /// Begins to decide all that are not being decided.
+    async fn decide_all(&self, deciding: &mut Deciding) -> Result<(), store::Error> {
+        let mut after = Uuid::nil();
+        loop {
+            let undecided = self.store.undecided(after, READ_AT_ONCE).await?;
+            let Some(last) = undecided.last() else {
+                return Ok(());
+            };
+            after = last.agreement;
+            for one in undecided {
+                let id = one.agreement;
+                if !deciding.ids.insert(id) {
+                    continue;
+                }
+                while deciding.tasks.len() >= DECIDED_AT_ONCE {
+                    deciding.end_of_one().await;
+                }
+                let this = self.clone();
+                deciding.tasks.spawn(async move {
+                    if let Err(why) = this.decide(one).await {
+                        tracing::debug!(agreement = %id, error = %why, "a pending agreement was not decided");
+                    }
+                    id
+                });
+            }
+        }
+    }
+
+    async fn decide(&self, undecided: Undecided) -> Result<(), Error> {
+        let Undecided {
+            agreement,
+            party,
+            document,
+            acceptance,
+            offer,
+        } = undecided;
+        let ways = match offer {
+            None => {
+                let words = self.words(document).await?;
+                let drafts = self.reading(move |this| this.drafts_again(words, &party)).await?;
+                drafts.map(|drafts| Ways::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
+            }
+            Some(offer) => {
+                let found = self.still_acceptable(&party, offer).await;
+                found.map(|acceptance| Ways::Offered(Box::new(acceptance)))
+            }
+        };
+        let mut ways = match ways {
+            Err(why @ (Error::Unavailable | Error::Short(_) | Error::Internal(_))) => return Err(why),
+            // What was right when it came may be so no longer: its window may have passed, or what was held has lapsed.
+            ways => ways.map_err(|why| why.to_string()),
+        };
+        if let Ok(Ways::New(ways)) = &mut ways {
+            for way in ways {
+                self.bar(way, &[]).await;
+            }
+        }
+        let settlement = Settlement {
+            id: agreement,
+            ways,
+            telling: acceptance.map(telling),
+        };
+        self.planner.settle(settlement).await?;
+        Ok(())
+    }
+}
+
+fn telling(address: String) -> Telling {
+    Telling {
+        address,
+        accepted: accept_agreement_input(),
+        rejected: |why| reject_agreement_input(&[reason(why)]),
+    }
+}

@@ -1,0 +1,240 @@
+//! From an offer and what the planner could give to a counter offer: the same words with other numbers.
+
+use scheduler::Interval;
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledConstraints;
+use wsag::job::RangeValue;
+use wsag::negotiations::{NegotiationOffer, Requirement};
+use wsag::scheduling::Scheduling;
+use wsag::templates::Template;
+use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
+use wsag::time::DateTime;
+use wsag::{Document, Violation};
+
+use crate::agreement::{OfferKind, OfferTerms, Shape};
+use crate::negotiation::request::sizes;
+use crate::negotiation::templates::Offered;
+use crate::planner::{Candidate, Weights, best_of};
+
+/// How often the best of what is left is looked for where some of it cannot be said.
+const ROUNDS_MAX: usize = 4;
+
+/// A counter offer that keeps to the template and to what the offer demands of its answer.
+pub(in crate::negotiation) struct Counter {
+    /// What it says.
+    pub(in crate::negotiation) offer: AgreementOffer,
+    /// The importance of the optional constraints that it does not meet, together.
+    pub(in crate::negotiation) unmet: i64,
+}
+
+/// What counts for a requester in ranking counter offers.
+pub(in crate::negotiation) fn weights(offer: &AgreementOffer) -> Weights {
+    let preference = scheduling(offer).and_then(|scheduling| scheduling.preference);
+    let preference = preference.unwrap_or_default();
+    let weight = |weight: Option<f64>| weight.unwrap_or(0.0);
+    Weights {
+        start: weight(preference.start),
+        size: weight(preference.size),
+        duration: weight(preference.duration),
+        price: weight(preference.price),
+    }
+}
+
+/// The sizes that an offer could have beyond those that it asks for, where it says how its duration follows from its size.
+pub(in crate::negotiation) fn others(
+    offer: &AgreementOffer,
+    offered: &Offered,
+    capacity: u32,
+) -> Option<Vec<Shape>> {
+    let law = scheduling(offer)?.moldability.as_ref()?;
+    let asked = offer.terms.descriptions().find_map(|of| match &of.content {
+        ServiceDescription::JobDefinition(job) => job.resources.nodes.clone(),
+        _ => None,
+    });
+    let asked = asked.unwrap_or_else(|| RangeValue::exactly(f64::from(offered.defaults().nodes)));
+    Some(sizes::beyond(law, &asked, capacity))
+}
+
+/// The ways to read what an offer asks for, each leaving no choice any more, in its requester's order; none where there
+/// are too many.
+pub(in crate::negotiation) fn readings(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
+    let read = |terms: Terms| AgreementOffer {
+        name: offer.name.clone(),
+        agreement_id: None,
+        context: offer.context.clone(),
+        terms,
+    };
+    if offer.terms.is_conjunctive() {
+        return vec![read(offer.terms.clone())];
+    }
+    let alternatives = offer.terms.alternatives().into_iter().flatten();
+    alternatives
+        .map(|alternative| {
+            let terms = alternative.terms.into_iter().cloned();
+            let all = terms.map(|term| TermTree::Term(Box::new(term))).collect();
+            read(Terms { all: Some(all) })
+        })
+        .collect()
+}
+
+fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
+    offer
+        .terms
+        .descriptions()
+        .find_map(|description| match &description.content {
+            ServiceDescription::Scheduling(scheduling) => Some(&**scheduling),
+            _ => None,
+        })
+}
+
+/// The best candidates of those that can be said, each with what is said; and what the best of the others
+/// break. One that can not be said dominates nobody. The best are looked for [`ROUNDS_MAX`] times at most: each that is
+/// said is a document that is written and read.
+pub(in crate::negotiation) fn sayable(
+    mut candidates: Vec<Candidate>,
+    weights: Weights,
+    say: impl Fn(&Candidate) -> Result<Counter, Vec<Violation>>,
+) -> (Vec<(Counter, Candidate)>, Vec<Violation>) {
+    let (mut said, mut broken) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS_MAX {
+        said.clear();
+        let mut left_out = Vec::new();
+        let mut why = Vec::new();
+        for candidate in best_of(&candidates, weights) {
+            match say(&candidate) {
+                Ok(counter) => said.push((counter, candidate)),
+                Err(violations) => {
+                    why.extend(violations);
+                    left_out.push(candidate);
+                }
+            }
+        }
+        if left_out.is_empty() {
+            break;
+        }
+        if broken.is_empty() {
+            broken = why;
+        }
+        candidates.retain(|candidate| !left_out.contains(candidate));
+    }
+    (said, broken)
+}
+
+/// The counter offer that says what a candidate amounts to, or what it breaks.
+pub(in crate::negotiation) fn counter(
+    asked: &AgreementOffer,
+    offered: &Offered,
+    demands: &CompiledConstraints,
+    candidate: &OfferTerms,
+) -> Result<Counter, Vec<Violation>> {
+    let offer = worded(asked, &offered.template, candidate);
+    let text = offer.to_xml();
+    let Ok(document) = Document::parse(text.as_bytes()) else {
+        // What was read can be written; but words of the requester's may have grown in being escaped.
+        return Err(Vec::new());
+    };
+    let mut broken = wsag::rules::check(&document);
+    broken.extend(offered.compiled.check(&document));
+    let mut unmet: i64 = 0;
+    for outcome in demands.check(&document) {
+        if outcome.violations.is_empty() {
+            continue;
+        }
+        match outcome.requirement {
+            Requirement::Required => broken.extend(outcome.violations),
+            // One that does not say how much it weighs weighs something.
+            Requirement::Optional => unmet = unmet.saturating_add(outcome.importance.unwrap_or(1)),
+        }
+    }
+    if broken.is_empty() {
+        Ok(Counter { offer, unmet })
+    } else {
+        Err(broken)
+    }
+}
+
+/// The offer with a candidate's numbers in place of its own, where they differ.
+fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -> AgreementOffer {
+    let mut offer = asked.clone();
+    offer.agreement_id = None;
+    let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
+    let numbers = Numbers {
+        // Pieces of differing sizes have those that were asked for.
+        nodes: (!candidate.slots.differ()).then_some(candidate.nodes()),
+        window: matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later)
+            .then(|| candidate.placement()),
+        // Where it follows from the number of nodes, it is not said besides.
+        duration: i32::try_from(candidate.duration())
+            .ok()
+            .filter(|_| !matches!(candidate.kind, OfferKind::Exact | OfferKind::InPieces) && !moldable),
+    };
+    let all = offer.terms.all.get_or_insert_default();
+    let (mut time, mut size) = (false, false);
+    for tree in all.iter_mut() {
+        let found = reword(tree, &numbers);
+        (time, size) = (time || found.0, size || found.1);
+    }
+    // What the offer had left to the template and is no longer as it stands there.
+    for description in template.terms.descriptions() {
+        let missing = match &description.content {
+            ServiceDescription::AllocationTime(_) => {
+                !time && (numbers.window.is_some() || numbers.duration.is_some())
+            }
+            ServiceDescription::JobDefinition(_) => !size,
+            ServiceDescription::Scheduling(_) => false,
+        };
+        if missing {
+            let mut tree = term(description);
+            reword(&mut tree, &numbers);
+            all.push(tree);
+        }
+    }
+    offer
+}
+
+fn term(description: &ServiceDescriptionTerm) -> TermTree {
+    TermTree::Term(Box::new(Term::ServiceDescription(description.clone())))
+}
+
+/// What a counter offer says other than the offer.
+struct Numbers {
+    nodes: Option<u32>,
+    window: Option<Interval>,
+    duration: Option<i32>,
+}
+
+/// Whether a tree of terms says when, and on how many nodes; with these numbers from now on.
+fn reword(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
+    match tree {
+        TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
+            let found = trees.iter_mut().map(|tree| reword(tree, numbers));
+            found.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1))
+        }
+        TermTree::Term(term) => {
+            let Term::ServiceDescription(description) = &mut **term else {
+                return (false, false);
+            };
+            match &mut description.content {
+                ServiceDescription::AllocationTime(time) => {
+                    if let Some(window) = numbers.window {
+                        time.start = Some(DateTime::from_seconds(window.start.seconds()));
+                        time.end = Some(DateTime::from_seconds(window.end.seconds()));
+                    }
+                    time.duration = numbers.duration.or(time.duration);
+                    (true, false)
+                }
+                ServiceDescription::JobDefinition(job) => {
+                    let Some(nodes) = numbers.nodes else {
+                        return (false, true);
+                    };
+                    let says = |range: &RangeValue| range.whole_numbers() == Ok((nodes, Some(nodes)));
+                    if !job.resources.nodes.as_ref().is_some_and(says) {
+                        job.resources.nodes = Some(RangeValue::exactly(f64::from(nodes)));
+                    }
+                    (false, true)
+                }
+                ServiceDescription::Scheduling(_) => (false, false),
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a flat request demands of its answers: the negotiation constraints of WS-Agreement Negotiation (GFD.193, section 5) on
+//! the numbers that a flat offer shows.
+
+use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
+
+use crate::negotiation::request::json::{At, Check};
+
+/// The member that holds them.
+pub(in crate::negotiation) const MEMBER: &str = "constraints";
+/// Constraints of one request.
+const CONSTRAINTS_MAX: usize = 32;
+
+/// What can be constrained, by the words of an offer, and where it stands in the document of one.
+const PLACES: [(&str, &str); 4] = [
+    ("nodes", "//jsdl:TotalResourceCount/jsdl:Exact"),
+    ("start", "//arp:AllocationTimeConstraint/arp:StartTime"),
+    ("end", "//arp:AllocationTimeConstraint/arp:EndTime"),
+    ("durationSeconds", "//arp:AllocationTimeConstraint/arp:Duration"),
+];
+
+/// Reads a list of constraints.
+pub(in crate::negotiation) fn read(check: &mut Check, at: &At<'_>) -> NegotiationConstraints {
+    let all = check.list(at);
+    if all.len() > CONSTRAINTS_MAX {
+        check.add(
+            &at.pointer,
+            format!("at most {CONSTRAINTS_MAX} constraints are expected"),
+        );
+    }
+    NegotiationConstraints {
+        items: all.iter().filter_map(|at| read_one(check, at)).collect(),
+        constraints: Vec::new(),
+    }
+}
+
+/// Reads `{"of": …, "min": …, "max": …, "importance": …}`: one that does not say how much it weighs has to be met.
+fn read_one(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
+    let object = check.object(at, &["of", "min", "max", "importance"])?;
+    let of = object.required(check, "of")?;
+    let word = check.text(&of)?;
+    let Some((name, location)) = PLACES.iter().find(|(name, _)| *name == word) else {
+        let known = PLACES.map(|(name, _)| name).join(", ");
+        check.add(&of.pointer, format!("one of {known} is expected"));
+        return None;
+    };
+    let mut bound = |member| {
+        let at = object.get(member)?;
+        match *name {
+            "start" | "end" => check.date_time(&at).map(|time| time.to_string()),
+            _ => check.count(&at, u32::MAX).map(|count| count.to_string()),
+        }
+    };
+    let (min, max) = (bound("min"), bound("max"));
+    if object.get("min").or(object.get("max")).is_none() {
+        check.add(&at.pointer, "a member \"min\" or \"max\" is expected");
+    }
+    let importance = object
+        .get("importance")
+        .and_then(|at| check.count(&at, u32::MAX))
+        .map(i64::from);
+    let bounds = (min.as_deref(), max.as_deref());
+    Some(NegotiationItem::between(name, location, bounds, importance))
+}

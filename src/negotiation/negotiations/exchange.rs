@@ -1,0 +1,324 @@
+//! Messages with offers, in either representation: each offer is answered on its own, and each message once, however
+//! often it is sent under its key.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+use wsag::negotiations::{NegotiationOffer as Spoken, advertise_output};
+use wsag::{Document, Message, Violation, Violations};
+
+use super::flat::AnswersView;
+use super::offers::{Arrival, invalid, violation};
+use crate::agreement::{NegotiationInstance, OfferState};
+use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::request::json::{Check, Json};
+use crate::negotiation::views::offer::{Negotiated, Said};
+use crate::negotiation::{Error, Input, Negotiation, RequestKey, Scope};
+use crate::planner::{self, Bargain};
+
+/// Offers in one message: the tree has its own bound, and each costs a search of the plan.
+const OFFERS_MAX: usize = 32;
+
+/// An answer in both representations, as it is kept for whoever sends the request again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// As a flat value.
+    pub json: String,
+    /// As a document.
+    pub document: String,
+}
+
+/// What a message with offers may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::negotiation) enum Asked {
+    Negotiate,
+    Advertise,
+}
+
+/// The form of a message, which its answer follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Document,
+    /// One flat request.
+    Request,
+    /// A list of them.
+    Requests,
+}
+
+/// An offer of a message, as it came.
+enum Given {
+    Document(Box<Placed>),
+    Flat(Json),
+}
+
+/// An offer, and its path in the message that it came in; none of a flat request, which was found to be right.
+struct Placed {
+    offer: Spoken,
+    place: String,
+}
+
+impl Negotiation {
+    /// Answers the offers of a NegotiateInput, each on its own: one that fails comes back Rejected with the reason. A flat
+    /// request is one offer, and a list of them are several.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is no such message,
+    /// [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::KeyReused`],
+    /// [`Error::Unavailable`].
+    pub async fn negotiate(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Told, Error> {
+        let instance = self.instance(scope, id).await?;
+        if let Some(told) = self.answered(key.as_ref()).await? {
+            return Ok(told);
+        }
+        let (form, offers) = self
+            .reading(move |_| read_message(&input, Asked::Negotiate))
+            .await??;
+        let mut all = Negotiated { said: Vec::new() };
+        let mut answers = Vec::with_capacity(offers.len());
+        for (number, given) in offers.into_iter().enumerate() {
+            let step = key.as_ref().map(|key| key.step(number));
+            let said = match self.offer_of(&instance, given, Asked::Negotiate).await {
+                Ok(Placed { offer, place }) => {
+                    let arrival = Arrival {
+                        key: step,
+                        opening: None,
+                    };
+                    self.answer(&instance, offer, place, arrival).await?
+                }
+                Err(why) => match self.put_before(step.as_ref(), why).await {
+                    Ok(before) => self.said_before(&before).await?,
+                    Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
+                        answers.push(AnswersView::wrong(wrong));
+                        continue;
+                    }
+                    Err(why) => return Err(why),
+                },
+            };
+            answers.push(AnswersView::of(said.iter().map(Said::view).collect()));
+            all.said.extend(said);
+        }
+        let json = match form {
+            Form::Document => json!({ "offers": all.views() }),
+            Form::Request => json!(answers.first()),
+            Form::Requests => json!({ "answers": answers }),
+        };
+        let told = Told {
+            json: json.to_string(),
+            document: all.document(),
+        };
+        self.keep(key, told).await
+    }
+
+    /// Takes the offers of an AdvertiseInput, or those of a flat request or a list of them; nothing is answered to them. Where
+    /// one is found to be wrong, none is taken.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
+    pub async fn advertise(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Told, Error> {
+        let instance = self.instance(scope, id).await?;
+        if let Some(told) = self.answered(key.as_ref()).await? {
+            return Ok(told);
+        }
+        let (form, offers) = self
+            .reading(move |_| read_message(&input, Asked::Advertise))
+            .await??;
+        let mut understood = Vec::new();
+        let mut names = BTreeSet::new();
+        for (number, given) in offers.into_iter().enumerate() {
+            let step = key.as_ref().map(|key| key.step(number));
+            let Placed { offer, place } = match self.offer_of(&instance, given, Asked::Advertise).await {
+                Ok(placed) => placed,
+                Err(why) => {
+                    let why = if form == Form::Requests {
+                        below(number, why)
+                    } else {
+                        why
+                    };
+                    let before = self.put_before(step.as_ref(), why).await?;
+                    understood.push((Err(before), String::new(), step));
+                    continue;
+                }
+            };
+            let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
+                Err(before)
+            } else {
+                let found = self.understand(&instance, &offer, &place, false).await?;
+                let incoming = self.put(&instance, &found.map_err(invalid)?, &offer);
+                let name = incoming.offer.name.clone();
+                if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
+                    let message = "another offer of this negotiation has this OfferId";
+                    let taken = invalid(vec![violation(&place, "/@wsag-neg:OfferId", message)]);
+                    Err(self.put_before(step.as_ref(), taken).await?)
+                } else {
+                    Ok(Bargain {
+                        negotiation: instance.id,
+                        opening: None,
+                        incoming: Some(incoming),
+                        answers: Vec::new(),
+                        otherwise: OfferState::Rejected,
+                        idempotency: step.clone().map(|step| step.kept(kept)),
+                    })
+                }
+            };
+            understood.push((bargain, place, step));
+        }
+        let mut views = Vec::with_capacity(understood.len());
+        for (bargain, place, step) in understood {
+            let taken = match bargain {
+                Ok(bargain) => self.advertised(&instance, bargain, &place, step).await?,
+                Err(before) => before,
+            };
+            for id in taken {
+                let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
+                views.push(Said::read(row, &document)?.view());
+            }
+        }
+        let told = Told {
+            json: json!({ "offers": views }).to_string(),
+            document: advertise_output(),
+        };
+        self.keep(key, told).await
+    }
+
+    /// What a step of a request that cannot be taken any more has put on the table when it was sent first, or just now by
+    /// whoever sends it at the same time: that may be just what is in its way.
+    async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
+        self.answered(step).await?.ok_or(why)
+    }
+
+    /// Puts an offer on the table that asks for no answer; its id.
+    async fn advertised(
+        &self,
+        instance: &NegotiationInstance,
+        bargain: Bargain,
+        place: &str,
+        step: Option<RequestKey>,
+    ) -> Result<Vec<Uuid>, Error> {
+        let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
+        match self.planner.bargain(bargain).await {
+            Ok(_) => Ok(put),
+            Err(planner::Error::NotFound) => {
+                let scope = Scope::Party(instance.party.clone());
+                Err(self.is_over(&scope, instance.id).await)
+            }
+            Err(planner::Error::Stale(why)) => Err(invalid(vec![violation(place, "", why)])),
+            Err(planner::Error::Repeated(earlier)) => {
+                repeated(&earlier, step.as_ref().map(RequestKey::hash).as_deref())
+            }
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// An offer as it is said, once what it answers is on the table.
+    async fn offer_of(
+        &self,
+        instance: &NegotiationInstance,
+        given: Given,
+        asked: Asked,
+    ) -> Result<Placed, Error> {
+        match given {
+            Given::Document(placed) => Ok(*placed),
+            Given::Flat(request) => Ok(Placed {
+                offer: self.flat_offer(instance, request, asked).await?,
+                place: String::new(),
+            }),
+        }
+    }
+}
+
+/// The offers of a message, and its form.
+fn read_message(input: &Input, asked: Asked) -> Result<(Form, Vec<Given>), Error> {
+    let body = match input {
+        Input::Xml(body) => {
+            let offers = read_offers(body, asked)?;
+            let given = offers.into_iter().map(|placed| Given::Document(Box::new(placed)));
+            return Ok((Form::Document, given.collect()));
+        }
+        Input::Json(body) => body,
+    };
+    let requests = match Json::parse(body)? {
+        Json::List(requests) => requests,
+        request => return Ok((Form::Request, vec![Given::Flat(request)])),
+    };
+    let mut check = Check::default();
+    if requests.is_empty() || requests.len() > OFFERS_MAX {
+        check.add("", format!("a list of 1 to {OFFERS_MAX} requests is expected"));
+    }
+    for (number, request) in requests.iter().enumerate() {
+        if !matches!(request, Json::Object(_)) {
+            check.add(&format!("/{number}"), "an object is expected");
+        }
+    }
+    check.finish(Some(()))?;
+    Ok((Form::Requests, requests.into_iter().map(Given::Flat).collect()))
+}
+
+/// What is wrong with a request, where the list has it that it stands in.
+fn below(number: usize, error: Error) -> Error {
+    let pointed = |wrong: Violations| {
+        let all = wrong.0.into_iter().map(|violation| Violation {
+            path: format!("/{number}{}", violation.path),
+            ..violation
+        });
+        Violations::of(all.collect())
+    };
+    match error {
+        Error::Invalid(wrong) => Error::Invalid(pointed(wrong)),
+        Error::NotOffered(wrong) => Error::NotOffered(pointed(wrong)),
+        other => other,
+    }
+}
+
+fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Placed>, Error> {
+    let document = Document::parse(body).map_err(Error::Malformed)?;
+    let (offers, message) = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
+        (Message::NegotiationOffer(offer), _) => {
+            let place = "/wsag-neg:NegotiationOffer".to_owned();
+            return Ok(vec![Placed { offer: *offer, place }]);
+        }
+        (Message::NegotiateInput(offers), Asked::Negotiate) => (offers, "NegotiateInput"),
+        (Message::AdvertiseInput(offers), Asked::Advertise) => (offers, "AdvertiseInput"),
+        (_, Asked::Negotiate) => {
+            let what = "wsag-neg:NegotiateInput or wsag-neg:NegotiationOffer is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        }
+        (_, Asked::Advertise) => {
+            let what = "wsag-neg:AdvertiseInput or wsag-neg:NegotiationOffer is expected here";
+            return Err(Error::not_offered(&document, "", what));
+        }
+    };
+    let count = offers.len();
+    if count > OFFERS_MAX {
+        let what = format!("at most {OFFERS_MAX} offers are taken at a time, these are {count}");
+        return Err(Error::not_offered(&document, "", &what));
+    }
+    let placed = offers.into_iter().enumerate().map(|(index, offer)| Placed {
+        offer,
+        place: place(message, index, count),
+    });
+    Ok(placed.collect())
+}
+
+/// The path of an offer in its message.
+fn place(message: &str, index: usize, count: usize) -> String {
+    let path = format!("/wsag-neg:{message}/wsag-neg:NegotiationOffer");
+    if count == 1 {
+        path
+    } else {
+        format!("{path}[{}]", index + 1)
+    }
+}

@@ -1,0 +1,328 @@
+//! Negotiation for clients that speak JSON: a flat request opens a negotiation and is answered in it with what can be had;
+//! another one counters an offer, or is put on the table to be known; an offer's id accepts it. Underneath are the same
+//! offers and counter offers as in XML.
+
+use scheduler::Time;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+use wsag::Violations;
+use wsag::agreements::AgreementOffer;
+use wsag::negotiations::{
+    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
+    NegotiationRole,
+};
+use wsag::time::DateTime;
+
+use super::demands;
+use super::exchange::Asked;
+use super::offers::Arrival;
+use crate::agreement::{Agreement, NegotiationInstance};
+use crate::negotiation::agreements::pending::Decision;
+use crate::negotiation::idempotency::kept;
+use crate::negotiation::negotiations::{Opened, Opening, opening_document};
+use crate::negotiation::request::in_request;
+use crate::negotiation::request::json::{At, Check, Json, Object};
+use crate::negotiation::views::offer::Said;
+use crate::negotiation::views::rejection::Rejection;
+use crate::negotiation::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
+use crate::planner::Initiation;
+
+/// What a request that opens a negotiation is about beside what is wanted.
+const ABOUT: [&str; 3] = ["agreement", "expires", demands::MEMBER];
+/// What a request in a negotiation says of itself beside what is wanted.
+const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
+
+/// A negotiation, and what a request in it was answered with.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NegotiatedView {
+    /// The negotiation; its offers are the answers to the request, the best first.
+    #[serde(flatten)]
+    pub negotiation: NegotiationView,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Value>,
+}
+
+/// The answers to a request in a negotiation.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswersView {
+    /// What can be had, the best first.
+    pub offers: Vec<OfferView>,
+    /// Why there is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Value>,
+}
+
+impl AnswersView {
+    /// The answer to a request of several that is wrong in itself.
+    pub(in crate::negotiation) fn wrong(violations: Violations) -> Self {
+        let told = Rejection::Violations(violations.0).json();
+        Self {
+            offers: Vec::new(),
+            refusal: serde_json::from_str(&told).ok(),
+        }
+    }
+
+    /// What answers to one request amount to: those that can be had, or else why none can.
+    pub(in crate::negotiation) fn of(answers: Vec<OfferView>) -> Self {
+        let refusal = answers.iter().find_map(|view| view.refusal.clone());
+        let offers: Vec<_> = answers
+            .into_iter()
+            .filter(|view| view.state != "Rejected")
+            .collect();
+        Self {
+            refusal: refusal.filter(|_| offers.is_empty()),
+            offers,
+        }
+    }
+}
+
+/// Which words a request changes.
+enum Base {
+    /// Those of its template.
+    Template,
+    /// Those of an offer that was made or accepted before.
+    Offer(Box<AgreementOffer>),
+}
+
+/// What a request in a negotiation says of itself.
+#[derive(Default)]
+struct OfItself {
+    id: Option<String>,
+    to: Option<String>,
+    state: Option<NegotiationOfferState>,
+    expires: Option<DateTime>,
+    constraints: NegotiationConstraints,
+}
+
+impl Negotiation {
+    /// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
+    ///
+    /// # Errors
+    /// [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong with the request; those of
+    /// opening a negotiation.
+    pub(in crate::negotiation) async fn request(
+        &self,
+        party: &str,
+        body: Vec<u8>,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
+        if let Some(opened) = self.answered(key.as_ref()).await? {
+            return Ok(opened);
+        }
+        let (request, (opening, constraints)) = self
+            .reading(move |this| this.read_opening_request(&body))
+            .await??;
+        let (base, replaced) = match opening.agreement {
+            None => (Base::Template, None),
+            Some(id) => {
+                let replaced = self.stored(&Scope::Party(party.to_owned()), id).await?;
+                let offer = self.words_of(id).await?.offer()?;
+                (Base::Offer(offer), Some(replaced))
+            }
+        };
+        let offer = self.asked(party, request, base, replaced).await?;
+        let of_itself = OfItself {
+            constraints,
+            ..OfItself::default()
+        };
+        let offer = spoken(offer, of_itself, NegotiationOfferState::Solicited);
+        let mut instance = self.opened_by(party, &opening).await?;
+        let arrival = Arrival {
+            key: key.as_ref().map(|key| key.step(0)),
+            opening: Some(Initiation {
+                negotiation: instance.clone(),
+                document: opening_document(opening.agreement),
+                idempotency: None,
+            }),
+        };
+        let said = self.answer(&instance, offer, String::new(), arrival).await?;
+        // Of the same request sent twice it is the one that was opened first.
+        if let Some(first) = said
+            .first()
+            .map(|of| of.row.negotiation)
+            .filter(|id| *id != instance.id)
+        {
+            instance = self.instance(&Scope::Party(party.to_owned()), first).await?;
+        }
+        let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(Said::view).collect());
+        let mut negotiation = NegotiationView::of(&instance, self.clock.now());
+        negotiation.offers = offers;
+        let opened = Opened {
+            id: instance.id,
+            json: kept(&NegotiatedView { negotiation, refusal }),
+        };
+        self.keep(key, opened).await
+    }
+
+    /// The offer that a flat request makes in a negotiation, found to be right: it is made from a template, or changes the
+    /// agreement that the negotiation is about, or the offer that it answers.
+    pub(in crate::negotiation) async fn flat_offer(
+        &self,
+        instance: &NegotiationInstance,
+        request: Json,
+        asked: Asked,
+    ) -> Result<Spoken, Error> {
+        let (request, of_itself) = self.reading(move |this| this.read_of_itself(request)).await??;
+        let refused = |pointer: &str, message: &str| {
+            let mut check = Check::default();
+            check.add(pointer, message);
+            check.finish(None)
+        };
+        if let Some(name) = &of_itself.id
+            && self.store.offer_named(instance.id, name).await?.is_some()
+        {
+            return refused("/id", "another offer of this negotiation has this id");
+        }
+        let base = if let Some(name) = &of_itself.to {
+            let Some((row, document)) = self.store.offer_named(instance.id, name).await? else {
+                let message = "the id of an offer of this negotiation is expected";
+                return refused("/counterOfferTo", message);
+            };
+            let words = Said::read(row, &document)?.words;
+            Base::Offer(Box::new(AgreementOffer {
+                name: words.name,
+                agreement_id: None,
+                context: words.context,
+                terms: words.terms,
+            }))
+        } else if let Some(agreement) = instance.agreement {
+            Base::Offer(self.words_of(agreement).await?.offer()?)
+        } else {
+            Base::Template
+        };
+        let otherwise = match asked {
+            Asked::Negotiate => NegotiationOfferState::Solicited,
+            Asked::Advertise => NegotiationOfferState::Advisory,
+        };
+        let replaced = self.replaced(instance).await?;
+        let offer = self.asked(&instance.party, request, base, replaced).await?;
+        Ok(spoken(offer, of_itself, otherwise))
+    }
+
+    /// What a request says about its negotiation, and the rest of it.
+    fn read_opening_request(&self, body: &[u8]) -> Result<(Json, (Opening, NegotiationConstraints)), Error> {
+        split(Json::parse(body)?, &ABOUT, |check, object| {
+            let opening = Opening {
+                expires: object
+                    .get("expires")
+                    .and_then(|at| self.future(check, &at))
+                    .map(|at| Time(at.floor())),
+                agreement: object.get("agreement").and_then(|at| {
+                    let id = check.text(&at)?.parse().ok();
+                    if id.is_none() {
+                        check.add(&at.pointer, "the id of an agreement is expected");
+                    }
+                    id
+                }),
+            };
+            (opening, read_demands(check, object))
+        })
+    }
+
+    /// What a request in a negotiation says of itself, and the rest of it.
+    fn read_of_itself(&self, request: Json) -> Result<(Json, OfItself), Error> {
+        split(request, &OF_ITSELF, |check, object| OfItself {
+            constraints: read_demands(check, object),
+            id: object.get("id").and_then(|at| check.token(&at)),
+            to: object.get("counterOfferTo").and_then(|at| check.token(&at)),
+            state: object.get("state").and_then(|at| {
+                let state = NegotiationOfferState::of(&check.text(&at)?);
+                if state.is_none() {
+                    check.add(
+                        &at.pointer,
+                        "Advisory, Solicited, Acceptable or Rejected is expected",
+                    );
+                }
+                state
+            }),
+            expires: object.get("expires").and_then(|at| self.future(check, &at)),
+        })
+    }
+
+    fn future(&self, check: &mut Check, at: &At<'_>) -> Option<DateTime> {
+        let time = check.date_time(at)?;
+        if time.floor() <= self.clock.now().seconds() {
+            check.add(&at.pointer, "an instant in the future is expected");
+        }
+        Some(time)
+    }
+
+    /// The offer that a request asks with, found to be right.
+    async fn asked(
+        &self,
+        party: &str,
+        request: Json,
+        base: Base,
+        replaced: Option<Agreement>,
+    ) -> Result<AgreementOffer, Error> {
+        let party = party.to_owned();
+        self.reading(move |this| {
+            let (wish, offered, decision) = this.read_request(&request)?;
+            if decision != Decision::Now {
+                let mut check = Check::default();
+                check.add("/pending", "what is negotiated is decided by accepting it");
+                return check.finish(None);
+            }
+            let offer = match base {
+                Base::Template => wish.offer(&offered.template),
+                Base::Offer(offer) => wish.change(&offer),
+            };
+            this.drafts_of(&offer, &party, replaced.as_ref())
+                .map_err(in_request)?;
+            Ok(offer)
+        })
+        .await?
+    }
+}
+
+/// What `read` makes of some members of a request, and the request without them.
+fn split<T: Default>(
+    request: Json,
+    members: &[&str],
+    read: impl FnOnce(&mut Check, &Object<'_>) -> T,
+) -> Result<(Json, T), Error> {
+    let Json::Object(all) = request else {
+        return Ok((request, T::default()));
+    };
+    let (some, request): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|(name, _)| members.contains(&name.as_str()));
+    let some = Json::Object(some);
+    let mut check = Check::default();
+    let root = At {
+        value: &some,
+        pointer: String::new(),
+    };
+    let object = check.object(&root, members);
+    let found = object.map(|object| read(&mut check, &object));
+    Ok((Json::Object(request), check.finish(found)?))
+}
+
+fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {
+    let demands = object.get(demands::MEMBER);
+    demands.map_or_else(NegotiationConstraints::default, |at| demands::read(check, &at))
+}
+
+/// An offer as it is put into a negotiation; what it does not say of itself is said for it.
+fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> Spoken {
+    let template = offer.context.template_id.clone().unwrap_or_default();
+    Spoken {
+        offer_id: of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string()),
+        name: offer.name,
+        offer_context: NegotiationOfferContext {
+            counter_offer_to: of_itself.to.unwrap_or(template),
+            expiration_time: of_itself.expires,
+            creator: NegotiationRole::NegotiationInitiator,
+            state: of_itself.state.unwrap_or(otherwise),
+            state_extensions: Vec::new(),
+            extensions: Vec::new(),
+        },
+        context: offer.context,
+        terms: offer.terms,
+        constraints: of_itself.constraints,
+    }
+}

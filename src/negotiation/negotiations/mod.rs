@@ -1,0 +1,405 @@
+//! Negotiations: opened, shown and ended.
+
+pub(super) mod answers;
+pub(super) mod counter;
+pub(super) mod demands;
+pub(super) mod exchange;
+pub(super) mod flat;
+pub(super) mod offers;
+pub(super) mod proposals;
+pub(super) mod relaxations;
+
+use scheduler::Time;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::endpoint::EndpointReference;
+use wsag::negotiations::{
+    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, NegotiationRole,
+    initiate_negotiation_output, terminate_negotiation_input, terminate_negotiation_response,
+};
+use wsag::time::DateTime;
+use wsag::{Document, Message, Violation, ViolationKind, Violations};
+
+use super::idempotency::{kept, repeated};
+use super::views::{MoneyView, instant, second};
+use super::{Error, Input, Negotiation, RequestKey, Scope};
+use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
+use crate::clock::second_of;
+use crate::negotiation::agreements::terminate::read_reason;
+use crate::negotiation::negotiations::exchange::Told;
+use crate::negotiation::views::offer::{OfferView, Said};
+use crate::planner::{self, Initiation, NegotiationEnd};
+
+/// A negotiation.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NegotiationView {
+    /// Its id.
+    pub id: Uuid,
+    /// The party that asked for it.
+    pub party: String,
+    /// The agreement that it is to replace, where it is a renegotiation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Uuid>,
+    /// open, expired or terminated.
+    pub state: &'static str,
+    /// When it was asked for.
+    pub created: String,
+    /// From when on nothing more is negotiated or accepted.
+    pub expires: String,
+    /// Why the provider has opened it by itself: better-fit or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<&'static str>,
+    /// What is paid because the agreement could not be kept, where that is why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<MoneyView>,
+    /// Every offer and counter offer, oldest first; each names what it answers.
+    pub offers: Vec<OfferView>,
+}
+
+impl NegotiationView {
+    /// The view of a negotiation as it stands at `now`.
+    pub(super) fn of(instance: &NegotiationInstance, now: Time) -> Self {
+        Self {
+            id: instance.id,
+            party: instance.party.clone(),
+            agreement: instance.agreement,
+            state: instance.state(now).word(),
+            created: instant(instance.created),
+            expires: second(instance.expires),
+            proposed: instance.proposed.map(ProposalReason::word),
+            penalties: Vec::new(),
+            offers: Vec::new(),
+        }
+    }
+}
+
+/// The answer to whoever has opened a negotiation, as it is kept for who asks again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Opened {
+    /// Its id.
+    pub id: Uuid,
+    /// It, as a flat value.
+    pub json: String,
+}
+
+impl Opened {
+    fn of(instance: &NegotiationInstance) -> Self {
+        Self {
+            id: instance.id,
+            json: kept(&NegotiationView::of(instance, second_of(instance.created))),
+        }
+    }
+
+    /// Its path under the service's address.
+    pub fn path(&self) -> String {
+        format!("/negotiations/{}", self.id)
+    }
+
+    /// The InitiateNegotiationOutput with its address below the service's.
+    pub fn document(&self, base: &str) -> String {
+        initiate_negotiation_output(&EndpointReference::new(format!("{base}{}", self.path())))
+    }
+}
+
+/// What a negotiation is asked for with, whatever it came in.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// Until when it is to last; as long as the provider lets it where this is not said.
+    pub expires: Option<Time>,
+    /// The agreement that is to be replaced.
+    pub agreement: Option<Uuid>,
+}
+
+impl Negotiation {
+    /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is wrong with the document,
+    /// [`Error::NotFound`] where it is about an agreement that is none of the party's, [`Error::Conflict`] where that is
+    /// over, [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn initiate(
+        &self,
+        party: &str,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
+        let body = match input {
+            Input::Xml(body) => body,
+            Input::Json(body) => return self.request(party, body, key).await,
+        };
+        if let Some(opened) = self.answered(key.as_ref()).await? {
+            return Ok(opened);
+        }
+        let (opening, document) = self.reading(move |this| this.read_opening(&body)).await??;
+        self.open(party, opening, document, key).await
+    }
+
+    async fn open(
+        &self,
+        party: &str,
+        opening: Opening,
+        document: String,
+        key: Option<RequestKey>,
+    ) -> Result<Opened, Error> {
+        let hash = key.as_ref().map(RequestKey::hash);
+        let initiation = Initiation {
+            negotiation: self.opened_by(party, &opening).await?,
+            document,
+            idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
+        };
+        match self.planner.initiate(initiation).await {
+            Ok(opened) => Ok(Opened::of(&opened)),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// The negotiation that is asked for; nothing is stored.
+    pub(super) async fn opened_by(
+        &self,
+        party: &str,
+        opening: &Opening,
+    ) -> Result<NegotiationInstance, Error> {
+        if let Some(agreement) = opening.agreement {
+            let scope = Scope::Party(party.to_owned());
+            let found = self.stored(&scope, agreement).await?;
+            if found.state != AgreementState::Observed {
+                return Err(Error::Conflict(format!(
+                    "the agreement is {}, and can be changed while it is Observed only",
+                    found.state
+                )));
+            }
+        }
+        let latest = self.clock.now() + self.negotiating.lasts;
+        Ok(NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            agreement: opening.agreement,
+            created: self.clock.micros(),
+            expires: opening.expires.unwrap_or(latest).min(latest),
+            ended: None,
+            proposed: None,
+        })
+    }
+
+    fn read_opening(&self, body: &[u8]) -> Result<(Opening, String), Error> {
+        let document = Document::parse(body).map_err(Error::Malformed)?;
+        let (input, place) = match wsag::read(&document).map_err(Error::Invalid)? {
+            Message::InitiateNegotiationInput(input) => (
+                *input,
+                "/wsag-neg:InitiateNegotiationInput/wsag-neg:NegotiationContext",
+            ),
+            Message::NegotiationContext(context) => {
+                (InitiateInput::of(*context), "/wsag-neg:NegotiationContext")
+            }
+            _ => {
+                let what =
+                    "wsag-neg:InitiateNegotiationInput or wsag-neg:NegotiationContext is expected here";
+                return Err(Error::not_offered(&document, "", what));
+            }
+        };
+        let context = &input.context;
+        let mut found = Vec::new();
+        let mut wrong = |below: &str, message: &str| {
+            found.push(Violation {
+                path: format!("{place}/wsag-neg:{below}"),
+                kind: ViolationKind::Value,
+                message: message.to_owned(),
+            });
+        };
+        if context.agreement_responder != NegotiationRole::NegotiationResponder {
+            wrong(
+                "AgreementResponder",
+                "NegotiationResponder is expected: the service answers the agreement's offer",
+            );
+        }
+        let expires = context.expiration_time.map(|at| Time(at.floor()));
+        if expires.is_some_and(|at| at <= self.clock.now()) {
+            wrong("ExpirationTime", "an instant in the future is expected");
+        }
+        let agreement = match &context.kind {
+            NegotiationKind::Negotiation(_) => None,
+            NegotiationKind::Renegotiation {
+                responder_agreement, ..
+            } => {
+                let id = id_in(responder_agreement);
+                if id.is_none() {
+                    wrong(
+                        "NegotiationType/wsag-neg:Renegotiation/wsag-neg:ResponderAgreementEPR",
+                        "the address of an agreement here is expected, such as http://…/agreements/ID",
+                    );
+                }
+                id
+            }
+        };
+        if found.is_empty() {
+            Ok((Opening { expires, agreement }, input.to_xml()))
+        } else {
+            Err(Error::Invalid(Violations::of(found)))
+        }
+    }
+
+    /// A negotiation, and its NegotiationProperties.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String), Error> {
+        let instance = self.instance(scope, id).await?;
+        let document = self.store.negotiation_document(id).await?;
+        let document = document.ok_or(Error::NotFound)?;
+        let offers = self.store.offers(id).await?;
+        let penalties = self.penalties_about(&instance).await?;
+        self.reading(move |this| {
+            let said = offers
+                .into_iter()
+                .map(|(row, document)| Said::read(row, &document));
+            let said = said.collect::<Result<Vec<_>, Error>>()?;
+            let mut view = NegotiationView::of(&instance, this.clock.now());
+            view.penalties = penalties;
+            view.offers = said.iter().map(Said::view).collect();
+            let InitiateInput { mut context, .. } = opening_of(&document)?;
+            context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
+            let properties = NegotiationProperties {
+                context,
+                templates: this.templates.all().cloned().collect(),
+                offers: said.iter().map(Said::document).collect(),
+            };
+            Ok((view, properties.to_xml()))
+        })
+        .await?
+    }
+
+    /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it
+    /// too.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is wrong with the document,
+    /// [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over,
+    /// [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn end_negotiation(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<Told, Error> {
+        self.instance(scope, id).await?;
+        if let Some(told) = self.answered(key.as_ref()).await? {
+            return Ok(told);
+        }
+        if !input.bytes().is_empty() {
+            self.reading(move |_| read_end(&input)).await??;
+        }
+        let hash = key.as_ref().map(RequestKey::hash);
+        let end = NegotiationEnd {
+            id,
+            party: scope.party().map(ToOwned::to_owned),
+            idempotency: key.map(|key| key.kept(|ended| kept(&told_of_end(ended)))),
+        };
+        match self.planner.end_negotiation(end).await {
+            Ok(ended) => Ok(told_of_end(&ended)),
+            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
+            Err(planner::Error::NotFound) => Err(over(&self.instance(scope, id).await?)),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// The agreement that a negotiation is to replace.
+    pub(super) async fn replaced(&self, instance: &NegotiationInstance) -> Result<Option<Agreement>, Error> {
+        match instance.agreement {
+            None => Ok(None),
+            Some(id) => Ok(self.store.agreement(id).await?),
+        }
+    }
+
+    /// A negotiation, if there is one and the caller may see it.
+    pub(super) async fn instance(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance, Error> {
+        let instance = self.store.negotiation(id).await?.ok_or(Error::NotFound)?;
+        match scope.party() {
+            Some(party) if party != instance.party => Err(Error::NotFound),
+            _ => Ok(instance),
+        }
+    }
+}
+
+/// Why nothing more is done in a negotiation that goes on no longer.
+pub(super) fn over(instance: &NegotiationInstance) -> Error {
+    // It has left the planner's table, so what has not been ended has expired.
+    match instance.state(Time::MIN) {
+        NegotiationState::Terminated => Error::Conflict("the negotiation is terminated already".to_owned()),
+        _ => Error::Gone("the negotiation has expired".to_owned()),
+    }
+}
+
+/// The id at the end of an address of ours.
+pub(super) fn id_in(endpoint: &EndpointReference) -> Option<Uuid> {
+    endpoint
+        .address
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// What would ask for a negotiation about something new, or in place of an agreement, in a document.
+pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
+    let kind = match agreement {
+        None => NegotiationKind::Negotiation(Vec::new()),
+        Some(agreement) => NegotiationKind::Renegotiation {
+            responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
+            initiator_agreement: None,
+        },
+    };
+    let input = InitiateInput::of(NegotiationContext {
+        kind,
+        expiration_time: None,
+        negotiation_initiator: None,
+        negotiation_responder: None,
+        agreement_responder: NegotiationRole::NegotiationResponder,
+        factory: None,
+        extensions: Vec::new(),
+    });
+    input.to_xml()
+}
+
+/// What asked for a negotiation, as it was stored.
+fn opening_of(text: &str) -> Result<InitiateInput, Error> {
+    let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
+    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
+        Message::InitiateNegotiationInput(input) => Ok(*input),
+        _ => Err(unreadable("it is another document".to_owned())),
+    }
+}
+
+fn read_end(input: &Input) -> Result<(), Error> {
+    let body = match input {
+        Input::Xml(body) => body,
+        Input::Json(body) => return read_reason(body),
+    };
+    let document = Document::parse(body).map_err(Error::Malformed)?;
+    match wsag::read(&document).map_err(Error::Invalid)? {
+        Message::TerminateNegotiationInput(_) => Ok(()),
+        _ => Err(Error::not_offered(
+            &document,
+            "",
+            "wsag-neg:TerminateInput is expected here",
+        )),
+    }
+}
+
+/// What is told of a negotiation that was ended.
+fn told_of_end(ended: &NegotiationInstance) -> Told {
+    let at = ended.ended.unwrap_or(ended.created);
+    Told {
+        json: kept(&NegotiationView::of(ended, second_of(at))),
+        document: terminate_negotiation_response(),
+    }
+}
+
+/// The TerminateInput of a negotiation that our own client sends.
+pub fn end_negotiation_input() -> String {
+    terminate_negotiation_input(&[])
+}

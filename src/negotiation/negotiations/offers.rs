@@ -1,0 +1,529 @@
+//! Offers: taken one by one, and answered with counter offers, each on its own.
+
+use crate::negotiation::request::offer::Draft;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledConstraints;
+use wsag::negotiations::{
+    NegotiationOffer as Spoken, NegotiationOfferState, NegotiationRole, negotiate_input,
+};
+use wsag::{Violation, ViolationKind, Violations};
+
+use super::answers::Answer;
+use super::counter::{counter, others, readings, sayable, weights};
+use super::over;
+use crate::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
+};
+use crate::negotiation::agreements::accept::only;
+use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::request::json::TOKEN_MAX;
+use crate::negotiation::views::offer::{Negotiated, Said};
+use crate::negotiation::views::rejection::Rejection;
+use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Scope};
+use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, Spoken as Put, Suggestion};
+
+/// How an offer comes to the table.
+pub(in crate::negotiation) struct Arrival {
+    /// The key that it has one effect under.
+    pub(in crate::negotiation) key: Option<RequestKey>,
+    /// What opens its negotiation with it.
+    pub(in crate::negotiation) opening: Option<Initiation>,
+}
+
+/// An offer of the requester's, found to be what an offer must be.
+pub(in crate::negotiation) struct Understood {
+    parent: Option<Uuid>,
+    state: OfferState,
+    demands: Arc<CompiledConstraints>,
+    about: About,
+}
+
+impl Understood {
+    /// What the provider asks itself, to propose what is answered.
+    pub(in crate::negotiation) fn of_provider(
+        suggestion: Suggestion,
+        demands: Arc<CompiledConstraints>,
+    ) -> Self {
+        Self {
+            parent: None,
+            state: OfferState::Solicited,
+            demands,
+            about: About::Proposal(Box::new(suggestion)),
+        }
+    }
+}
+
+impl Negotiation {
+    /// Answers one offer, once under its key.
+    pub(in crate::negotiation) async fn answer(
+        &self,
+        instance: &NegotiationInstance,
+        offer: Spoken,
+        place: String,
+        arrival: Arrival,
+    ) -> Result<Vec<Said>, Error> {
+        if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
+            return self.said_before(&before).await;
+        }
+        let is_first = arrival.opening.is_some();
+        let mut understood = match self.understand(instance, &offer, &place, is_first).await? {
+            Ok(understood) => understood,
+            // Nothing is opened by what cannot be answered in it.
+            Err(violations) if is_first => return Err(invalid(violations)),
+            // What has no place in the tree is not kept in it, and nor is the answer.
+            Err(violations) => {
+                let rejection = Rejection::Violations(violations);
+                return Ok(vec![self.rejected(instance.id, None, &offer, &rejection).said()]);
+            }
+        };
+        if is_first {
+            understood.about = About::Opening(Box::new(instance.clone()));
+        }
+        let incoming = self.put(instance, &understood, &offer);
+        if understood.state == OfferState::Rejected {
+            return self
+                .bargain(instance, &offer, Some(incoming), Vec::new(), &place, arrival)
+                .await;
+        }
+        let parent = incoming.offer.id;
+        let answers = self
+            .counter_offers(instance, parent, understood, offer.clone(), &place)
+            .await?;
+        self.bargain(instance, &offer, Some(incoming), answers, &place, arrival)
+            .await
+    }
+
+    /// The answers that an offer was given before.
+    pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<Said>, Error> {
+        let mut said = Vec::with_capacity(ids.len());
+        for id in ids {
+            let (row, document) = self.store.offer(*id).await?.ok_or(Error::NotFound)?;
+            if row.creator == OfferCreator::Responder {
+                said.push(Said::read(row, &document)?);
+            }
+        }
+        Ok(said)
+    }
+
+    /// Answers an offer that has been answered before, since what was offered then cannot be had any more: by what is
+    /// still held of the earlier answers, or else anew; once under its key.
+    pub(in crate::negotiation) async fn answer_again(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+        key: Option<RequestKey>,
+    ) -> Result<Negotiated, Error> {
+        if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
+            let said = self.said_before(&before).await?;
+            return Ok(Negotiated { said });
+        }
+        let now = self.clock.now();
+        let offers = self.store.offers(instance.id).await?.into_iter();
+        let held: Result<Vec<Said>, Error> = offers
+            .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
+            .map(|(row, document)| Said::read(row, &document))
+            .collect();
+        let said = held?;
+        if !said.is_empty() {
+            return Ok(Negotiated { said });
+        }
+        let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
+        let state = row.state;
+        let Said { words, .. } = Said::read(row, &document)?;
+        let understood = Understood {
+            parent: None,
+            state,
+            demands: Arc::new(CompiledConstraints::compile(&words.constraints)),
+            about: About::Negotiation(instance.id),
+        };
+        let answers = self
+            .counter_offers(instance, parent, understood, words.clone(), "")
+            .await?;
+        let arrival = Arrival { key, opening: None };
+        let said = self.bargain(instance, &words, None, answers, "", arrival).await?;
+        Ok(Negotiated { said })
+    }
+
+    /// The answers to an offer, not stored yet: what could be had, or one that rejects it.
+    pub(in crate::negotiation) async fn counter_offers(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+        understood: Understood,
+        offer: Spoken,
+        place: &str,
+    ) -> Result<Vec<Answer>, Error> {
+        let mut rejected = None;
+        for asked in readings(&offer) {
+            let tried = self
+                .try_reading(instance, parent, &understood, &offer, asked, place)
+                .await?;
+            match tried {
+                Ok(answers) => return Ok(answers),
+                // What the requester would like best is what the answer is about.
+                Err(rejection) => drop(rejected.get_or_insert(rejection)),
+            }
+        }
+        let rejection = rejected.unwrap_or_else(|| {
+            let message = "choices between terms that can be read in fewer ways are expected";
+            Rejection::Violations(vec![violation(place, "/wsag:Terms", message)])
+        });
+        Ok(vec![self.rejected(instance.id, Some(parent), &offer, &rejection)])
+    }
+
+    /// The answers to one way to read an offer.
+    async fn try_reading(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+        understood: &Understood,
+        offer: &Spoken,
+        asked: AgreementOffer,
+        place: &str,
+    ) -> Result<Result<Vec<Answer>, Rejection>, Error> {
+        let (party, to) = (instance.party.clone(), place.to_owned());
+        let replaced = self.replaced(instance).await?;
+        let (asked, replaced, drafted) = self
+            .reading(move |this| {
+                let drafted = this.draft_of(&asked, &party, &to, replaced.as_ref());
+                (asked, replaced, drafted)
+            })
+            .await?;
+        let mut draft = match drafted {
+            Ok(draft) => draft,
+            Err(Error::Invalid(violations) | Error::NotOffered(violations)) => {
+                return Ok(Err(Rejection::Violations(violations.0)));
+            }
+            Err(why) => return Err(why),
+        };
+        let job = draft.proposal.job.clone();
+        let weights = weights(&asked);
+        let offered = asked.context.template_id.as_deref();
+        let offered = offered.and_then(|template| self.templates.get(template));
+        let others = offered.and_then(|offered| others(&asked, offered, self.templates.capacity()));
+        self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
+            .await;
+        let barred = draft.proposal.barred.clone();
+        let ask = Ask {
+            about: understood.about.clone(),
+            proposal: draft.proposal,
+            others,
+            weights,
+        };
+        let quote = match self.planner.quote(ask).await {
+            Ok(quote) => quote,
+            Err(planner::Error::NotFound) if !matches!(understood.about, About::Opening(_)) => {
+                return Err(self
+                    .is_over(&Scope::Party(instance.party.clone()), instance.id)
+                    .await);
+            }
+            Err(why) => return Err(why.into()),
+        };
+        let window = draft.window;
+        let state = match understood.state {
+            OfferState::Advisory => OfferState::Advisory,
+            _ => OfferState::Acceptable,
+        };
+        let (id, party) = (instance.id, instance.party.clone());
+        let (offer, demands) = (offer.clone(), Arc::clone(&understood.demands));
+        self.reading(move |this| {
+            let template = asked.context.template_id.as_deref().unwrap_or_default();
+            let Some(offered) = this.templates.get(template) else {
+                return Err(Rejection::Violations(Vec::new()));
+            };
+            let say = |of: &Candidate| counter(&asked, offered, &demands, &of.terms);
+            let (said, mut broken) = sayable(quote.candidates, weights, say);
+            let mut counters = Vec::with_capacity(said.len());
+            for (counter, mut candidate) in said {
+                if state == OfferState::Acceptable {
+                    match this.promise_of(&counter.offer, &candidate.terms, &party, replaced.as_ref()) {
+                        Ok(mut promise) => {
+                            promise.leeway.barred.clone_from(&barred);
+                            candidate.terms.promise = Some(Box::new(promise));
+                        }
+                        Err(violations) => {
+                            broken.extend(violations);
+                            continue;
+                        }
+                    }
+                }
+                counters.push((counter, candidate));
+            }
+            for (_, candidate) in &mut counters {
+                candidate.terms.confidence = job
+                    .as_ref()
+                    .and_then(|job| this.confidence_in(&candidate.terms, &party, job));
+            }
+            if counters.is_empty() {
+                return Err(match quote.refusal {
+                    Some(refusal) => {
+                        let refusal = this.offerable(RefusalView::of(&refusal, window), &asked);
+                        Rejection::Refusal(Box::new(refusal))
+                    }
+                    None => Rejection::Violations(broken),
+                });
+            }
+            // In the planner's order where they meet the same.
+            counters.sort_by_key(|(counter, _)| counter.unmet);
+            let put =
+                |(counter, candidate)| this.counter_offer(id, parent, &offer, counter, candidate, state);
+            Ok(counters.into_iter().map(put).collect())
+        })
+        .await
+    }
+
+    /// Stores an offer and its answers; what cannot be stored because the tree has changed meanwhile is rejected.
+    async fn bargain(
+        &self,
+        instance: &NegotiationInstance,
+        offer: &Spoken,
+        incoming: Option<Put>,
+        answers: Vec<Answer>,
+        place: &str,
+        Arrival { key, opening }: Arrival,
+    ) -> Result<Vec<Said>, Error> {
+        let is_opened = opening.is_none();
+        let hash = key.as_ref().map(RequestKey::hash);
+        let (answers, words): (Vec<Put>, Vec<Spoken>) = answers
+            .into_iter()
+            .map(|answer| (answer.put, answer.words))
+            .unzip();
+        let state = offer.offer_context.state;
+        let bargain = Bargain {
+            negotiation: instance.id,
+            opening,
+            incoming,
+            answers,
+            otherwise: match state {
+                NegotiationOfferState::Solicited => OfferState::Rejected,
+                _ => OfferState::Advisory,
+            },
+            idempotency: key.map(|key| key.kept(kept)),
+        };
+        let rejection = match self.planner.bargain(bargain).await {
+            Ok(answered) => {
+                let said = answered.into_iter().zip(words);
+                return Ok(said.map(|(row, words)| Said { row, words }).collect());
+            }
+            Err(planner::Error::NotFound) if is_opened => {
+                return Err(self
+                    .is_over(&Scope::Party(instance.party.clone()), instance.id)
+                    .await);
+            }
+            Err(planner::Error::Repeated(earlier)) => {
+                let before: Vec<Uuid> = repeated(&earlier, hash.as_deref())?;
+                return self.said_before(&before).await;
+            }
+            // There is none that could say so.
+            Err(why) if !is_opened => return Err(why.into()),
+            // A flat request has the same by other names.
+            Err(planner::Error::Stale(why)) if place.is_empty() => {
+                Rejection::Violations(vec![violation("/counterOfferTo", "", why)])
+            }
+            Err(planner::Error::Stale(why)) => {
+                let local = if why.contains("has this OfferId") && why.starts_with("another") {
+                    "/@wsag-neg:OfferId"
+                } else {
+                    "/wsag-neg:NegotiationOfferContext/wsag-neg:CounterOfferTo"
+                };
+                Rejection::Violations(vec![violation(place, local, why)])
+            }
+            Err(planner::Error::Refused(refusal)) => {
+                let any = scheduler::Interval::new(scheduler::Time::MIN, scheduler::Time::MAX);
+                Rejection::Refusal(Box::new(RefusalView::of(&refusal, any)))
+            }
+            Err(why) => return Err(why.into()),
+        };
+        Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()])
+    }
+
+    /// Holds an offer against the rules of the tree, in which the first one finds no other.
+    pub(in crate::negotiation) async fn understand(
+        &self,
+        instance: &NegotiationInstance,
+        offer: &Spoken,
+        place: &str,
+        is_first: bool,
+    ) -> Result<Result<Understood, Vec<Violation>>, Error> {
+        let context = &offer.offer_context;
+        let mut found = Vec::new();
+        if offer.offer_id.len() > TOKEN_MAX {
+            let message = format!("at most {TOKEN_MAX} bytes are expected");
+            found.push(violation(place, "/@wsag-neg:OfferId", message));
+        }
+        let mut wrong = |local: &str, message: String| {
+            let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
+            found.push(violation(place, &below, message));
+        };
+        if context.creator != NegotiationRole::NegotiationInitiator {
+            let message = "NegotiationInitiator is expected: counter offers are the service's to make";
+            wrong("Creator", message.to_owned());
+        }
+        if let Some(at) = context.expiration_time
+            && at.floor() <= self.clock.now().seconds()
+        {
+            wrong(
+                "ExpirationTime",
+                "an instant in the future is expected".to_owned(),
+            );
+        }
+        let to = context.counter_offer_to.as_str();
+        let answered = if is_first {
+            None
+        } else {
+            self.store.offer_named(instance.id, to).await?
+        };
+        let parent = match answered {
+            Some((parent, document)) => {
+                let id = parent.id;
+                let words = Said::read(parent, &document)?.words;
+                if words.context.template_id != offer.context.template_id {
+                    let message = "the offer that it answers was made from another template";
+                    wrong("CounterOfferTo", message.to_owned());
+                }
+                Some(id)
+            }
+            None if names_template(offer, to) => None,
+            None => {
+                let message = format!(
+                    "{to:?} is neither an offer of this negotiation nor the template of this offer, which is named by \
+                     its TemplateId, its TemplateName or TemplateId-TemplateName"
+                );
+                wrong("CounterOfferTo", message);
+                None
+            }
+        };
+        let demands = CompiledConstraints::compile(&offer.constraints);
+        for problem in demands.problems() {
+            found.push(Violation {
+                path: format!("{place}{}", problem.path),
+                ..problem.clone()
+            });
+        }
+        if !found.is_empty() {
+            return Ok(Err(found));
+        }
+        Ok(Ok(Understood {
+            parent,
+            state: match context.state {
+                NegotiationOfferState::Advisory => OfferState::Advisory,
+                NegotiationOfferState::Solicited => OfferState::Solicited,
+                NegotiationOfferState::Acceptable => OfferState::Acceptable,
+                NegotiationOfferState::Rejected => OfferState::Rejected,
+            },
+            demands: Arc::new(demands),
+            about: About::Negotiation(instance.id),
+        }))
+    }
+
+    /// The request that an offer makes; violations have paths in the message that it came in.
+    pub(in crate::negotiation) fn draft_of(
+        &self,
+        offer: &AgreementOffer,
+        party: &str,
+        place: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Draft, Error> {
+        let there = |mut violations: Violations| {
+            for violation in &mut violations.0 {
+                if let Some(below) = violation.path.strip_prefix("/wsag:AgreementOffer")
+                    && !place.is_empty()
+                {
+                    violation.path = format!("{place}{below}");
+                }
+            }
+            violations
+        };
+        let drafts = self.drafts_of(offer, party, replaced).and_then(only);
+        drafts.map_err(|why| match why {
+            Error::Invalid(violations) => Error::Invalid(there(violations)),
+            Error::NotOffered(violations) => Error::NotOffered(there(violations)),
+            other => other,
+        })
+    }
+
+    /// What a counter offer promises beside its place and its price, as it is understood now; or what is wrong with it, so that it
+    /// cannot be offered.
+    fn promise_of(
+        &self,
+        offer: &AgreementOffer,
+        terms: &OfferTerms,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Promise, Vec<Violation>> {
+        let draft = self
+            .draft_of(offer, party, "", replaced)
+            .map_err(|why| match why {
+                Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
+                other => {
+                    tracing::warn!(error = %other, "a counter offer cannot be read");
+                    Vec::new()
+                }
+            })?;
+        let leeway = draft.proposal.leeway(terms.slots.is_split());
+        Ok(Promise {
+            template: draft.proposal.template,
+            leeway,
+            job: draft.proposal.job,
+            guarantees: draft.proposal.guarantees,
+        })
+    }
+
+    /// An offer of the requester's, to be put on the table.
+    pub(in crate::negotiation) fn put(
+        &self,
+        instance: &NegotiationInstance,
+        understood: &Understood,
+        offer: &Spoken,
+    ) -> Put {
+        let expires = offer.offer_context.expiration_time;
+        Put {
+            offer: NegotiationOffer {
+                id: Uuid::now_v7(),
+                negotiation: instance.id,
+                name: offer.offer_id.clone(),
+                parent: understood.parent,
+                creator: OfferCreator::Initiator,
+                state: understood.state,
+                created: self.clock.micros(),
+                expires: expires.map(|at| scheduler::Time(at.floor())),
+                terms: None,
+                refusal: None,
+                held: None,
+                released: None,
+                agreement: None,
+            },
+            document: negotiate_input(std::slice::from_ref(offer)),
+        }
+    }
+
+    /// Why a negotiation is no longer on the planner's table.
+    pub(in crate::negotiation) async fn is_over(&self, scope: &Scope, id: Uuid) -> Error {
+        match self.instance(scope, id).await {
+            Ok(instance) => over(&instance),
+            Err(why) => why,
+        }
+    }
+}
+
+/// Whether a first offer names its own template as what it answers, in one of the three forms.
+fn names_template(offer: &Spoken, to: &str) -> bool {
+    let id = offer.context.template_id.as_deref().unwrap_or_default();
+    let name = offer.context.template_name.as_deref().unwrap_or_default();
+    !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))
+}
+
+pub(in crate::negotiation) fn violation(place: &str, below: &str, message: impl Into<String>) -> Violation {
+    Violation {
+        path: format!("{place}{below}"),
+        kind: ViolationKind::Value,
+        message: message.into(),
+    }
+}
+
+pub(in crate::negotiation) fn invalid(violations: Vec<Violation>) -> Error {
+    Error::Invalid(Violations::of(violations))
+}

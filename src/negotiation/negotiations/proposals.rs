@@ -1,0 +1,274 @@
+//! What the provider proposes by itself: a negotiation that it opens about a party's agreement, with offers that the party may
+//! accept like any other. The planner suggests; here that becomes words. What nobody accepts lapses, and nothing has moved.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledConstraints;
+use wsag::negotiations::{
+    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
+    NegotiationRole, negotiate_output,
+};
+use wsag::time::DateTime;
+
+use super::offers::Understood;
+use super::opening_document;
+use crate::agreement::{
+    Agreement, GuaranteeState, Money, NegotiationInstance, NegotiationOffer, Obligated, OfferCreator,
+    OfferState, OfferTerms, ProposalReason,
+};
+use crate::clock::MICROS_PER_SECOND;
+use crate::negotiation::request::wish::Wish;
+use crate::negotiation::views::{MoneyView, second};
+use crate::negotiation::{Error, Negotiation};
+use crate::planner::{Bargain, Proposed, Spoken as Put, Suggestion};
+
+/// Agreements that were lost just before a restart for which something is proposed after it.
+const UNANSWERED_MAX: u32 = 1_000;
+/// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
+const OUTLIVES: i64 = 10;
+
+/// What the provider proposes to do about an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalView {
+    /// The negotiation in which it is proposed.
+    pub negotiation: Uuid,
+    /// `better-fit` or `broken`.
+    pub reason: String,
+    /// Until when it can be accepted.
+    pub expires: String,
+    /// What the agreement's terms have its party paid because it was not kept, whether or not this is accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<MoneyView>,
+    /// What can be accepted, the best first.
+    pub offers: Vec<ProposedView>,
+}
+
+/// Something that can be accepted in place of an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposedView {
+    /// The offer's id, by which it is accepted.
+    pub id: Uuid,
+    /// The resource that it lies on.
+    pub resource: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// Where it would start.
+    pub start: String,
+    /// Where it would end.
+    pub end: String,
+    /// What it would cost, where something is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
+}
+
+impl ProposedView {
+    fn of(id: Uuid, terms: &OfferTerms) -> Self {
+        let slot = terms.placement();
+        Self {
+            id,
+            resource: terms.resource.clone(),
+            nodes: terms.nodes(),
+            start: second(slot.start),
+            end: second(slot.end),
+            price: terms.price.map(MoneyView::of),
+        }
+    }
+}
+
+impl Negotiation {
+    /// Makes offers of what the planner suggests, until it is told to stop; first of what was lost just before a restart.
+    pub async fn propose(self, mut suggestions: broadcast::Receiver<Suggestion>, stop: CancellationToken) {
+        let since = self.clock.micros() - self.negotiating.hold * MICROS_PER_SECOND;
+        match self.store.lost_and_unanswered(since, UNANSWERED_MAX).await {
+            Ok(lost) => {
+                for agreement in lost {
+                    self.try_to_propose(Suggestion::instead_of(agreement)).await;
+                }
+            }
+            Err(why) => tracing::warn!(error = %why, "it is not known what was lost"),
+        }
+        loop {
+            let suggestion = tokio::select! {
+                () = stop.cancelled() => return,
+                suggestion = suggestions.recv() => suggestion,
+            };
+            match suggestion {
+                Ok(suggestion) => self.try_to_propose(suggestion).await,
+                Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "changes are not proposed"),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    async fn try_to_propose(&self, suggestion: Suggestion) {
+        let (agreement, reason) = (suggestion.agreement.id, suggestion.reason.word());
+        match self.propose_change(suggestion).await {
+            Ok(id) => tracing::info!(%agreement, reason, negotiation = %id, "a change is proposed"),
+            Err(why) => tracing::debug!(%agreement, reason, error = %why, "nothing is proposed"),
+        }
+    }
+
+    /// Opens a negotiation about an agreement with offers on its table; its id.
+    async fn propose_change(&self, suggestion: Suggestion) -> Result<Uuid, Error> {
+        let Suggestion {
+            agreement, reason, ..
+        } = &suggestion;
+        let (about, now) = (agreement.id, self.clock.now());
+        if *reason == ProposalReason::BetterFit && self.store.was_proposed(about).await? {
+            // Or two parties could work a price down together.
+            return Err(Error::Conflict("the agreement was moved before".to_owned()));
+        }
+        let offer = self.words_of(about).await?.offer()?;
+        let hold = self.negotiating.hold;
+        // What was to be over by now may be later.
+        let late = agreement.deadline - agreement.placement().duration() < now + hold;
+        let end = now + hold + agreement.placement().duration();
+        let wish = Wish {
+            end: late.then(|| DateTime::from_seconds(end.seconds())),
+            ..Wish::default()
+        };
+        let instance = NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: agreement.party.clone(),
+            agreement: Some(about),
+            created: self.clock.micros(),
+            // Its offers stand no longer than they are held, which begins a little later.
+            expires: now + hold + OUTLIVES,
+            ended: None,
+            proposed: Some(*reason),
+        };
+        let (root, words) = self.as_agreed(&instance, wish.change(&offer));
+        let demands = Arc::new(CompiledConstraints::compile(&words.constraints));
+        let understood = Understood::of_provider(suggestion, demands);
+        let answers = self
+            .counter_offers(&instance, root.offer.id, understood, words, "")
+            .await?;
+        let answers: Vec<Put> = answers.into_iter().map(|answer| answer.put).collect();
+        if answers.iter().all(|of| of.offer.state == OfferState::Rejected) {
+            return Err(Error::Conflict("there is no other place".to_owned()));
+        }
+        let proposed = Proposed {
+            document: opening_document(Some(about)),
+            offers: Bargain {
+                opening: None,
+                negotiation: instance.id,
+                incoming: Some(root),
+                answers,
+                otherwise: OfferState::Rejected,
+                idempotency: None,
+            },
+            negotiation: instance.clone(),
+        };
+        self.planner.propose(proposed).await?;
+        Ok(instance.id)
+    }
+
+    /// What stands at the root of a proposal: what was agreed, in the provider's words.
+    fn as_agreed(&self, instance: &NegotiationInstance, agreed: AgreementOffer) -> (Put, Spoken) {
+        let id = Uuid::now_v7();
+        let words = Spoken {
+            offer_id: id.to_string(),
+            name: agreed.name,
+            offer_context: NegotiationOfferContext {
+                counter_offer_to: agreed.context.template_id.clone().unwrap_or_default(),
+                expiration_time: None,
+                creator: NegotiationRole::NegotiationResponder,
+                state: NegotiationOfferState::Advisory,
+                state_extensions: Vec::new(),
+                extensions: Vec::new(),
+            },
+            context: agreed.context,
+            terms: agreed.terms,
+            constraints: NegotiationConstraints::default(),
+        };
+        let put = Put {
+            offer: NegotiationOffer {
+                id,
+                negotiation: instance.id,
+                name: id.to_string(),
+                parent: None,
+                creator: OfferCreator::Responder,
+                state: OfferState::Advisory,
+                created: self.clock.micros(),
+                expires: Some(instance.expires),
+                terms: None,
+                refusal: None,
+                held: None,
+                released: None,
+                agreement: None,
+            },
+            document: negotiate_output(std::slice::from_ref(&words)),
+        };
+        (put, words)
+    }
+
+    /// What the provider proposes to do about an agreement at the moment.
+    pub(in crate::negotiation) async fn proposals_about(
+        &self,
+        agreement: &Agreement,
+    ) -> Result<Vec<ProposalView>, Error> {
+        let now = self.clock.now();
+        let mut proposals = Vec::new();
+        for instance in self.store.proposals_about(agreement.id, now).await? {
+            let held = self.store.offers_held(instance.id).await?;
+            let held = held.iter().filter(|(row, _)| !row.is_expired(now));
+            let offers: Vec<_> = held
+                .filter_map(|(row, _)| Some(ProposedView::of(row.id, row.terms.as_ref()?)))
+                .collect();
+            if !offers.is_empty() {
+                proposals.push(ProposalView {
+                    negotiation: instance.id,
+                    reason: instance.proposed.map_or("", ProposalReason::word).to_owned(),
+                    expires: second(instance.expires),
+                    penalties: penalties(agreement, &instance),
+                    offers,
+                });
+            }
+        }
+        Ok(proposals)
+    }
+
+    /// What is paid because the agreement was not kept that a negotiation is about.
+    pub(in crate::negotiation) async fn penalties_about(
+        &self,
+        instance: &NegotiationInstance,
+    ) -> Result<Vec<MoneyView>, Error> {
+        let broken = instance.proposed == Some(ProposalReason::Broken);
+        match instance.agreement.filter(|_| broken) {
+            None => Ok(Vec::new()),
+            Some(id) => {
+                let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
+                Ok(penalties(&agreement, instance))
+            }
+        }
+    }
+}
+
+/// What the terms of an agreement that could not be kept have its party paid for that.
+fn penalties(agreement: &Agreement, instance: &NegotiationInstance) -> Vec<MoneyView> {
+    if instance.proposed != Some(ProposalReason::Broken) {
+        return Vec::new();
+    }
+    let owed = agreement
+        .guarantees
+        .iter()
+        .filter(|of| of.state == GuaranteeState::Violated && of.values.obligated == Obligated::Provider);
+    let amounts = owed.flat_map(|of| &of.values.penalties);
+    let amounts = amounts.filter_map(|of| of.amount(of.paid, agreement.price));
+    let mut sums: Vec<Money> = Vec::new();
+    for amount in amounts {
+        match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
+            Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
+            None => sums.push(amount),
+        }
+    }
+    sums.into_iter().map(MoneyView::of).collect()
+}

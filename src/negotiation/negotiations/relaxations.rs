@@ -1,0 +1,47 @@
+//! Which of the changes that a refusal names an offer can make: those that its template takes.
+
+use wsag::Document;
+use wsag::agreements::AgreementOffer;
+use wsag::time::DateTime;
+
+use crate::negotiation::request::wish::Wish;
+use crate::negotiation::views::RelaxationView;
+use crate::negotiation::{Negotiation, RefusalView};
+
+impl Negotiation {
+    /// A refusal of an offer, with those of its changes after which the offer would still keep to its template: the plan, which
+    /// found them, knows nothing of a template's least size or longest duration.
+    pub(in crate::negotiation) fn offerable(
+        &self,
+        refusal: RefusalView,
+        offer: &AgreementOffer,
+    ) -> RefusalView {
+        let template = offer.context.template_id.as_deref();
+        let Some(offered) = template.and_then(|template| self.templates.get(template)) else {
+            return refusal;
+        };
+        let keeps = |relaxation: &RelaxationView| {
+            let text = relaxed(relaxation).change(offer).to_xml();
+            let document = Document::parse(text.as_bytes());
+            document.is_ok_and(|document| offered.compiled.check(&document).is_empty())
+        };
+        RefusalView {
+            relaxations: refusal.relaxations.into_iter().filter(keeps).collect(),
+            ..refusal
+        }
+    }
+}
+
+/// What a change asks for in place of what was asked for.
+fn relaxed(relaxation: &RelaxationView) -> Wish {
+    let at = |time: scheduler::Time| DateTime::from_seconds(time.seconds());
+    Wish {
+        nodes: relaxation.nodes.map(|nodes| (nodes, nodes)),
+        start: relaxation.ready.map(at),
+        end: relaxation.deadline.map(at),
+        duration: relaxation
+            .duration_seconds
+            .and_then(|seconds| i32::try_from(seconds).ok()),
+        ..Wish::default()
+    }
+}

@@ -1,0 +1,175 @@
+//! What a cluster would refuse is not promised on it: before the planner is asked, each cluster says what it thinks of the job.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::agreement::{Barred, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
+use crate::execution::ProspectiveJob;
+use crate::execution::dispatcher::Shared;
+use crate::negotiation::Negotiation;
+use crate::planner::Proposal;
+
+/// Sizes of one request that a cluster judges: refusals are mostly about whose job it is, and each other size may cost a call.
+const SIZES_MAX: usize = 8;
+
+/// How long a request waits for the verdicts of one cluster.
+const JUDGED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Seconds that a piece of work lasts at least, by which the limits for time are judged where the work may be cut.
+const PIECE_SECONDS: i64 = 60;
+
+impl Negotiation {
+    /// Notes in a proposal which clusters would refuse its job, and in which of its sizes, `others` among them. A cluster that
+    /// cannot be asked refuses nothing.
+    pub(in crate::negotiation) async fn bar(&self, proposal: &mut Proposal, others: &[Shape]) {
+        let Some(job) = proposal.job.clone() else {
+            return;
+        };
+        let asked = self.clusters.iter();
+        let asked =
+            asked.map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
+        let barred = asked.map(|of| tokio::time::timeout(JUDGED_WITHIN, of));
+        let barred = join_all(barred).await;
+        proposal.barred = barred.into_iter().filter_map(Result::ok).flatten().collect();
+    }
+
+    /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
+    async fn barred_on(
+        &self,
+        resource: &str,
+        cluster: &Shared,
+        proposal: &Proposal,
+        job: &Job,
+        others: &[Shape],
+    ) -> Option<Barred> {
+        let there = |shape: &Shape| {
+            let there = self.planner.size_on(resource, proposal.scaling, *shape)?;
+            Some((*shape, there))
+        };
+        let all: Vec<_> = proposal.shapes.iter().chain(others).filter_map(there).collect();
+        let asked = some_of(&all, SIZES_MAX);
+        let (mut sizes, mut why) = (Vec::new(), None);
+        for (shape, there) in &asked {
+            let is_cut = proposal.preemption.is_some();
+            let prospective = ProspectiveJob {
+                party: proposal.party.clone(),
+                application: job.application.clone(),
+                nodes: there.nodes,
+                seconds: if is_cut {
+                    PIECE_SECONDS.min(there.duration)
+                } else {
+                    there.duration
+                },
+            };
+            if let Some(said) = cluster.refusal_of(prospective).await {
+                sizes.push(*shape);
+                why.get_or_insert(said);
+            }
+        }
+        if sizes.len() == asked.len() {
+            sizes.clear();
+        }
+        why.map(|why| Barred {
+            resource: resource.to_owned(),
+            sizes,
+            why,
+        })
+    }
+
+    /// The cluster that holds an offer, where it would refuse its job by now: what it said when the offer was made may be so no
+    /// longer. One that cannot be asked refuses nothing.
+    pub(in crate::negotiation) async fn barred_by_now(
+        &self,
+        offer: &NegotiationOffer,
+        proposal: &Proposal,
+    ) -> Option<Barred> {
+        let (terms, job) = (offer.terms.as_ref()?, proposal.job.as_ref()?);
+        let (resource, cluster) = self.clusters.iter().find(|(name, _)| *name == terms.resource)?;
+        let judged = async {
+            for size in some_of(&sizes_of(terms), SIZES_MAX) {
+                let said = cluster
+                    .refusal_of(ProspectiveJob {
+                        party: proposal.party.clone(),
+                        application: job.application.clone(),
+                        nodes: size.nodes,
+                        seconds: size.duration,
+                    })
+                    .await;
+                if said.is_some() {
+                    return said;
+                }
+            }
+            None
+        };
+        let why = tokio::time::timeout(JUDGED_WITHIN, judged).await.ok()??;
+        Some(Barred {
+            resource: resource.clone(),
+            sizes: Vec::new(),
+            why,
+        })
+    }
+}
+
+/// The sizes of the jobs that an offer would have, each once: those of its slots.
+fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
+    let size = |(slot, nodes): Stretch| Shape {
+        nodes,
+        duration: slot.duration(),
+    };
+    let mut sizes: Vec<Shape> = terms.slots.stretches().into_iter().map(size).collect();
+    sizes.sort_by_key(|size| (size.nodes, size.duration));
+    sizes.dedup();
+    sizes
+}
+
+/// At most so many of the sizes, at even distances, the first and the last among them.
+fn some_of<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
+    if shapes.len() <= most {
+        return shapes.to_vec();
+    }
+    let last = shapes.len() - 1;
+    (0..most).map(|at| shapes[at * last / (most - 1)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::{Interval, Time};
+
+    use super::*;
+    use crate::agreement::{OfferKind, Slot, Slots};
+
+    #[test]
+    fn an_offer_is_judged_by_the_sizes_of_its_slots() {
+        let size = |nodes, duration| Shape { nodes, duration };
+        let slot = |nodes, start| Slot::planned((Interval::of(Time(start), 600), nodes));
+        let mut terms = OfferTerms {
+            resource: "cluster".into(),
+            slots: Slots::one((Interval::of(Time(0), 1_800), 4)),
+            ready: Time(0),
+            deadline: Time(9_000),
+            kept_until: Time(1_800),
+            deviation: 0.0,
+            kind: OfferKind::Exact,
+            confidence: None,
+            price: None,
+            difference: None,
+            fee: None,
+            promise: None,
+        };
+        assert_eq!(sizes_of(&terms), [size(4, 1_800)]);
+        terms.slots = Slots::of(vec![slot(4, 0), slot(2, 1_000), slot(4, 2_000)]).unwrap();
+        assert_eq!(sizes_of(&terms), [size(2, 600), size(4, 600)]);
+    }
+
+    #[test]
+    fn of_many_sizes_some_are_judged_the_largest_and_the_smallest_among_them() {
+        let shapes = |count: u32| -> Vec<Shape> {
+            let shape = |nodes| Shape { nodes, duration: 60 };
+            (1..=count).map(shape).collect()
+        };
+        assert_eq!(some_of(&shapes(3), 8), shapes(3));
+        let some: Vec<u32> = some_of(&shapes(100), 4).iter().map(|shape| shape.nodes).collect();
+        assert_eq!(some, [1, 34, 67, 100]);
+    }
+}

@@ -1,0 +1,114 @@
+//! What a job asks of nodes beyond their number: JSDL's ranges as conditions on the attributes of resources.
+
+use wsag::job::{Bound, FilterKind, RangeValue, Resources};
+
+use crate::agreement::{Filter, Measure};
+
+/// The filters of a job. A range without parts asks for nothing.
+pub(in crate::negotiation) fn of(resources: &Resources) -> Vec<Filter> {
+    let architecture = resources.cpu_architecture.as_ref().map(|name| Filter::Word {
+        attribute: "cpu_architecture".to_owned(),
+        is: name.clone(),
+    });
+    let numbers = resources.filters.iter().map(|filter| {
+        let (attribute, measure) = attribute(filter.kind);
+        Filter::Number {
+            attribute: attribute.to_owned(),
+            measure,
+            within: whole(&filter.range),
+        }
+    });
+    architecture.into_iter().chain(numbers).collect()
+}
+
+/// The attribute that a filter is about, as the configuration names it.
+fn attribute(kind: FilterKind) -> (&'static str, Measure) {
+    match kind {
+        FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
+        FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
+        FilterKind::IndividualNetworkBandwidth => ("network_bits_per_second", Measure::Node),
+        FilterKind::IndividualPhysicalMemory => ("memory_bytes", Measure::Node),
+        FilterKind::IndividualVirtualMemory => ("virtual_memory_bytes", Measure::Node),
+        FilterKind::IndividualDiskSpace => ("disk_bytes", Measure::Node),
+        FilterKind::TotalCpuCount => ("cpus", Measure::Total),
+        FilterKind::TotalPhysicalMemory => ("memory_bytes", Measure::Total),
+        FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
+        FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
+    }
+}
+
+/// The whole numbers that a range allows: one pair of bounds for each of its parts.
+fn whole(range: &RangeValue) -> Vec<(i64, i64)> {
+    let least = |bound: &Bound| {
+        if bound.exclusive {
+            at(bound.value.floor()).saturating_add(1)
+        } else {
+            at(bound.value.ceil())
+        }
+    };
+    let most = |bound: &Bound| {
+        if bound.exclusive {
+            at(bound.value.ceil()).saturating_sub(1)
+        } else {
+            at(bound.value.floor())
+        }
+    };
+    let upper = range.upper.iter().map(|bound| (i64::MIN, most(bound)));
+    let lower = range.lower.iter().map(|bound| (least(bound), i64::MAX));
+    let exact = range.exact.iter().map(|exact| {
+        let epsilon = exact.epsilon.unwrap_or(0.0);
+        (
+            at((exact.value - epsilon).ceil()),
+            at((exact.value + epsilon).floor()),
+        )
+    });
+    let ranges = range
+        .ranges
+        .iter()
+        .map(|(lower, upper)| (least(lower), most(upper)));
+    let within: Vec<_> = upper.chain(lower).chain(exact).chain(ranges).collect();
+    if within.is_empty() {
+        return vec![(i64::MIN, i64::MAX)];
+    }
+    within
+}
+
+/// A whole number, or the nearest that there is.
+#[expect(clippy::cast_possible_truncation, reason = "beyond either end it is the end")]
+fn at(value: f64) -> i64 {
+    value as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use wsag::job::Exact;
+
+    use super::*;
+
+    #[test]
+    fn a_range_allows_the_whole_numbers_that_it_contains() {
+        let bound = |value, exclusive| Bound { value, exclusive };
+        let range = RangeValue {
+            upper: Some(bound(2.5, false)),
+            lower: Some(bound(90.0, true)),
+            exact: vec![Exact {
+                value: 10.0,
+                epsilon: Some(1.5),
+            }],
+            ranges: vec![(bound(20.0, true), bound(30.0, true))],
+        };
+        let within = whole(&range);
+        assert_eq!(within, [(i64::MIN, 2), (91, i64::MAX), (9, 11), (21, 29)]);
+        for number in -5..120 {
+            let allowed = within
+                .iter()
+                .any(|(least, most)| (least..=most).contains(&&number));
+            assert_eq!(allowed, range.contains(at_f64(number)), "{number}");
+        }
+        assert_eq!(whole(&RangeValue::default()), [(i64::MIN, i64::MAX)]);
+    }
+
+    fn at_f64(number: i64) -> f64 {
+        f64::from(i32::try_from(number).unwrap())
+    }
+}

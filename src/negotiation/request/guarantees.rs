@@ -1,0 +1,180 @@
+//! The guarantees of an offer, and what those of a template are worth, read into amounts. Nobody but the provider sets
+//! that, so that what cannot be read is the provider's to mend.
+
+use scheduler::Seconds;
+use wsag::guarantees::{self, AssessmentInterval, GuaranteeTerm};
+use wsag::terms::{Term, TermTree};
+use wsag::{Violation, ViolationKind, expression, ns, scheduling};
+
+use super::offer::Check;
+use crate::agreement::{Compensation, Currency, Guarantee, GuaranteeState, Money, Obligated, Values, Worth};
+
+/// Assessed again after less than this, a violation would fill the ledger with small change.
+const INTERVAL_MIN: Seconds = 60;
+/// The unit of a value that is a part of the agreement's price.
+const PERCENT: &str = "percent";
+/// More than this of a price is a slip of the pen.
+const PERCENT_MAX_MICROS: i64 = 1_000 * 1_000_000;
+
+/// What a term is worth; `priced` is the currency of values that name no unit.
+///
+/// # Errors
+/// What was expected, in words.
+pub(in crate::negotiation) fn values(
+    term: &GuaranteeTerm,
+    priced: Option<Currency>,
+) -> Result<Values, String> {
+    let read = |of: &[guarantees::Compensation]| -> Result<Vec<Compensation>, String> {
+        of.iter().map(|of| compensation(of, priced)).collect()
+    };
+    Ok(Values {
+        obligated: match term.obligated {
+            guarantees::Obligated::ServiceProvider => Obligated::Provider,
+            guarantees::Obligated::ServiceConsumer => Obligated::Consumer,
+        },
+        penalties: read(&term.values.penalties)?,
+        rewards: read(&term.values.rewards)?,
+        determined: None,
+        checked: None,
+    })
+}
+
+fn compensation(of: &guarantees::Compensation, priced: Option<Currency>) -> Result<Compensation, String> {
+    let every = match of.interval {
+        AssessmentInterval::Count(1) => None,
+        AssessmentInterval::Count(count) => {
+            return Err(format!(
+                "an agreement is carried out once, so that a Count of 1 is expected, not {count}"
+            ));
+        }
+        AssessmentInterval::Time(time) => {
+            let seconds = time.seconds().filter(|seconds| *seconds >= INTERVAL_MIN);
+            let why = "a TimeInterval of at least a minute, without months, is expected";
+            Some(seconds.ok_or(why)?)
+        }
+    };
+    let dialect = of.value.dialect.as_deref();
+    if dialect.is_some_and(|dialect| dialect != expression::DIALECT) {
+        return Err(format!(
+            "a value in the dialect {} is expected",
+            expression::DIALECT
+        ));
+    }
+    let amount = scheduling::amount(of.value.text.trim())
+        .ok()
+        .filter(|micros| *micros >= 0)
+        .ok_or("an amount from 0 on of at most six decimals is expected, such as 12.50")?;
+    let worth = match of.unit.as_deref().map(str::trim) {
+        Some(PERCENT) if amount <= PERCENT_MAX_MICROS => Worth::PricePart(amount),
+        Some(PERCENT) => return Err("at most 1000 percent of the price are expected".to_owned()),
+        Some(unit) => {
+            let why = || format!("a currency or \"{PERCENT}\" is expected as unit, not {unit:?}");
+            Worth::Amount(Money::new(amount, Currency::parse(unit).ok_or_else(why)?))
+        }
+        None => {
+            let why = "a unit is expected, a currency or \"percent\", since nothing is priced here";
+            Worth::Amount(Money::new(amount, priced.ok_or(why)?))
+        }
+    };
+    Ok(Compensation {
+        worth,
+        every,
+        paid: 0,
+    })
+}
+
+impl Check<'_> {
+    /// The guarantees: those of the template, as they stand there.
+    pub(in crate::negotiation) fn guarantees(&mut self) -> Vec<Guarantee> {
+        let offer = self.offer;
+        let mut guarantees = Vec::new();
+        let mut place = 0;
+        for term in offer.terms.flatten() {
+            let Term::Guarantee(guarantee) = term else {
+                continue;
+            };
+            let nth = place;
+            place += 1;
+            if !self.is_chosen(term) {
+                continue;
+            }
+            let term = guarantee;
+            if guarantees.iter().any(|one: &Guarantee| one.name == term.name) {
+                let message = format!("the guarantee {:?} is given once", term.name);
+                self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                continue;
+            }
+            match self
+                .offered
+                .template
+                .terms
+                .guarantees()
+                .find(|known| known.name == term.name)
+            {
+                None => {
+                    let message = format!("the template has no guarantee named {:?}", term.name);
+                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                }
+                Some(known) if known != term => {
+                    let message = format!(
+                        "the guarantee {:?} is offered as it stands in the template only",
+                        term.name
+                    );
+                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+                }
+                Some(_) => match values(term, self.negotiation.templates.currency()) {
+                    Err(why) => {
+                        let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
+                        self.found.push(Violation {
+                            path,
+                            kind: ViolationKind::NotEvaluable,
+                            message: format!("what it is worth cannot be evaluated: {why}"),
+                        });
+                    }
+                    Ok(values) => guarantees.push(Guarantee {
+                        name: term.name.clone(),
+                        objective: term.objective.level.text.trim().to_owned(),
+                        qualifying_condition: term
+                            .qualifying_condition
+                            .as_ref()
+                            .map(|of| of.text.trim().to_owned()),
+                        state: GuaranteeState::NotDetermined,
+                        evidence: None,
+                        values,
+                    }),
+                },
+            }
+        }
+        self.obligations(&guarantees);
+        guarantees
+    }
+
+    /// Whether the requester has taken over what the template obliges it to. What the provider owes may be waived by leaving
+    /// it out; what the requester owes may not. A guarantee inside a choice of the template is one that may be left out.
+    fn obligations(&mut self, taken: &[Guarantee]) {
+        let mut owed = Vec::new();
+        let mut members: Vec<&TermTree> = self.offered.template.terms.all.iter().flatten().collect();
+        while let Some(member) = members.pop() {
+            match member {
+                TermTree::All(all) => members.extend(all),
+                TermTree::ExactlyOne(_) | TermTree::OneOrMore(_) => {}
+                TermTree::Term(term) => match &**term {
+                    Term::Guarantee(term) if term.obligated == guarantees::Obligated::ServiceConsumer => {
+                        owed.push(term);
+                    }
+                    _ => {}
+                },
+            }
+        }
+        for term in owed
+            .into_iter()
+            .filter(|term| taken.iter().all(|one| one.name != term.name))
+        {
+            let message = format!(
+                "the guarantee {:?} is expected: it is the requester's, and part of every offer from this template",
+                term.name
+            );
+            self.violation(ns::WSAG, "Terms", 0, message);
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! JSON from the network: read into a tree within bounds, and the tree into typed values, where everything wrong is
+//! collected, each with its JSON pointer (RFC 6901).
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use wsag::time::DateTime;
+use wsag::{Violation, ViolationKind, Violations};
+
+use crate::negotiation::Error;
+
+/// How deep values may stand in each other, as in XML: no request needs a quarter of it.
+const DEPTH_MAX: usize = 32;
+/// Values of a document, as many as XML may have elements.
+const VALUES_MAX: usize = 2_000;
+
+/// The longest name in one piece in bytes: names are keys of the store.
+pub(in crate::negotiation) const TOKEN_MAX: usize = 255;
+
+/// A value of JSON. Members keep their order, and none stands there twice.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::negotiation) enum Json {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(String),
+    List(Vec<Json>),
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// [`Error::MalformedJson`] for what is no JSON, has a member twice, or is beyond bounds.
+    pub(in crate::negotiation) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        let left = Cell::new(VALUES_MAX);
+        let seed = Seed {
+            depth: 0,
+            left: &left,
+        };
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let read = seed.deserialize(&mut reader);
+        let read = read.and_then(|value| reader.end().map(|()| value));
+        read.map_err(|why| Error::MalformedJson(why.to_string()))
+    }
+
+    /// What kind of value it is, in words.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+/// Reads one value at a depth, as long as there are some left.
+#[derive(Clone, Copy)]
+struct Seed<'a> {
+    depth: usize,
+    left: &'a Cell<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        if self.depth > DEPTH_MAX {
+            return Err(D::Error::custom(format!(
+                "values stand in each other deeper than {DEPTH_MAX}"
+            )));
+        }
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return Err(D::Error::custom(format!(
+                "there are more than {VALUES_MAX} values"
+            )));
+        };
+        self.left.set(left);
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
+        serde_json::Number::from_f64(value)
+            .map(Json::Number)
+            .ok_or_else(|| E::custom("a number is out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Json, E> {
+        Ok(Json::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json, A::Error> {
+        let inner = Seed {
+            depth: self.depth + 1,
+            ..self
+        };
+        let mut list = Vec::new();
+        while let Some(value) = values.next_element_seed(inner)? {
+            list.push(value);
+        }
+        Ok(Json::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
+        let inner = Seed {
+            depth: self.depth + 1,
+            ..self
+        };
+        let mut object: Vec<(String, Json)> = Vec::new();
+        // An object has few members that are not refused; the number of values bounds what comparing them costs.
+        while let Some(name) = members.next_key::<String>()? {
+            if object.iter().any(|(other, _)| *other == name) {
+                return Err(A::Error::custom(format!(
+                    "the member {name:?} stands there twice"
+                )));
+            }
+            object.push((name, members.next_value_seed(inner)?));
+        }
+        Ok(Json::Object(object))
+    }
+}
+
+/// Collects what is wrong with a document.
+#[derive(Debug, Default)]
+pub(in crate::negotiation) struct Check {
+    found: Vec<Violation>,
+}
+
+/// A value at its place.
+#[derive(Debug, Clone)]
+pub(in crate::negotiation) struct At<'j> {
+    pub(in crate::negotiation) value: &'j Json,
+    pub(in crate::negotiation) pointer: String,
+}
+
+/// An object whose members are all known.
+#[derive(Debug, Clone)]
+pub(in crate::negotiation) struct Object<'j> {
+    members: &'j [(String, Json)],
+    pointer: String,
+}
+
+impl Check {
+    /// Notes what is wrong at a place.
+    pub(in crate::negotiation) fn add(&mut self, pointer: &str, message: impl Into<String>) {
+        self.found.push(Violation {
+            path: pointer.to_owned(),
+            kind: ViolationKind::Value,
+            message: message.into(),
+        });
+    }
+
+    fn expected(&mut self, at: &At<'_>, what: &str) {
+        self.add(
+            &at.pointer,
+            format!("{what} is expected, not {}", at.value.kind()),
+        );
+    }
+
+    /// What was read, where nothing is wrong.
+    pub(in crate::negotiation) fn finish<T>(self, read: Option<T>) -> Result<T, Error> {
+        match read {
+            Some(read) if self.found.is_empty() => Ok(read),
+            _ => Err(Error::Invalid(Violations::of(self.found))),
+        }
+    }
+
+    /// An object that has no members but these.
+    pub(in crate::negotiation) fn object<'j>(&mut self, at: &At<'j>, known: &[&str]) -> Option<Object<'j>> {
+        let Json::Object(members) = at.value else {
+            self.expected(at, "an object");
+            return None;
+        };
+        for (name, _) in members {
+            if !known.contains(&name.as_str()) {
+                let message = format!("there is no such member; known are {}", known.join(", "));
+                self.add(&joined(&at.pointer, name), message);
+            }
+        }
+        Some(Object {
+            members,
+            pointer: at.pointer.clone(),
+        })
+    }
+
+    /// A list's values.
+    pub(in crate::negotiation) fn list<'j>(&mut self, at: &At<'j>) -> Vec<At<'j>> {
+        let Json::List(values) = at.value else {
+            self.expected(at, "a list");
+            return Vec::new();
+        };
+        let place = |(index, value)| At {
+            value,
+            pointer: format!("{}/{index}", at.pointer),
+        };
+        values.iter().enumerate().map(place).collect()
+    }
+
+    /// A text that is not empty.
+    pub(in crate::negotiation) fn text(&mut self, at: &At<'_>) -> Option<String> {
+        let text = self.any_text(at)?;
+        if text.is_empty() {
+            self.add(&at.pointer, "a text that is not empty is expected");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A name in one piece, as an attribute of a document can carry it.
+    pub(in crate::negotiation) fn token(&mut self, at: &At<'_>) -> Option<String> {
+        let text = self.text(at)?;
+        if text.contains(char::is_whitespace) || text.len() > TOKEN_MAX {
+            let message = format!("a text of at most {TOKEN_MAX} bytes, without spaces, is expected");
+            self.add(&at.pointer, message);
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A text that a document can carry, which may be empty.
+    pub(in crate::negotiation) fn any_text(&mut self, at: &At<'_>) -> Option<String> {
+        let Json::Text(text) = at.value else {
+            self.expected(at, "a text");
+            return None;
+        };
+        let carried = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+        if let Some(c) = text.chars().find(|c| !carried(*c)) {
+            let message = format!(
+                "it has the character U+{:04X}, which no document can carry",
+                u32::from(c)
+            );
+            self.add(&at.pointer, message);
+            return None;
+        }
+        Some(text.clone())
+    }
+
+    /// `true` or `false`.
+    pub(in crate::negotiation) fn boolean(&mut self, at: &At<'_>) -> Option<bool> {
+        if let Json::Bool(value) = at.value {
+            return Some(*value);
+        }
+        self.expected(at, "true or false");
+        None
+    }
+
+    /// A whole number from 1 on.
+    pub(in crate::negotiation) fn count<T: TryFrom<u64> + Copy + fmt::Display>(
+        &mut self,
+        at: &At<'_>,
+        max: T,
+    ) -> Option<T> {
+        let Json::Number(number) = at.value else {
+            self.expected(at, "a whole number");
+            return None;
+        };
+        let value = number.as_u64().filter(|value| *value > 0);
+        let read = value.and_then(|value| T::try_from(value).ok());
+        if read.is_none() {
+            let message = format!("a whole number from 1 to {max} is expected, not {number}");
+            self.add(&at.pointer, message);
+        }
+        read
+    }
+
+    /// A number of a range.
+    pub(in crate::negotiation) fn number(
+        &mut self,
+        at: &At<'_>,
+        expected: &str,
+        allowed: impl Fn(f64) -> bool,
+    ) -> Option<f64> {
+        let Json::Number(number) = at.value else {
+            self.expected(at, expected);
+            return None;
+        };
+        let value = number
+            .as_f64()
+            .filter(|value| value.is_finite() && allowed(*value));
+        if value.is_none() {
+            self.add(&at.pointer, format!("{expected} is expected, not {number}"));
+        }
+        value
+    }
+
+    /// A dateTime with its zone.
+    pub(in crate::negotiation) fn date_time(&mut self, at: &At<'_>) -> Option<DateTime> {
+        let text = self.text(at)?;
+        match text.parse() {
+            Ok(time) => Some(time),
+            Err(why) => {
+                self.add(
+                    &at.pointer,
+                    format!("a dateTime is expected, such as 2026-11-21T08:00:00Z: {why}"),
+                );
+                None
+            }
+        }
+    }
+}
+
+impl<'j> Object<'j> {
+    /// A member; one that is null counts as absent.
+    pub(in crate::negotiation) fn get(&self, name: &str) -> Option<At<'j>> {
+        let (name, value) = self.members.iter().find(|(known, _)| known == name)?;
+        (*value != Json::Null).then(|| At {
+            value,
+            pointer: joined(&self.pointer, name),
+        })
+    }
+
+    /// A member that has to be there.
+    pub(in crate::negotiation) fn required(&self, check: &mut Check, name: &str) -> Option<At<'j>> {
+        let found = self.get(name);
+        if found.is_none() {
+            check.add(&self.pointer, format!("a member \"{name}\" is expected"));
+        }
+        found
+    }
+}
+
+/// A pointer to a member.
+fn joined(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        match Json::parse(text.as_bytes()) {
+            Err(Error::MalformedJson(why)) => why,
+            other => panic!("{text:.80} is read as {other:?}"),
+        }
+    }
+
+    #[test]
+    fn hostile_documents_are_refused_before_they_cost_anything() {
+        let deep = format!("{}1{}", "[".repeat(DEPTH_MAX + 1), "]".repeat(DEPTH_MAX + 1));
+        assert!(refusal(&deep).contains("deeper"));
+        let very_deep = "[".repeat(200_000);
+        refusal(&very_deep);
+        let wide = format!("[{}1]", "1,".repeat(VALUES_MAX));
+        assert!(refusal(&wide).contains("more than"));
+        assert!(refusal(r#"{"a": 1, "a": 2}"#).contains("twice"));
+        assert!(refusal(r#"{"a": {"b": 1, "\u0062": 2}}"#).contains("twice"));
+        for text in [
+            "",
+            "{",
+            "nul",
+            "1e999",
+            "\"\\ud800\"",
+            "[1] []",
+            "{\"a\" 1}",
+            "\u{feff}{}",
+            "[1,]",
+        ] {
+            refusal(text);
+        }
+        assert!(Json::parse(b"\"\xff\"").is_err());
+        let allowed = format!("{}1{}", "[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX));
+        assert!(Json::parse(allowed.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn everything_wrong_is_found_with_its_pointer() {
+        let json =
+            Json::parse(br#"{"a/b": 1, "list": [0, "x", 5], "t": "", "when": "yesterday", "no": null}"#)
+                .unwrap();
+        let mut check = Check::default();
+        let root = At {
+            value: &json,
+            pointer: String::new(),
+        };
+        let object = check.object(&root, &["list", "t", "when", "no"]).unwrap();
+        for at in check.list(&object.get("list").unwrap()) {
+            check.count::<u32>(&at, u32::MAX);
+        }
+        check.text(&object.get("t").unwrap());
+        check.date_time(&object.get("when").unwrap());
+        object.required(&mut check, "no");
+        let found = match check.finish(Some(())) {
+            Err(Error::Invalid(violations)) => violations.0,
+            other => panic!("{other:?}"),
+        };
+        let paths: Vec<_> = found.iter().map(|violation| violation.path.as_str()).collect();
+        assert_eq!(paths, ["/a~1b", "/list/0", "/list/1", "/t", "/when", ""]);
+    }
+}

@@ -1,0 +1,516 @@
+//! The flat request of a client that speaks JSON: read strictly, made into the same offer as a document, and what is
+//! wrong with that offer told where the request has it.
+
+pub(super) mod cluster_policy;
+pub(super) mod filters;
+pub(super) mod guarantees;
+pub(super) mod json;
+pub(super) mod offer;
+pub(super) mod sizes;
+pub(super) mod wish;
+pub(super) mod wording;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::{Violation, Violations};
+
+use super::idempotency::kept;
+use super::templates::Offered;
+use super::{Error, Negotiation};
+use crate::negotiation::agreements::pending::Decision;
+use crate::negotiation::request::json::{At, Check, Json, Object};
+use crate::negotiation::request::wish::{Run, Wish};
+use crate::negotiation::views::scheduling::SchedulingView;
+
+/// The members of a request.
+const MEMBERS: [&str; 16] = [
+    "template",
+    "name",
+    "application",
+    "version",
+    "arguments",
+    "nodes",
+    "durationSeconds",
+    "window",
+    "moldability",
+    "preemption",
+    "budget",
+    "maxDeviation",
+    "fixAt",
+    "weights",
+    "pending",
+    "callback",
+];
+
+impl Negotiation {
+    /// The wish in a flat request, the template that it is to become an offer of (the first one where it names none),
+    /// and when it is to be decided.
+    pub(super) fn read_request<'a>(&'a self, request: &Json) -> Result<(Wish, &'a Offered, Decision), Error> {
+        let mut check = Check::default();
+        let root = At {
+            value: request,
+            pointer: String::new(),
+        };
+        let read = check
+            .object(&root, &MEMBERS)
+            .and_then(|object| self.read_members(&mut check, &object));
+        check.finish(read)
+    }
+
+    fn read_members<'a>(
+        &'a self,
+        check: &mut Check,
+        object: &Object<'_>,
+    ) -> Option<(Wish, &'a Offered, Decision)> {
+        let decision = self.read_decision(check, object);
+        let wish = read_wish(check, object);
+        let template = object.get("template").map(|at| (check.text(&at), at.pointer));
+        let offered = match template {
+            None => self.templates.first(),
+            Some((None, _)) => None,
+            Some((Some(id), pointer)) => {
+                let found = self.templates.get(&id);
+                if found.is_none() {
+                    let known: Vec<_> = self.templates().into_iter().map(|of| of.id).collect();
+                    let message = format!("there is no template {id:?}; offered are {}", known.join(", "));
+                    check.add(&pointer, message);
+                }
+                found
+            }
+        };
+        Some((wish, offered?, decision))
+    }
+
+    pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> Decision {
+        let pending = object.get("pending").and_then(|at| check.boolean(&at));
+        let Some(at) = object.get("callback") else {
+            return match pending {
+                Some(true) => Decision::Later(None),
+                _ => Decision::Now,
+            };
+        };
+        if pending != Some(true) {
+            check.add(&at.pointer, "it is called for a pending agreement only");
+        }
+        let address = check.text(&at);
+        if let Some(Err(why)) = address.as_deref().map(|address| self.call_backs.check(address)) {
+            check.add(&at.pointer, why);
+        }
+        Decision::Later(address)
+    }
+}
+
+/// What is asked for.
+fn read_wish(check: &mut Check, object: &Object<'_>) -> Wish {
+    let wish = Wish {
+        name: object.get("name").and_then(|at| check.text(&at)),
+        run: read_run(check, object),
+        nodes: object.get("nodes").and_then(|at| read_nodes(check, &at)),
+        duration: object
+            .get("durationSeconds")
+            .and_then(|at| check.count(&at, i32::MAX)),
+        scheduling: read_scheduling(check, object),
+        ..Wish::default()
+    };
+    read_window(check, object, wish)
+}
+
+/// A wish as it is kept: the members of a flat request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptWish<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    arguments: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_seconds: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<KeptWindow>,
+    #[serde(flatten)]
+    scheduling: SchedulingView,
+}
+
+#[derive(Serialize)]
+struct KeptWindow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+}
+
+impl Wish {
+    /// As a flat request that reads as the same wish.
+    pub(super) fn to_json(&self) -> String {
+        let run = self.run.as_ref();
+        kept(&KeptWish {
+            name: self.name.as_deref(),
+            application: run.map(|run| run.name.as_str()),
+            version: run.and_then(|run| run.version.as_deref()),
+            arguments: run.map_or(&[], |run| &run.arguments),
+            nodes: self.nodes.map(|(min, max)| {
+                if min == max {
+                    json!(min)
+                } else {
+                    json!({ "min": min, "max": max })
+                }
+            }),
+            duration_seconds: self.duration,
+            window: (self.start.is_some() || self.end.is_some()).then(|| KeptWindow {
+                start: self.start.map(|at| at.to_string()),
+                end: self.end.map(|at| at.to_string()),
+            }),
+            scheduling: SchedulingView::of(&self.scheduling),
+        })
+    }
+
+    /// What [`Wish::to_json`] has written.
+    ///
+    /// # Errors
+    /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
+    pub(super) fn from_json(text: &str) -> Result<Self, Error> {
+        let mut check = Check::default();
+        let request = Json::parse(text.as_bytes())?;
+        let root = At {
+            value: &request,
+            pointer: String::new(),
+        };
+        let object = check.object(&root, &MEMBERS);
+        let wish = object.map(|object| read_wish(&mut check, &object));
+        check.finish(wish)
+    }
+}
+
+fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
+    let arguments = object.get("arguments").map(|at| {
+        let values = check.list(&at);
+        values
+            .iter()
+            .filter_map(|at| match at.value {
+                // Numbers are what most arguments are.
+                Json::Number(number) => Some(number.to_string()),
+                // An argument may be empty.
+                _ => check.any_text(at),
+            })
+            .collect()
+    });
+    let version = object.get("version").and_then(|at| check.text(&at));
+    let Some(at) = object.get("application") else {
+        for name in ["arguments", "version"] {
+            if let Some(at) = object.get(name) {
+                check.add(&at.pointer, "it is of an application, and none is named");
+            }
+        }
+        return None;
+    };
+    Some(Run {
+        name: check.text(&at)?,
+        version,
+        arguments: arguments.unwrap_or_default(),
+    })
+}
+
+/// A number, or the least and the greatest.
+fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
+    if let Json::Number(_) = at.value {
+        return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
+    }
+    let object = check.object(at, &["min", "max"])?;
+    let min = object
+        .required(check, "min")
+        .and_then(|at| check.count(&at, u32::MAX));
+    let max = object
+        .required(check, "max")
+        .and_then(|at| check.count(&at, u32::MAX));
+    let (min, max) = min.zip(max)?;
+    if min > max {
+        check.add(
+            &at.pointer,
+            format!("the least, {min}, is more than the greatest, {max}"),
+        );
+    }
+    Some((min, max))
+}
+
+fn read_window(check: &mut Check, object: &Object<'_>, wish: Wish) -> Wish {
+    let window = object.get("window");
+    let Some(window) = window.and_then(|at| check.object(&at, &["start", "end"])) else {
+        return wish;
+    };
+    Wish {
+        start: window.get("start").and_then(|at| check.date_time(&at)),
+        end: window.get("end").and_then(|at| check.date_time(&at)),
+        ..wish
+    }
+}
+
+fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
+    Scheduling {
+        moldability: object
+            .get("moldability")
+            .and_then(|at| read_moldability(check, &at)),
+        preemption: object
+            .get("preemption")
+            .and_then(|at| read_preemption(check, &at)),
+        budget: object.get("budget").and_then(|at| read_budget(check, &at)),
+        max_deviation: object.get("maxDeviation").and_then(|at| not_negative(check, &at)),
+        fix_at: object.get("fixAt").and_then(|at| share(check, &at)),
+        preference: object.get("weights").and_then(|at| read_weights(check, &at)),
+    }
+}
+
+fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
+    let object = check.object(at, &["linear", "table", "constantWork"])?;
+    let laws = [
+        object.get("linear"),
+        object.get("table"),
+        object.get("constantWork"),
+    ];
+    match laws {
+        [Some(at), None, None] => {
+            let object = check.object(&at, &["intercept", "slope"])?;
+            let intercept = object
+                .required(check, "intercept")
+                .and_then(|at| positive(check, &at));
+            let slope = object
+                .required(check, "slope")
+                .and_then(|at| not_negative(check, &at));
+            Some(Moldability::Linear {
+                intercept: intercept?,
+                slope: slope?,
+            })
+        }
+        [None, Some(at), None] => {
+            let mut entries = Vec::new();
+            for at in check.list(&at) {
+                let entry = check.object(&at, &["nodes", "durationSeconds"])?;
+                let nodes = entry
+                    .required(check, "nodes")
+                    .and_then(|at| check.count(&at, u32::MAX));
+                let duration = entry
+                    .required(check, "durationSeconds")
+                    .and_then(|at| check.count(&at, u32::MAX));
+                entries.extend(nodes.zip(duration));
+            }
+            if entries.is_empty() {
+                check.add(&at.pointer, "at least one line is expected");
+            }
+            Some(Moldability::Table(entries))
+        }
+        [None, None, Some(at)] => positive(check, &at).map(Moldability::ConstantWork),
+        _ => {
+            let message = "one of linear, table and constantWork is expected";
+            check.add(&at.pointer, message);
+            None
+        }
+    }
+}
+
+fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
+    let object = check.object(at, &["pieces", "interval", "independent"])?;
+    let pieces = object
+        .required(check, "pieces")
+        .and_then(|at| check.count(&at, u32::MAX));
+    let expected = "a number above 0 and at most 1";
+    let interval = object
+        .required(check, "interval")
+        .and_then(|at| check.number(&at, expected, |value| value > 0.0 && value <= 1.0));
+    let independent = object
+        .required(check, "independent")
+        .and_then(|at| check.boolean(&at));
+    Some(Preemption {
+        pieces: pieces?,
+        interval: interval?,
+        independent: independent?,
+    })
+}
+
+/// A sum of money, its amount as a text or as a number that stands there without an exponent.
+fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
+    let object = check.object(at, &["amount", "currency"])?;
+    let amount = object.required(check, "amount").and_then(|at| {
+        let text = match at.value {
+            Json::Number(number) => Some(number.to_string()),
+            _ => check.text(&at),
+        };
+        match wsag::scheduling::amount(&text?) {
+            Ok(micros) if micros >= 0 => Some(micros),
+            Ok(_) => {
+                check.add(&at.pointer, "an amount from 0 on is expected");
+                None
+            }
+            Err(why) => {
+                check.add(&at.pointer, why);
+                None
+            }
+        }
+    });
+    let currency = object.required(check, "currency").and_then(|at| {
+        let text = check.text(&at)?;
+        match wsag::scheduling::currency(&text) {
+            Ok(currency) => Some(currency),
+            Err(why) => {
+                check.add(&at.pointer, why);
+                None
+            }
+        }
+    });
+    Some(Budget {
+        amount_micros: amount?,
+        currency: currency?,
+    })
+}
+
+fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
+    let object = check.object(at, &["start", "size", "duration", "price"])?;
+    let mut weight = |name| object.get(name).and_then(|at| not_negative(check, &at));
+    Some(Preference {
+        start: weight("start"),
+        size: weight("size"),
+        duration: weight("duration"),
+        price: weight("price"),
+    })
+}
+
+fn not_negative(check: &mut Check, at: &At<'_>) -> Option<f64> {
+    check.number(at, "a number from 0 on", |value| value >= 0.0)
+}
+
+fn positive(check: &mut Check, at: &At<'_>) -> Option<f64> {
+    check.number(at, "a number above 0", |value| value > 0.0)
+}
+
+fn share(check: &mut Check, at: &At<'_>) -> Option<f64> {
+    check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
+}
+
+/// What is wrong with an offer that was made of a request, where the request has it.
+pub(super) fn in_request(error: Error) -> Error {
+    let pointed = |violations: Violations| {
+        let moved = violations.0.into_iter().map(|violation| Violation {
+            path: pointer(&violation.path),
+            ..violation
+        });
+        Violations::of(moved.collect())
+    };
+    match error {
+        Error::Invalid(violations) => Error::Invalid(pointed(violations)),
+        Error::NotOffered(violations) => Error::NotOffered(pointed(violations)),
+        // The document was written here. What the guard refuses is a character or a length that came in a text.
+        Error::Malformed(why) => Error::MalformedJson(format!("it cannot be written into an offer: {why}")),
+        other => other,
+    }
+}
+
+/// Has the violations of a refusal in JSON point to the members of a request, instead of to the elements of the offer that was made
+/// of it.
+pub(super) fn point_into_request(refusal: &mut Value) {
+    let violations = refusal.get_mut("violations").and_then(Value::as_array_mut);
+    for violation in violations.into_iter().flatten() {
+        if let Some(path) = violation.get_mut("path")
+            && let Some(element) = path.as_str().filter(|path| path.starts_with("/wsag:"))
+        {
+            *path = pointer(element).into();
+        }
+    }
+}
+
+/// The pointer to what an element of the offer was made of; the whole, where it is none of the request's.
+fn pointer(path: &str) -> String {
+    for step in path.rsplit('/') {
+        let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
+        let local = name.rsplit(':').next().unwrap_or(name);
+        let member = match local {
+            "Name" => "/name",
+            "Argument" => {
+                let position: usize = position.trim_end_matches(']').parse().unwrap_or(1);
+                return format!("/arguments/{}", position.saturating_sub(1));
+            }
+            "Application" | "ApplicationName" => "/application",
+            "ApplicationVersion" => "/version",
+            "TotalResourceCount" => "/nodes",
+            "StartTime" => "/window/start",
+            "EndTime" => "/window/end",
+            "Duration" => "/durationSeconds",
+            "AllocationTimeConstraint" => "/window",
+            "Moldability" => "/moldability",
+            "Preemption" => "/preemption",
+            "Budget" => "/budget",
+            "MaxDeviation" => "/maxDeviation",
+            "FixAt" => "/fixAt",
+            "Preference" => "/weights",
+            _ => continue,
+        };
+        return member.to_owned();
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Micro-units of a budget that a request may not have: an amount has twelve digits at most.
+    const AMOUNT_MAX: i64 = 1_000_000_000_000_000_000;
+
+    /// Numbers that a request may have, the awkward ones among them.
+    fn number() -> impl Strategy<Value = f64> {
+        let some = [0.1 + 0.2, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 1.0];
+        prop_oneof![prop::sample::select(some.to_vec()), 1.0e-9..1.0e18_f64]
+    }
+
+    fn moldability() -> impl Strategy<Value = Moldability> {
+        prop_oneof![
+            (number(), number()).prop_map(|(intercept, slope)| Moldability::Linear { intercept, slope }),
+            prop::collection::vec((1..u32::MAX, 1..u32::MAX), 1..5).prop_map(Moldability::Table),
+            number().prop_map(Moldability::ConstantWork),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_kept_wish_is_read_as_it_was(
+            texts in prop::collection::vec("[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fffe}\u{ffff}]{1,9}", 4),
+            runs: bool, empty: bool, named: bool,
+            nodes in prop::option::of((1..9_u32, 0..3_u32)),
+            duration in prop::option::of(1..i32::MAX),
+            (start, end) in (prop::option::of(-9_999_999_999..9_999_999_999_i64), prop::option::of(0..999_999_999_u32)),
+            moldability in prop::option::of(moldability()),
+            (fix_at, max_deviation) in (prop::option::of(0.0..1.0_f64), prop::option::of(number())),
+            price in prop::option::of(number()),
+            amount in prop::option::of(0..AMOUNT_MAX),
+        ) {
+            let run = Run {
+                name: texts[0].clone(),
+                version: named.then(|| texts[1].clone()),
+                arguments: if empty { Vec::new() } else { vec![texts[2].clone(), String::new()] },
+            };
+            let wish = Wish {
+                name: named.then(|| texts[3].clone()),
+                run: runs.then_some(run),
+                nodes: nodes.map(|(least, more)| (least, least + more)),
+                start: start.map(wsag::time::DateTime::from_seconds),
+                end: end.map(|nanos| format!("2027-01-01T00:00:00.{nanos:09}Z").parse().unwrap()),
+                duration,
+                scheduling: Scheduling {
+                    moldability,
+                    preemption: Some(Preemption { pieces: 3, interval: 0.1, independent: empty }),
+                    budget: amount.map(|amount_micros| Budget { amount_micros, currency: "EUR".into() }),
+                    max_deviation,
+                    fix_at,
+                    preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
+                },
+            };
+            prop_assert_eq!(Wish::from_json(&wish.to_json()).unwrap(), wish);
+        }
+    }
+}

@@ -1,0 +1,559 @@
+//! From an offer's document to a request that can be planned: the terms are found, the application and its arguments
+//! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
+
+mod pieces;
+
+use scheduler::{Interval, Seconds, Time};
+use uuid::Uuid;
+use wsag::agreements::{AgreementOffer, Role};
+use wsag::allocation::AllocationTimeConstraint;
+use wsag::job::{JobDefinition, RangeValue};
+use wsag::scheduling::{Moldability, Scheduling};
+use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
+use wsag::{Document, Violation, ViolationKind, Violations, ns};
+
+use super::{filters, sizes};
+use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
+use crate::negotiation::templates::Offered;
+use crate::negotiation::{Error, Negotiation};
+use crate::planner::{Choice, Proposal, Scaling};
+
+/// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
+const NAME_LENGTH_MAX: usize = 200;
+
+/// An offer that is right: what to plan, and the window as it was asked for.
+pub(in crate::negotiation) struct Draft {
+    pub(in crate::negotiation) proposal: Proposal,
+    pub(in crate::negotiation) window: Interval,
+}
+
+/// What an offer is checked with.
+pub(in crate::negotiation) struct Check<'a> {
+    pub(in crate::negotiation) negotiation: &'a Negotiation,
+    pub(in crate::negotiation) document: &'a Document<'a>,
+    party: &'a str,
+    pub(in crate::negotiation) offer: &'a AgreementOffer,
+    pub(in crate::negotiation) offered: &'a Offered,
+    /// The terms that hold: one way to read an offer that leaves a choice.
+    chosen: &'a [&'a Term],
+    pub(in crate::negotiation) now: Time,
+    /// The agreement that it would replace, where that one's slot has begun.
+    begun: Option<&'a Agreement>,
+    pub(in crate::negotiation) found: Vec<Violation>,
+}
+
+/// The terms of an offer that say what and when.
+#[derive(Default)]
+struct Described<'a> {
+    job: Option<&'a JobDefinition>,
+    time: Option<&'a AllocationTimeConstraint>,
+    scheduling: Option<&'a Scheduling>,
+}
+
+/// Sizes and window of a request.
+pub(in crate::negotiation) struct Request {
+    pub(in crate::negotiation) shapes: Vec<Shape>,
+    pub(in crate::negotiation) scaling: Scaling,
+    pub(in crate::negotiation) ready: Option<Time>,
+    deadline: Option<Time>,
+}
+
+impl Negotiation {
+    /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes
+    /// the request of it; of one that leaves a choice, a request for each way to read it that is right, in the
+    /// requester's order. In place of an agreement whose slot has begun, what cannot change any more has to be as it is.
+    pub(in crate::negotiation) fn drafts(
+        &self,
+        document: &Document<'_>,
+        offer: &AgreementOffer,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Vec<Draft>, Error> {
+        let Some(alternatives) = offer.terms.alternatives() else {
+            let message = format!(
+                "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
+            );
+            return Err(Error::Invalid(Violations(vec![Violation {
+                path: document.path_to(ns::WSAG, "Terms", 0),
+                kind: ViolationKind::Value,
+                message,
+            }])));
+        };
+        let offered = self.template_of(document, offer)?;
+        // What the whole document breaks is the same however it is read.
+        let mut found = wsag::rules::check(document);
+        found.extend(offered.compiled.check(document));
+        let mut drafts = Vec::new();
+        let mut wrong = None;
+        for alternative in &alternatives {
+            let check = Check {
+                negotiation: self,
+                document,
+                party,
+                offer,
+                offered,
+                chosen: &alternative.terms,
+                now: self.clock.now(),
+                begun: replaced.filter(|of| of.is_being_carried_out()),
+                found: found.clone(),
+            };
+            match check.draft(alternative) {
+                Ok(draft) => drafts.push(draft),
+                Err(why) => wrong = wrong.or(Some(why)),
+            }
+        }
+        // There is always one way at least.
+        match wrong {
+            Some(why) if drafts.is_empty() => Err(why),
+            _ => Ok(drafts),
+        }
+    }
+
+    /// The same of an offer that was put together here. It is written once, for the constraints of its template.
+    pub(in crate::negotiation) fn drafts_of(
+        &self,
+        offer: &AgreementOffer,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> Result<Vec<Draft>, Error> {
+        let text = offer.to_xml();
+        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
+        self.drafts(&document, offer, party, replaced)
+    }
+
+    /// The template that an offer names.
+    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered, Error> {
+        let context = &offer.context;
+        let known = || {
+            self.templates()
+                .iter()
+                .map(|of| of.id.clone())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let (path, message) = match (&context.template_id, &context.template_name) {
+            (None, _) => (
+                document.path_to(ns::WSAG, "Context", 0),
+                format!(
+                    "wsag:TemplateId is expected: an offer is made from a template; offered are {}",
+                    known()
+                ),
+            ),
+            (_, None) => (
+                document.path_to(ns::WSAG, "Context", 0),
+                "wsag:TemplateName is expected: an offer names its template by id and name".to_owned(),
+            ),
+            (Some(id), Some(name)) => match self.templates.get(id) {
+                None => (
+                    document.path_to(ns::WSAG, "TemplateId", 0),
+                    format!("there is no template {id:?}; offered are {}", known()),
+                ),
+                Some(offered) if offered.view.name != *name => (
+                    document.path_to(ns::WSAG, "TemplateName", 0),
+                    format!(
+                        "the template {id:?} is named {:?}, not {name:?}",
+                        offered.view.name
+                    ),
+                ),
+                Some(offered) => return Ok(offered),
+            },
+        };
+        Err(Error::Invalid(Violations(vec![Violation {
+            path,
+            kind: ViolationKind::Value,
+            message,
+        }])))
+    }
+}
+
+impl<'a> Check<'a> {
+    /// The request that this way to read the offer makes.
+    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft, Error> {
+        self.found
+            .extend(wrong_name(self.document, self.offer.name.as_deref()));
+        self.context();
+        let described = self.terms();
+        let job = described.job.and_then(|definition| self.job(definition));
+        let filters = described
+            .job
+            .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
+        let mut request = self.request(&described, job.as_ref());
+        if let Some(begun) = self.begun {
+            self.goes_on(begun, request.as_mut(), job.as_ref(), &filters);
+        }
+        let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
+        let guarantees = self.guarantees();
+        let budget = self.budget(&described);
+        let found = std::mem::take(&mut self.found);
+        let Some(request) = request.filter(|_| found.is_empty()) else {
+            return Err(Error::Invalid(Violations::of(found)));
+        };
+        let window = Interval::new(
+            request.ready.unwrap_or(self.now).max(self.now),
+            request.deadline.unwrap_or(Time::MAX),
+        );
+        let proposal = Proposal {
+            id: Uuid::now_v7(),
+            party: self.party.to_owned(),
+            name: self.offer.name.clone(),
+            template: self.offered.view.id.clone(),
+            shapes: request.shapes,
+            scaling: request.scaling,
+            preemption,
+            filters,
+            barred: Vec::new(),
+            fix_at_ppm: described
+                .scheduling
+                .and_then(|of| of.fix_at)
+                .map(sizes::millionths),
+            deviation_max: described
+                .scheduling
+                .and_then(|of| of.max_deviation)
+                .map(sizes::fraction),
+            ready: request.ready,
+            deadline: request.deadline,
+            job,
+            guarantees,
+            budget,
+            choices: alternative.choices.iter().map(choice).collect(),
+            // An offer that becomes an agreement is given its words where it is taken.
+            document: Wording::from(""),
+            idempotency: None,
+        };
+        Ok(Draft { proposal, window })
+    }
+
+    /// Notes a violation at the `nth` element of this name, or at the root where there is none.
+    pub(in crate::negotiation) fn violation(
+        &mut self,
+        namespace: &str,
+        local: &str,
+        nth: usize,
+        message: impl Into<String>,
+    ) {
+        let path = self.document.path_to(namespace, local, nth);
+        self.found.push(Violation {
+            path,
+            kind: ViolationKind::Value,
+            message: message.into(),
+        });
+    }
+
+    fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
+        let path = self.document.path_to(namespace, local, 0);
+        self.found.push(Violation {
+            path,
+            kind: ViolationKind::NotSupported,
+            message: message.to_owned(),
+        });
+    }
+
+    fn context(&mut self) {
+        let context = &self.offer.context;
+        if context.service_provider != Role::AgreementResponder {
+            self.violation(
+                ns::WSAG,
+                "ServiceProvider",
+                0,
+                "AgreementResponder is expected: the service provides",
+            );
+        }
+        if context
+            .expiration_time
+            .is_some_and(|at| at.floor() <= self.now.seconds())
+        {
+            self.violation(
+                ns::WSAG,
+                "ExpirationTime",
+                0,
+                "an instant in the future is expected",
+            );
+        }
+    }
+
+    /// Finds the terms, each of which must be one of the template's; how to schedule may be said in any offer.
+    fn terms(&mut self) -> Described<'a> {
+        let mut described = Described::default();
+        let offer = self.offer;
+        let (mut descriptions, mut references, mut properties) = (0, 0, 0);
+        for term in offer.terms.flatten() {
+            let (local, nth) = match term {
+                Term::ServiceDescription(_) => ("ServiceDescriptionTerm", &mut descriptions),
+                Term::ServiceReference(_) => ("ServiceReference", &mut references),
+                Term::ServiceProperties(_) => ("ServiceProperties", &mut properties),
+                Term::Guarantee(_) => continue,
+            };
+            let place = *nth;
+            *nth += 1;
+            if !self.is_chosen(term) {
+                continue;
+            }
+            let optional = matches!(
+                term,
+                Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::Scheduling(_))
+            );
+            if !optional && !self.is_in_template(term) {
+                let message = format!(
+                    "the template has no term named {:?} for this service; it has {}",
+                    term.name(),
+                    self.template_names()
+                );
+                self.violation(ns::WSAG, local, place, message);
+            }
+            let Term::ServiceDescription(description) = term else {
+                continue;
+            };
+            match &description.content {
+                ServiceDescription::JobDefinition(job) => {
+                    if described.job.replace(job).is_some() {
+                        self.violation(
+                            ns::WSAG,
+                            local,
+                            place,
+                            "one jsdl:JobDefinition is expected, this is another",
+                        );
+                    }
+                }
+                ServiceDescription::AllocationTime(time) => {
+                    if described.time.replace(time).is_some() {
+                        let message = "one arp:AllocationTimeConstraint is expected, this is another";
+                        self.violation(ns::WSAG, local, place, message);
+                    }
+                }
+                ServiceDescription::Scheduling(scheduling) => {
+                    if described.scheduling.replace(scheduling).is_some() {
+                        let message = "one bsp:Scheduling is expected, this is another";
+                        self.violation(ns::WSAG, local, place, message);
+                    }
+                }
+            }
+        }
+        if described.job.is_none() {
+            self.violation(
+                ns::WSAG,
+                "Terms",
+                0,
+                "a ServiceDescriptionTerm with a jsdl:JobDefinition is expected",
+            );
+        }
+        described
+    }
+
+    /// Whether a term of the offer is among those that hold.
+    pub(in crate::negotiation) fn is_chosen(&self, term: &Term) -> bool {
+        self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
+    }
+
+    /// Whether the template has a term of the same kind, name and service.
+    fn is_in_template(&self, term: &Term) -> bool {
+        self.offered
+            .template
+            .terms
+            .flatten()
+            .into_iter()
+            .any(|known| match (known, term) {
+                (Term::ServiceDescription(known), Term::ServiceDescription(term)) => {
+                    known.name == term.name && known.service_name == term.service_name
+                }
+                (Term::ServiceReference(known), Term::ServiceReference(term)) => {
+                    known.name == term.name && known.service_name == term.service_name
+                }
+                (Term::ServiceProperties(known), Term::ServiceProperties(term)) => {
+                    known.name == term.name && known.service_name == term.service_name
+                }
+                _ => false,
+            })
+    }
+
+    fn template_names(&self) -> String {
+        let names: Vec<_> = self
+            .offered
+            .template
+            .terms
+            .flatten()
+            .into_iter()
+            .map(Term::name)
+            .collect();
+        names.join(", ")
+    }
+
+    /// What is to run; none where only nodes are reserved.
+    fn job(&mut self, definition: &JobDefinition) -> Option<Job> {
+        self.staging(definition);
+        let wanted = definition.application.as_ref()?;
+        let negotiation = self.negotiation;
+        let catalogue = negotiation.catalogue();
+        let Some(application) = catalogue.find(&wanted.name, wanted.version.as_deref()) else {
+            let known: Vec<_> = catalogue
+                .applications()
+                .iter()
+                .map(|of| of.name.as_str())
+                .collect();
+            let version = wanted
+                .version
+                .as_deref()
+                .map_or_else(String::new, |version| format!(" {version}"));
+            let message = format!(
+                "the application {}{version} is not in the catalogue; it has {}",
+                wanted.name,
+                known.join(", ")
+            );
+            self.violation(ns::JSDL, "ApplicationName", 0, message);
+            return None;
+        };
+        let arguments = wanted
+            .posix
+            .as_ref()
+            .map_or_else(Vec::new, |posix| posix.arguments.clone());
+        if let Err(wrong) = application.check(&arguments, |name| {
+            negotiation.files.find(self.party, name).is_some()
+        }) {
+            let message = format!(
+                "argument {} of {}: expected {}",
+                wrong.index + 1,
+                application.name,
+                wrong.expected
+            );
+            if wrong.index < arguments.len() {
+                self.violation(ns::JSDL_POSIX, "Argument", wrong.index, message);
+            } else {
+                self.violation(ns::JSDL, "Application", 0, message);
+            }
+        }
+        if let Some(posix) = &wanted.posix {
+            for (local, given) in [
+                ("Input", &posix.input),
+                ("Output", &posix.output),
+                ("Error", &posix.error),
+            ] {
+                if given.is_some() {
+                    let message =
+                        "redirecting streams is not offered: both outputs are captured, and input is empty";
+                    self.not_offered(ns::JSDL_POSIX, local, message);
+                }
+            }
+        }
+        Some(Job {
+            application: application.name.clone(),
+            version: application.version.clone(),
+            arguments,
+            restarts: 0,
+            missed: 0,
+        })
+    }
+
+    /// Staging is not offered.
+    fn staging(&mut self, definition: &JobDefinition) {
+        if !definition.staging.is_empty() {
+            self.not_offered(
+                ns::JSDL,
+                "DataStaging",
+                "staging of data is not offered by this version",
+            );
+        }
+    }
+
+    /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
+    /// offers are broken already.
+    fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<Request> {
+        let defaults = self.offered.defaults();
+        let time = described.time.copied().unwrap_or_default();
+        let law = described.scheduling.and_then(|of| of.moldability.as_ref());
+        let sizes = described.job.and_then(|job| job.resources.nodes.as_ref());
+        let (shapes, scaling) = if let Some(law) = law {
+            let shapes = self.shapes(law, sizes, defaults.nodes, time.duration)?;
+            (shapes, Scaling::ReferenceRate)
+        } else {
+            // Without a law of how the duration changes with the size, the least size is as good as any.
+            let nodes = match sizes {
+                Some(range) => range.whole_numbers().ok()?.0,
+                None => defaults.nodes,
+            };
+            // What was learned is work; what somebody says is a contract.
+            let begun = self.begun.map(|of| of.duration);
+            let (duration, scaling) = match (
+                time.duration.map(Seconds::from).or(begun),
+                job.and_then(|job| self.negotiation.predicted(self.party, self.offered, job, nodes)),
+            ) {
+                (Some(said), _) => (said, Scaling::Contract),
+                (None, Some(learned)) => (learned, Scaling::ReferenceRate),
+                (None, None) => (defaults.duration, Scaling::Contract),
+            };
+            (vec![Shape { nodes, duration }], scaling)
+        };
+        let duration = shapes.iter().map(|shape| shape.duration).min().unwrap_or(0);
+        // Windows round inward.
+        let ready = time.start.map(|start| Time(start.ceil()));
+        let deadline = time.end.map(|end| Time(end.floor()));
+        // A length that is none is a violation already, and says nothing about the window.
+        // Nor does one that faster nodes may undercut.
+        let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
+        if contracted && deadline.is_some_and(|end| end - duration < self.now) {
+            let message =
+                format!("the window is in the past: it has to end {duration} seconds from now or later");
+            self.violation(ns::ARP, "EndTime", 0, message);
+        }
+        Some(Request {
+            shapes,
+            scaling,
+            ready,
+            deadline,
+        })
+    }
+
+    /// The sizes that a law of scaling allows, with the durations on them; none where they are wrong.
+    fn shapes(
+        &mut self,
+        law: &Moldability,
+        sizes: Option<&RangeValue>,
+        otherwise: u32,
+        duration: Option<i32>,
+    ) -> Option<Vec<Shape>> {
+        if duration.is_some() {
+            let message = "the duration follows from bsp:Moldability: no arp:Duration is expected beside it";
+            self.violation(ns::ARP, "Duration", 0, message);
+        }
+        let exactly = RangeValue::exactly(f64::from(otherwise));
+        let found = sizes::of(
+            law,
+            sizes.unwrap_or(&exactly),
+            self.negotiation.templates.capacity(),
+        );
+        found
+            .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
+            .ok()
+    }
+
+    /// What it may cost: an amount in the currency of the price list. Where nothing is priced any budget will do.
+    fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
+        let budget = described.scheduling?.budget.as_ref()?;
+        let currency = Currency::parse(&budget.currency)?;
+        let charged = self.negotiation.templates.currency();
+        if let Some(charged) = charged.filter(|charged| *charged != currency) {
+            let message = format!("prices are in {charged}, a budget in that currency is expected");
+            self.violation(ns::BSP, "Currency", 0, message);
+        }
+        Some(Money::new(budget.amount_micros, currency))
+    }
+}
+
+/// What is wrong with the name of an offer: it stands in lists, pages and on terminals, so that it is one line that obeys no
+/// terminal, and not endless.
+pub(in crate::negotiation) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
+    let name = name.unwrap_or_default();
+    let wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);
+    wrong.then(|| Violation {
+        path: document.path_to(ns::WSAG, "Name", 0),
+        kind: ViolationKind::Value,
+        message: format!(
+            "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character"
+        ),
+    })
+}
+
+fn choice(choice: &wsag::terms::Choice) -> Choice {
+    Choice {
+        path: choice.path.clone(),
+        members: choice.members.clone(),
+    }
+}

@@ -1,0 +1,121 @@
+//! The words of offers as they are kept, and what they say. A document is kept as it came. A flat request is kept as the wish that it
+//! was read into, with the version of the template that says the rest: its document is written when it is asked for.
+
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::{Document, Fragment, Message};
+
+use super::offer::Draft;
+use super::wish::Wish;
+use crate::agreement::Wording;
+use crate::negotiation::templates::{self, Offered};
+use crate::negotiation::{Error, Negotiation};
+
+/// The words of an offer, with all that they need to be read.
+#[derive(Debug, Clone)]
+pub(in crate::negotiation) enum Words {
+    /// A document as it came.
+    Document(String),
+    /// What a flat request makes of its template.
+    Offer(Box<AgreementOffer>),
+}
+
+impl Words {
+    /// The offer.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a stored document that is none.
+    pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>, Error> {
+        match self {
+            Self::Offer(offer) => Ok(offer),
+            Self::Document(text) => {
+                let document = Document::parse(text.as_bytes()).map_err(unreadable)?;
+                offer_of(&document)
+            }
+        }
+    }
+
+    /// The offer, and its context and its terms as elements: verbatim where it came as a document.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a stored document that is none.
+    pub(in crate::negotiation) fn parts(self) -> Result<(Box<AgreementOffer>, Fragment, Fragment), Error> {
+        match self {
+            Self::Offer(offer) => {
+                let parts = (offer.context.to_fragment(), offer.terms.to_fragment());
+                Ok((offer, parts.0, parts.1))
+            }
+            Self::Document(text) => {
+                let document = Document::parse(text.as_bytes()).map_err(unreadable)?;
+                let offer = offer_of(&document)?;
+                let (context, terms) = document
+                    .offer_fragments()
+                    .ok_or_else(|| unreadable("it is another document"))?;
+                Ok((offer, context, terms))
+            }
+        }
+    }
+}
+
+fn offer_of(document: &Document<'_>) -> Result<Box<AgreementOffer>, Error> {
+    match wsag::read(document).map_err(unreadable)? {
+        Message::AgreementOffer(offer) => Ok(offer),
+        _ => Err(unreadable("it is another document")),
+    }
+}
+
+fn unreadable(why: impl std::fmt::Display) -> Error {
+    Error::Internal(format!("a stored offer cannot be read: {why}"))
+}
+
+/// A wish about a template as it is kept.
+pub(in crate::negotiation) fn kept(wish: &Wish, offered: &Offered) -> Wording {
+    Wording::Request {
+        template: offered.version,
+        request: wish.to_json(),
+    }
+}
+
+impl Negotiation {
+    /// The requests that stored words make by now.
+    pub(in crate::negotiation) fn drafts_again(
+        &self,
+        words: Words,
+        party: &str,
+    ) -> Result<Vec<Draft>, Error> {
+        match words {
+            Words::Offer(offer) => self.drafts_of(&offer, party, None),
+            Words::Document(text) => {
+                let document = Document::parse(text.as_bytes()).map_err(unreadable)?;
+                let offer = offer_of(&document)?;
+                self.drafts(&document, &offer, party, None)
+            }
+        }
+    }
+
+    /// The words of the offer that an agreement was made from.
+    pub(in crate::negotiation) async fn words_of(&self, agreement: Uuid) -> Result<Words, Error> {
+        let wording = self.store.agreement_document(agreement).await?;
+        self.words(wording.ok_or(Error::NotFound)?).await
+    }
+
+    /// What stored words say.
+    pub(in crate::negotiation) async fn words(&self, wording: Wording) -> Result<Words, Error> {
+        let (version, request) = match wording {
+            Wording::Document(text) => return Ok(Words::Document(text)),
+            Wording::Request { template, request } => (template, request),
+        };
+        let wish = Wish::from_json(&request).map_err(unreadable)?;
+        if let Some(offered) = self.templates.version(version) {
+            return Ok(Words::Offer(Box::new(wish.offer(&offered.template))));
+        }
+        // The template has changed since.
+        let text = self.store.template_version(version).await?;
+        let text = text.ok_or_else(|| unreadable("its template is not there"))?;
+        let template = self
+            .reading(move |_| templates::read(text.as_bytes()))
+            .await?
+            .map_err(unreadable)?;
+        Ok(Words::Offer(Box::new(wish.offer(&template))))
+    }
+}

@@ -1,0 +1,137 @@
+//! What a party owes and is owed: its account of the ledger, for an operator everybody's.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::accounts::{AccountList, ListedAccount, ListedEntry};
+use wsag::time::DateTime;
+
+use super::documents::sum;
+use super::instant;
+use crate::agreement::{Account, Balance, Entry};
+use crate::negotiation::{Error, MoneyView, Negotiation, Scope};
+
+/// Entries on a page where the caller does not say, and at most.
+const PAGE: (u32, u32) = (50, 500);
+
+/// What accounts hold, and a page of their entries.
+pub struct Accounts {
+    balances: Vec<Balance>,
+    entries: Vec<Entry>,
+    next: Option<Uuid>,
+}
+
+/// The same as a flat value.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountsView {
+    /// The accounts, one for each currency that they hold.
+    pub accounts: Vec<AccountView>,
+    /// Newest first; for an operator the sides of the parties.
+    pub entries: Vec<EntryView>,
+    /// What `after` is to be for the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+/// What an account holds of a currency.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountView {
+    /// `provider`, or `party:` and a name.
+    pub account: String,
+    /// What it holds; below zero what it owes.
+    pub balance: MoneyView,
+}
+
+/// One side of a posting.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EntryView {
+    /// The posting.
+    pub posting: Uuid,
+    /// When it was posted.
+    pub at: String,
+    /// The account.
+    pub account: String,
+    /// What for: price, cancellation, change, penalty or reward.
+    pub kind: String,
+    /// The agreement that it belongs to.
+    pub agreement: Uuid,
+    /// What was added, or where it is negative taken.
+    pub amount: MoneyView,
+    /// More, in words.
+    pub detail: String,
+}
+
+impl Accounts {
+    /// As a flat value.
+    pub fn view(&self) -> AccountsView {
+        let accounts = self.balances.iter().map(|of| AccountView {
+            account: of.account.to_string(),
+            balance: MoneyView::of(of.amount),
+        });
+        let entries = self.entries.iter().map(|of| EntryView {
+            posting: of.posting,
+            at: instant(of.at),
+            account: of.account.to_string(),
+            kind: of.kind.word().to_owned(),
+            agreement: of.agreement,
+            amount: MoneyView::of(of.amount),
+            detail: of.detail.clone(),
+        });
+        AccountsView {
+            accounts: accounts.collect(),
+            entries: entries.collect(),
+            next: self.next,
+        }
+    }
+
+    /// As a document.
+    pub fn document(&self) -> String {
+        let accounts = self.balances.iter().map(|of| ListedAccount {
+            name: of.account.to_string(),
+            balance: sum(of.amount),
+        });
+        let entries = self.entries.iter().map(|of| ListedEntry {
+            posting: of.posting.to_string(),
+            at: DateTime::from_micros(of.at),
+            account: of.account.to_string(),
+            kind: of.kind.word().to_owned(),
+            agreement_id: of.agreement.to_string(),
+            amount: sum(of.amount),
+            detail: of.detail.clone(),
+        });
+        AccountList {
+            accounts: accounts.collect(),
+            entries: entries.collect(),
+            next: self.next.map(|id| id.to_string()),
+        }
+        .to_xml()
+    }
+}
+
+impl Negotiation {
+    /// What the caller's account holds and a page of its entries, newest first, beginning after a posting; for an
+    /// operator every account, and the entries of every party.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn accounts(
+        &self,
+        scope: Scope,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<Accounts, Error> {
+        let account = scope.party().map(|party| Account::Party(party.to_owned()));
+        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        // One more tells whether there is a next page.
+        let (balances, mut entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
+        let more = entries.len() > limit as usize;
+        entries.truncate(limit as usize);
+        let next = entries.last().map(|last| last.posting).filter(|_| more);
+        Ok(Accounts {
+            balances,
+            entries,
+            next,
+        })
+    }
+}

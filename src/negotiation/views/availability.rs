@@ -1,0 +1,104 @@
+//! When a class of resources has nodes free.
+
+use scheduler::{Interval, Time};
+use serde::Serialize;
+use wsag::listings;
+use wsag::time::DateTime;
+
+use super::second;
+use crate::negotiation::{Error, Negotiation};
+use crate::planner;
+
+/// A question about free nodes; what is not said has a default.
+#[derive(Debug, Clone, Default)]
+pub struct AvailabilityQuery {
+    /// How many nodes at least; 1.
+    pub nodes: Option<u32>,
+    /// From when on; now.
+    pub start: Option<DateTime>,
+    /// Until when; a day after the start.
+    pub end: Option<DateTime>,
+    /// What executes on the resources; anything.
+    pub kind: Option<String>,
+}
+
+/// When nodes are free, and nothing of whose they are otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AvailabilityView {
+    /// So many nodes at least, on one resource.
+    pub nodes: u32,
+    /// The class that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// From when on.
+    pub start: String,
+    /// Until when.
+    pub end: String,
+    /// The times in which they are free.
+    pub free: Vec<FreeView>,
+}
+
+/// A time in which nodes are free.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FreeView {
+    /// Its first second.
+    pub start: String,
+    /// The second after its last.
+    pub end: String,
+}
+
+/// Where no end is named.
+const DAY: i64 = 86_400;
+
+impl Negotiation {
+    /// When nodes are free; none where the provider does not tell.
+    ///
+    /// # Errors
+    /// [`Error::TooOften`] where the party asks more often than it may, [`Error::Unavailable`].
+    pub async fn availability(
+        &self,
+        party: &str,
+        query: AvailabilityQuery,
+    ) -> Result<Option<AvailabilityView>, Error> {
+        let start = query.start.map_or(self.clock.now(), |at| Time(at.ceil()));
+        let end = query.end.map_or(start + DAY, |at| Time(at.floor()));
+        let within = Interval::new(start, end.max(start));
+        let asked = planner::Availability {
+            party: party.to_owned(),
+            nodes: query.nodes.unwrap_or(1),
+            within,
+            kind: query.kind.clone(),
+        };
+        let nodes = asked.nodes;
+        let free = match self.planner.availability(asked).await {
+            Err(planner::Error::Refused(refusal)) => return Err(Error::TooOften(refusal.binding)),
+            free => free?,
+        };
+        Ok(free.map(|free| AvailabilityView {
+            nodes,
+            kind: query.kind,
+            start: second(within.start),
+            end: second(within.end),
+            free: free
+                .into_iter()
+                .map(|of| FreeView {
+                    start: second(of.start),
+                    end: second(of.end),
+                })
+                .collect(),
+        }))
+    }
+}
+
+impl AvailabilityView {
+    /// As a document.
+    pub fn document(&self) -> String {
+        let free: Vec<(&str, &str)> = self
+            .free
+            .iter()
+            .map(|of| (of.start.as_str(), of.end.as_str()))
+            .collect();
+        listings::availability(self.nodes, self.kind.as_deref(), (&self.start, &self.end), &free)
+    }
+}

@@ -1,0 +1,295 @@
+//! Resources and their nodes, as operators see them and say how they stand.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::instant;
+use crate::execution::slurm::expand_nodes;
+use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::{Error, Negotiation};
+use crate::planner::{NodeState, Saying, Standing};
+
+/// Nodes that are listed of one resource; of a larger one, those that are not up.
+const NODES_SHOWN_MAX: usize = 10_000;
+/// Characters of a reason.
+const REASON_MAX: usize = 500;
+/// Bytes of a text that names nodes beyond which they are counted rather than named in the audit trail.
+const WORDS_MAX: usize = 500;
+
+/// The resources of the domain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResourcesView {
+    /// In the order of the configuration.
+    pub resources: Vec<ResourceView>,
+}
+
+/// How a resource stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResourceView {
+    /// Its name.
+    pub name: String,
+    /// What executes on it.
+    pub kind: String,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// How many of them are up.
+    pub up: u32,
+    /// How many are drained.
+    pub drained: u32,
+    /// How many are down.
+    pub down: u32,
+    /// What it fails in at the moment.
+    pub troubles: Vec<TroubleView>,
+}
+
+/// Something that a resource fails in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TroubleView {
+    /// What it does not do.
+    pub doing: String,
+    /// What it said last.
+    pub message: String,
+    /// Since when.
+    pub since: String,
+}
+
+/// How nodes of a resource stand.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodesView {
+    /// Name of the resource.
+    pub resource: String,
+    /// How many nodes it has.
+    pub capacity: u32,
+    /// Its nodes, all of them unless it has more than are listed: then those that are not up.
+    pub nodes: Vec<NodeView>,
+}
+
+/// How a node stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeView {
+    /// Its number in the resource, from 0.
+    pub number: u32,
+    /// What it is called.
+    pub name: String,
+    /// `up`, `drained` (it keeps what runs on it) or `down`: the worst that is said.
+    pub state: String,
+    /// Who says that it is not up.
+    pub said: Vec<SaidView>,
+}
+
+/// What somebody says of a node that is not up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SaidView {
+    /// `executor` (the cluster itself) or `operator`.
+    pub by: String,
+    /// `drained` or `down`.
+    pub state: String,
+    /// Since when.
+    pub since: String,
+    /// Why, where that is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What a change of nodes has led to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RepairedView {
+    /// Name of the resource.
+    pub resource: String,
+    /// The nodes, as they stand now.
+    pub nodes: Vec<NodeView>,
+    /// Agreements whose work was lost with its nodes.
+    pub lost: usize,
+    /// Agreements that got another place.
+    pub moved: usize,
+    /// Agreements for which there is no place any more.
+    pub broken: usize,
+    /// Offers that were held and cannot be kept.
+    pub withdrawn: usize,
+}
+
+impl Negotiation {
+    /// The resources and how they stand. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn resources(&self) -> Result<ResourcesView, Error> {
+        let counts = self.planner.node_counts().await?;
+        let mut resources = Vec::new();
+        for (resource, counts) in self.planner.resources().iter().zip(counts) {
+            let troubles = self.troubles.of(&resource.name);
+            resources.push(ResourceView {
+                name: resource.name.clone(),
+                kind: resource.kind.clone(),
+                nodes: resource.capacity,
+                up: counts.up,
+                drained: counts.drained,
+                down: counts.down,
+                troubles: troubles
+                    .into_iter()
+                    .map(|of| TroubleView {
+                        doing: of.doing.words().to_owned(),
+                        message: of.message,
+                        since: instant(of.since),
+                    })
+                    .collect(),
+            });
+        }
+        Ok(ResourcesView { resources })
+    }
+
+    /// How the nodes of a resource stand. For operators.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub async fn nodes(&self, resource: &str) -> Result<NodesView, Error> {
+        let standings = self.planner.nodes(resource.to_owned()).await?;
+        let capacity = u32::try_from(standings.len()).unwrap_or(u32::MAX);
+        let all = standings.len() <= NODES_SHOWN_MAX;
+        let shown = standings
+            .iter()
+            .filter(|of| all || !of.said.is_empty())
+            .take(NODES_SHOWN_MAX);
+        Ok(NodesView {
+            resource: resource.to_owned(),
+            capacity,
+            nodes: shown.map(NodeView::of).collect(),
+        })
+    }
+
+    /// Says how nodes of a resource stand from now on, and why: `nodes` names them, as in `n[1-3],n7` or `0,3`; the body is an
+    /// object with `state` and `reason`. What is promised on them gets another place, and the audit trail tells that the party
+    /// said so. For operators.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] also for a node that there is not, those of the body,
+    /// [`Error::Unavailable`].
+    pub async fn say_nodes(
+        &self,
+        party: &str,
+        resource: &str,
+        nodes: &str,
+        body: &[u8],
+    ) -> Result<RepairedView, Error> {
+        let (state, reason) = read_saying(body)?;
+        let words = nodes;
+        let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
+        let saying = Saying {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            words: if words.len() > WORDS_MAX {
+                format!("{} nodes", nodes.len())
+            } else {
+                words.to_owned()
+            },
+            resource: resource.to_owned(),
+            nodes: nodes.clone(),
+            state,
+            reason,
+        };
+        let repaired = self.planner.say_nodes(saying).await?;
+        let standings = self.planner.nodes(resource.to_owned()).await?;
+        let said = standings.iter().filter(|of| nodes.contains(&of.node));
+        Ok(RepairedView {
+            resource: resource.to_owned(),
+            nodes: said.take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
+            lost: repaired.lost,
+            moved: repaired.moved,
+            broken: repaired.broken,
+            withdrawn: repaired.withdrawn,
+        })
+    }
+
+    /// The numbers of the nodes that a text names; none where one of them is none of the resource.
+    fn numbers_of(&self, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
+        let mut resources = self.planner.resources().iter();
+        let of = resources.find(|of| of.name == resource)?;
+        let number = |name: &String| {
+            let named = of.node_names.iter().position(|known| known == name);
+            let number = named.map_or_else(|| name.parse().ok(), |at| u32::try_from(at).ok())?;
+            (number < of.capacity).then_some(number)
+        };
+        let numbers: BTreeSet<u32> = expand_nodes(nodes)?.iter().map(number).collect::<Option<_>>()?;
+        (!numbers.is_empty()).then_some(numbers)
+    }
+}
+
+impl NodeView {
+    fn of(standing: &Standing) -> Self {
+        let said = standing.said.iter().map(|(by, said)| SaidView {
+            by: by.word().to_owned(),
+            state: said.state.word().to_owned(),
+            since: instant(said.since),
+            reason: said.reason.clone(),
+        });
+        Self {
+            number: standing.node,
+            name: standing.name.clone(),
+            state: standing.state.word().to_owned(),
+            said: said.collect(),
+        }
+    }
+}
+
+/// The state and the reason that a body has.
+fn read_saying(body: &[u8]) -> Result<(NodeState, Option<String>), Error> {
+    let value = Json::parse(body)?;
+    let mut check = Check::default();
+    let root = At {
+        value: &value,
+        pointer: String::new(),
+    };
+    let read = check.object(&root, &["state", "reason"]).and_then(|object| {
+        let reason = object.get("reason").and_then(|at| {
+            let reason = check.text(&at)?;
+            if reason.chars().count() > REASON_MAX || reason.chars().any(char::is_control) {
+                let message = format!("a line of at most {REASON_MAX} characters is expected");
+                check.add(&at.pointer, message);
+            }
+            Some(reason)
+        });
+        let at = object.required(&mut check, "state")?;
+        let word = check.text(&at)?;
+        let state = NodeState::from_word(&word);
+        if state.is_none() {
+            check.add(&at.pointer, "\"up\", \"drained\" or \"down\" is expected");
+        }
+        Some((state?, reason))
+    });
+    check.finish(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_saying_is_a_state_and_perhaps_a_reason() {
+        let read = |text: &str| read_saying(text.as_bytes());
+        assert_eq!(read(r#"{"state": "up"}"#).unwrap(), (NodeState::Up, None));
+        assert_eq!(
+            read(r#"{"state": "drained", "reason": "new disk"}"#).unwrap(),
+            (NodeState::Drained, Some("new disk".to_owned()))
+        );
+        let long = format!(
+            r#"{{"state": "down", "reason": "{}"}}"#,
+            "x".repeat(REASON_MAX + 1)
+        );
+        for (wrong, path) in [
+            (r"{}", ""),
+            (r#"{"state": "asleep"}"#, "/state"),
+            (r#"{"state": 1}"#, "/state"),
+            (r#"{"state": "up", "node": 3}"#, "/node"),
+            (r#"{"state": "down", "reason": "a\nb"}"#, "/reason"),
+            (long.as_str(), "/reason"),
+        ] {
+            match read(wrong) {
+                Err(Error::Invalid(violations)) => assert_eq!(violations.0[0].path, path, "{wrong}"),
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+        assert!(matches!(read("state=up"), Err(Error::MalformedJson(_))));
+    }
+}

@@ -1,0 +1,264 @@
+//! What is shown of offers and counter offers: flat values for JSON, and the documents of WS-Agreement Negotiation,
+//! from the words that are stored and the state that they have come to.
+
+use scheduler::Time;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+use wsag::negotiations::{NegotiationOffer as Spoken, NegotiationOfferState, fresh_offers, negotiate_output};
+use wsag::quotation::Quotation;
+use wsag::refusals::Refusal;
+use wsag::scheduling::Budget;
+use wsag::time::DateTime;
+use wsag::{Document, Fragment, Message};
+
+use crate::agreement::{Money, NegotiationOffer, OfferState, OfferTerms};
+use crate::negotiation::views::{MoneyView, PieceView, instant, second};
+use crate::negotiation::{Error, Negotiation, Scope};
+
+/// An offer or counter offer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferView {
+    /// Its `OfferId`: of a counter offer what to accept.
+    pub id: String,
+    /// What it answers: another offer's id, or the template.
+    pub counter_offer_to: String,
+    /// `NegotiationInitiator` or `NegotiationResponder`.
+    pub creator: &'static str,
+    /// Advisory, Solicited, Acceptable or Rejected.
+    pub state: &'static str,
+    /// When it came or was made.
+    pub created: String,
+    /// From when on it is no longer taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// Of a counter offer that can be had: what it amounts to.
+    #[serde(flatten)]
+    pub quotation: Option<QuotationView>,
+    /// Until when its nodes are held; none where they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<String>,
+    /// The agreement that was made from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Uuid>,
+    /// Of one that is rejected: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Value>,
+}
+
+/// What a counter offer amounts to.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotationView {
+    /// In which way it differs from what was asked: exact, earlier, later, fewer, more, shorter or inPieces.
+    pub kind: crate::agreement::OfferKind,
+    /// The resource that it lies on.
+    pub resource: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// Duration in seconds.
+    pub duration_seconds: i64,
+    /// Where it would start.
+    pub start: String,
+    /// Where it would end.
+    pub end: String,
+    /// The pieces in which its work would be done, in order of time; none where it is done in one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<PieceView>,
+    /// Earliest start of the agreement that it would become.
+    pub ready: String,
+    /// Latest completion of that agreement.
+    pub deadline: String,
+    /// φ: how far it lies from what was asked.
+    pub deviation: f64,
+    /// Probability that it completes in time, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// What it costs, where something is charged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
+    /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_difference: Option<MoneyView>,
+    /// What the change of an agreement costs besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fee: Option<MoneyView>,
+}
+
+/// An offer, and where it was made.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundOfferView {
+    /// The negotiation.
+    pub negotiation: Uuid,
+    /// The offer.
+    #[serde(flatten)]
+    pub offer: OfferView,
+}
+
+/// An offer, and how it is said.
+pub(in crate::negotiation) struct Said {
+    pub(in crate::negotiation) row: NegotiationOffer,
+    pub(in crate::negotiation) words: Spoken,
+}
+
+/// The answers to some offers.
+pub struct Negotiated {
+    pub(in crate::negotiation) said: Vec<Said>,
+}
+
+impl Negotiation {
+    /// An offer by the id that the service gave it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView, Error> {
+        let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
+        let negotiation = self.instance(scope, row.negotiation).await?.id;
+        let offer = Said::read(row, &document)?.view();
+        Ok(FoundOfferView { negotiation, offer })
+    }
+}
+
+impl Negotiated {
+    /// As flat values, in order.
+    pub fn views(&self) -> Vec<OfferView> {
+        self.said.iter().map(Said::view).collect()
+    }
+
+    /// As NegotiateOutput.
+    pub fn document(&self) -> String {
+        let offers: Vec<Spoken> = self.said.iter().map(Said::document).collect();
+        negotiate_output(&offers)
+    }
+
+    /// As `bsp:FreshOffers`, for a fault; none where there are none.
+    pub(in crate::negotiation) fn fragment(&self) -> Option<Fragment> {
+        let offers: Vec<Spoken> = self.said.iter().map(Said::document).collect();
+        (!offers.is_empty()).then(|| fresh_offers(&offers))
+    }
+}
+
+impl Said {
+    /// An offer as it was stored, with its words.
+    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Error> {
+        let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
+        let read = Document::parse(document.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+        let words = match wsag::read(&read).map_err(|why| unreadable(why.to_string()))? {
+            Message::NegotiateInput(offers)
+            | Message::NegotiateOutput(offers)
+            | Message::AdvertiseInput(offers) => offers.into_iter().next(),
+            _ => None,
+        };
+        let words = words.ok_or_else(|| unreadable("it is another document".to_owned()))?;
+        Ok(Self { row, words })
+    }
+
+    /// As a flat value.
+    pub(in crate::negotiation) fn view(&self) -> OfferView {
+        let row = &self.row;
+        OfferView {
+            id: row.name.clone(),
+            counter_offer_to: self.words.offer_context.counter_offer_to.clone(),
+            creator: row.creator.word(),
+            state: row.state.word(),
+            created: instant(row.created),
+            expires: row.expires.map(second),
+            quotation: row.terms.as_ref().map(QuotationView::of),
+            held_until: row.expires.filter(|_| row.is_held()).map(second),
+            agreement: row.agreement,
+            refusal: row
+                .refusal
+                .as_deref()
+                .and_then(|refusal| serde_json::from_str(refusal).ok()),
+        }
+    }
+
+    /// As a document's element, in the state that it has come to.
+    pub(in crate::negotiation) fn document(&self) -> Spoken {
+        let row = &self.row;
+        let mut spoken = self.words.clone();
+        let context = &mut spoken.offer_context;
+        let state = match row.state {
+            OfferState::Advisory => NegotiationOfferState::Advisory,
+            OfferState::Solicited => NegotiationOfferState::Solicited,
+            OfferState::Acceptable => NegotiationOfferState::Acceptable,
+            OfferState::Rejected => NegotiationOfferState::Rejected,
+        };
+        if context.state != state {
+            context.state = state;
+            context.state_extensions = self.reason().into_iter().collect();
+        }
+        if let Some(expires) = row.expires {
+            context.expiration_time = Some(date_time(expires));
+        }
+        if let Some(terms) = &row.terms {
+            let held_until = row.expires.filter(|_| row.is_held());
+            context
+                .extensions
+                .push(quotation(terms, held_until).to_fragment());
+        }
+        spoken
+    }
+
+    /// Why an offer came to be rejected after its words were chosen.
+    fn reason(&self) -> Option<Fragment> {
+        let refusal: Value = serde_json::from_str(self.row.refusal.as_deref()?).ok()?;
+        let refusal = Refusal {
+            reason: wsag::refusals::Reason::parse(refusal["reason"].as_str()?)?,
+            binding_constraint: refusal["bindingConstraint"].as_str().map(ToOwned::to_owned),
+            cut_short: refusal["cutShort"].as_bool().unwrap_or(false),
+            alternatives: Vec::new(),
+            relaxations: Vec::new(),
+        };
+        Some(refusal.to_fragment())
+    }
+}
+
+impl QuotationView {
+    fn of(terms: &OfferTerms) -> Self {
+        let slot = terms.placement();
+        Self {
+            kind: terms.kind,
+            resource: terms.resource.clone(),
+            nodes: terms.nodes(),
+            duration_seconds: terms.duration(),
+            start: second(slot.start),
+            end: second(slot.end),
+            pieces: terms.slots.pieces().iter().map(PieceView::of).collect(),
+            ready: second(terms.ready),
+            deadline: second(terms.deadline),
+            deviation: terms.deviation,
+            confidence: terms.confidence,
+            price: terms.price.map(MoneyView::of),
+            price_difference: terms.difference.map(MoneyView::of),
+            fee: terms.fee.map(MoneyView::of),
+        }
+    }
+}
+
+fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
+    let slot = terms.placement();
+    let budget = |money: Money| Budget {
+        amount_micros: money.micros,
+        currency: money.currency.code().to_owned(),
+    };
+    Quotation {
+        kind: terms.kind.word(),
+        start: date_time(slot.start),
+        end: date_time(slot.end),
+        nodes: terms.nodes(),
+        pieces: terms.slots.pieces().iter().map(super::documents::piece).collect(),
+        deviation: terms.deviation,
+        confidence: terms.confidence,
+        price: terms.price.map(budget),
+        difference: terms.difference.map(budget),
+        fee: terms.fee.map(budget),
+        held_until: held_until.map(date_time),
+    }
+}
+
+fn date_time(time: Time) -> DateTime {
+    DateTime::from_seconds(time.seconds())
+}

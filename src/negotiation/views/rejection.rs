@@ -1,0 +1,51 @@
+//! Why an offer of a negotiation is rejected: for people and programs, in documents and in JSON.
+
+use serde::Serialize;
+use wsag::refusals::violations_fragment;
+use wsag::{Fragment, Violation};
+
+use crate::negotiation::RefusalView;
+
+/// Why an offer is rejected.
+pub(in crate::negotiation) enum Rejection {
+    /// Its words are wrong.
+    Violations(Vec<Violation>),
+    /// The plan has no place for it.
+    Refusal(Box<RefusalView>),
+}
+
+impl Rejection {
+    /// As a foreign element.
+    pub(in crate::negotiation) fn fragment(&self) -> Fragment {
+        match self {
+            Self::Refusal(refusal) => super::documents::refusal_document(refusal).to_fragment(),
+            Self::Violations(violations) => {
+                let violations: Vec<_> = violations.iter().map(Into::into).collect();
+                violations_fragment(&violations)
+            }
+        }
+    }
+
+    /// As it is stored, and shown in JSON.
+    pub(in crate::negotiation) fn json(&self) -> String {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            path: &'a str,
+            message: &'a str,
+        }
+        let json = match self {
+            Self::Refusal(refusal) => serde_json::to_string(refusal),
+            Self::Violations(violations) => {
+                let told: Vec<_> = violations
+                    .iter()
+                    .map(|of| Told {
+                        path: &of.path,
+                        message: &of.message,
+                    })
+                    .collect();
+                serde_json::to_string(&serde_json::json!({ "violations": told }))
+            }
+        };
+        json.unwrap_or_default()
+    }
+}

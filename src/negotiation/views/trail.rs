@@ -1,0 +1,136 @@
+//! The audit trail as operators read it.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::listings::{self, TrailedLine};
+use wsag::time::DateTime;
+
+use super::instant;
+use crate::negotiation::{Error, Negotiation, Scope};
+use crate::store::TrailLine;
+
+/// Lines on a page where the caller does not say, and at most.
+const PAGE: (u32, u32) = (100, 1_000);
+
+/// A page of the audit trail.
+pub struct TrailPage {
+    lines: Vec<TrailLine>,
+    next: Option<i64>,
+}
+
+/// The same as a flat value.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrailView {
+    /// In the order of the chain.
+    pub lines: Vec<TrailLineView>,
+    /// What `after` is to be for the next page; none on the last.
+    pub next: Option<i64>,
+}
+
+/// A line of the audit trail.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrailLineView {
+    /// Its place in the chain, from 1.
+    pub number: i64,
+    /// When it happened.
+    pub at: String,
+    /// What happened, in a word.
+    pub kind: String,
+    /// The agreement, negotiation, offer, request, key or saying that it happened to.
+    pub subject: Uuid,
+    /// The negotiation that it belongs to, where it is one's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub negotiation: Option<Uuid>,
+    /// Whose it is, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub party: Option<String>,
+    /// What, in words.
+    pub detail: String,
+    /// The chain's hash up to here.
+    pub hash: String,
+}
+
+/// A request that was refused, as it was noted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RefusedView {
+    /// Its id, which the refusal told.
+    pub id: Uuid,
+    /// Whose it was.
+    pub party: String,
+    /// When it was refused.
+    pub at: String,
+    /// The reason, from the closed list, and the constraint that bound.
+    pub why: String,
+}
+
+impl TrailPage {
+    /// As a flat value.
+    pub fn view(&self) -> TrailView {
+        let lines = self.lines.iter().map(|line| TrailLineView {
+            number: line.number,
+            at: instant(line.at),
+            kind: line.kind.clone(),
+            subject: line.subject,
+            negotiation: line.negotiation,
+            party: line.party.clone(),
+            detail: line.detail.clone(),
+            hash: line.hash.clone(),
+        });
+        TrailView {
+            lines: lines.collect(),
+            next: self.next,
+        }
+    }
+
+    /// As a document.
+    pub fn document(&self) -> String {
+        let lines = self.lines.iter().map(|line| TrailedLine {
+            number: line.number,
+            at: DateTime::from_micros(line.at),
+            kind: &line.kind,
+            subject: line.subject.to_string(),
+            negotiation: line.negotiation.map(|id| id.to_string()),
+            party: line.party.as_deref(),
+            detail: &line.detail,
+            hash: &line.hash,
+        });
+        let lines: Vec<_> = lines.collect();
+        listings::audit_trail(&lines, self.next)
+    }
+}
+
+impl Negotiation {
+    /// Why a request was refused, by the id that its refusal told.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
+    pub async fn refused(&self, scope: &Scope, id: Uuid) -> Result<RefusedView, Error> {
+        let line = self.store.refused(id).await?.ok_or(Error::NotFound)?;
+        let party = line.party.unwrap_or_default();
+        if scope.party().is_some_and(|own| own != party) {
+            return Err(Error::NotFound);
+        }
+        Ok(RefusedView {
+            id,
+            party,
+            at: instant(line.at),
+            why: line.detail,
+        })
+    }
+
+    /// A page of the audit trail, everybody's, after the line with a number: for operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage, Error> {
+        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        // One more tells whether there is a next page.
+        let mut lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
+        let more = lines.len() > limit as usize;
+        lines.truncate(limit as usize);
+        let next = lines.last().map(|last| last.number).filter(|_| more);
+        Ok(TrailPage { lines, next })
+    }
+}

@@ -1,0 +1,115 @@
+//! When nodes are free: of a class of resources together, and never whose they are otherwise.
+
+use scheduler::{Interval, Time};
+
+use crate::clock::second_of;
+use crate::planner::decide::Decider;
+use crate::planner::{Command, Error, Planner};
+
+/// Gaps of one resource, and intervals of an answer, at most: what is beyond is left out at the end.
+const GAPS_MAX: usize = 1_000;
+
+/// What is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Availability {
+    /// Who asks.
+    pub party: String,
+    /// So many nodes at least, on one resource.
+    pub nodes: u32,
+    /// In this time.
+    pub within: Interval,
+    /// On resources of this kind; any where none is named.
+    pub kind: Option<String>,
+}
+
+impl Planner {
+    /// The times in which so many nodes are free on some resource of a class, in order and apart from each other, in the
+    /// provider's steps; none where the provider does not tell. O(g log g) for g gaps of all its resources.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where its party asks more often than it may, [`Error::Unavailable`] when the planner has stopped.
+    pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>, Error> {
+        self.ask(|reply| Command::Availability(asked, reply)).await
+    }
+}
+
+impl Decider<'_> {
+    pub(in crate::planner) fn availability(
+        &mut self,
+        asked: &Availability,
+    ) -> Result<Option<Vec<Interval>>, Error> {
+        if !self.settings.refusals.availability {
+            return Ok(None);
+        }
+        self.probe(&asked.party)
+            .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
+        let now = second_of(self.now);
+        let within = Interval::new(
+            asked.within.start.max(now),
+            asked.within.end.min(now + self.settings.horizon),
+        );
+        if within.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let of_kind = |kind: &str| asked.kind.as_deref().is_none_or(|wanted| wanted == kind);
+        let mut gaps: Vec<Interval> = self
+            .plan
+            .resources
+            .plans()
+            .filter(|of| of_kind(&of.resource.kind) && of.resource.capacity >= asked.nodes)
+            .flat_map(|of| of.schedule.tree().gaps(within, asked.nodes).take(GAPS_MAX))
+            .collect();
+        gaps.sort_unstable_by_key(|gap| (gap.start, gap.end));
+        let step = self.settings.refusals.coarsen;
+        let mut free = joined(&gaps);
+        free.retain_mut(|gap| {
+            *gap = coarsened(*gap, step);
+            !gap.is_empty()
+        });
+        free.truncate(GAPS_MAX);
+        Ok(Some(free))
+    }
+}
+
+/// Intervals in order of their starts as the fewest that cover the same.
+fn joined(intervals: &[Interval]) -> Vec<Interval> {
+    let mut joined: Vec<Interval> = Vec::new();
+    for next in intervals {
+        match joined.last_mut() {
+            Some(last) if next.start <= last.end => last.end = last.end.max(next.end),
+            _ => joined.push(*next),
+        }
+    }
+    joined
+}
+
+/// The steps that lie in an interval whole.
+fn coarsened(gap: Interval, step: i64) -> Interval {
+    let start = Time(-(-gap.start.seconds()).div_euclid(step) * step);
+    let end = Time(gap.end.seconds().div_euclid(step) * step);
+    Interval::new(start, end.max(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(start: i64, end: i64) -> Interval {
+        Interval::new(Time(start), Time(end))
+    }
+
+    #[test]
+    fn what_overlaps_or_touches_is_one() {
+        assert_eq!(
+            joined(&[of(0, 5), of(2, 3), of(5, 8), of(9, 10)]),
+            [of(0, 8), of(9, 10)]
+        );
+    }
+
+    #[test]
+    fn only_whole_steps_are_told() {
+        assert_eq!(coarsened(of(1, 39), 10), of(10, 30));
+        assert!(coarsened(of(11, 19), 10).is_empty());
+        assert_eq!(coarsened(of(11, 19), 1), of(11, 19));
+    }
+}

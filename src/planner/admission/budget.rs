@@ -1,0 +1,144 @@
+//! Budgets: what a requester is ready to pay decides where its placement may lie, and a refusal tells the least that
+//! would have done.
+//!
+//! In one window a later placement never costs more than an earlier one. So a budget is a bound on the start, and the
+//! cheapest placement of the plan as it stands is its latest fit.
+
+use scheduler::{Fraction, Interval, Request, Time};
+
+use super::pricing::Priced;
+use crate::agreement::{Agreement, Money};
+use crate::planner::Proposal;
+use crate::planner::decide::Decider;
+
+/// Who pays, and how much at most.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct Payer<'a> {
+    /// The party, for its price profile.
+    pub(in crate::planner) party: &'a str,
+    /// The most that it pays; none for whatever it costs.
+    pub(in crate::planner) budget: Option<Money>,
+    /// The part of its wait after which it lets itself be moved no more, which is for its discount.
+    pub(in crate::planner) fix_at: Option<Fraction>,
+}
+
+impl<'a> Payer<'a> {
+    /// Who would pay for what is proposed.
+    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
+        Self {
+            party: &proposal.party,
+            budget: proposal.budget,
+            fix_at: fix_at(proposal.fix_at_ppm),
+        }
+    }
+
+    /// Who pays for an agreement, whatever it costs.
+    pub(in crate::planner) fn of_agreement(agreement: &'a Agreement) -> Self {
+        Self {
+            party: &agreement.party,
+            budget: None,
+            fix_at: fix_at(agreement.leeway.fix_at_ppm),
+        }
+    }
+}
+
+/// A part in millionths.
+pub(in crate::planner) fn fix_at(millionths: Option<u32>) -> Option<Fraction> {
+    millionths.map(|numerator| Fraction {
+        numerator,
+        denominator: 1_000_000,
+    })
+}
+
+impl Decider<'_> {
+    /// The earliest start in the window of a request from which on a placement on a resource is within the budget, and
+    /// can be priced at all; none where no start is. O(log n), and for a budget the logarithm of the window's length
+    /// besides.
+    pub(in crate::planner) fn affordable_from(
+        &self,
+        resource: usize,
+        load: Fraction,
+        payer: Payer<'_>,
+        request: &Request,
+        window: Interval,
+    ) -> Option<Time> {
+        if self.settings.pricing.is_none() {
+            return Some(window.start);
+        }
+        let affordable = |start: Time| {
+            let priced = Priced::of(payer, request, request.slot(start), window);
+            let price = self.price_under(load, resource, priced);
+            price.is_some_and(|price| payer.budget.is_none_or(|budget| within(price, budget)))
+        };
+        let (mut early, mut late) = (window.start, window.end - request.duration);
+        if !affordable(late) {
+            return None;
+        }
+        while early < late {
+            let middle = Time(i64::midpoint(early.seconds(), late.seconds()));
+            if affordable(middle) {
+                late = middle;
+            } else {
+                early = middle + 1;
+            }
+        }
+        Some(late)
+    }
+
+    /// The lowest budget for which one of the requests has a place in its window on its resource, as the plan stands; none
+    /// where there is no place, or nothing is priced. Since admission ends with the plan as it stands, it is accepted
+    /// with it.
+    pub(in crate::planner) fn lowest_budget(
+        &self,
+        payer: Payer<'_>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Option<Money> {
+        let cheapest = |(resource, request): &(usize, Request)| {
+            let window = request.window_at(now);
+            let tree = self.plan.resources.get(*resource)?.schedule.tree();
+            let start = tree.latest_fit(request.nodes, request.duration, window)?;
+            let priced = Priced::of(payer, request, request.slot(start), window);
+            self.price(*resource, priced)
+        };
+        let prices = requests.iter().filter_map(cheapest);
+        prices.min_by_key(|price| price.micros)
+    }
+
+    /// Whether one of the requests has a place on its resource as the plan stands that its payer can pay.
+    pub(in crate::planner) fn is_payable(
+        &self,
+        payer: Payer<'_>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> bool {
+        let Some(budget) = payer.budget.filter(|_| self.settings.pricing.is_some()) else {
+            return true;
+        };
+        let lowest = self.lowest_budget(payer, requests, now);
+        lowest.is_some_and(|lowest| within(lowest, budget))
+    }
+
+    /// Whether there is a start in the window of one of the requests, free or not, that its payer can pay.
+    pub(in crate::planner) fn could_pay(
+        &self,
+        payer: Payer<'_>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> bool {
+        requests.iter().any(|(resource, request)| {
+            let window = request.window_at(now);
+            let load = self.load(*resource, window);
+            self.affordable_from(*resource, load, payer, request, window)
+                .is_some()
+        })
+    }
+}
+
+/// Whether a price is within a budget: never in another currency.
+pub(in crate::planner) fn within(price: Money, budget: Money) -> bool {
+    price.currency == budget.currency && price.micros <= budget.micros
+}
+
+#[cfg(test)]
+mod tests;

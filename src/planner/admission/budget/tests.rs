@@ -1,0 +1,63 @@
+//! The lowest budget that a refusal tells is accepted when it is offered, whatever the plan and the price list.
+
+use proptest::prelude::*;
+use scheduler::{Reason, Request};
+
+use super::*;
+use crate::planner::tests::trial::{Domain, of, price_list, proposal, wish};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, rng_seed: proptest::test_runner::RngSeed::Fixed(460), ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_lowest_budget_of_a_refusal_is_accepted(
+        pricing in price_list(),
+        standing in prop::collection::vec(wish(), 0..25),
+        wish in wish(),
+        share in 0..120_i64,
+    ) {
+        let mut domain = Domain::new(pricing);
+        let mut agreed = Vec::new();
+        for of_it in standing {
+            agreed.extend(domain.place(0, of(of_it, None)).ok().map(|accepted| accepted.agreement));
+        }
+        // A part of what it would cost where everything is free.
+        let mut empty = Domain::new(domain.settings.pricing.clone().unwrap());
+        let Ok(alone) = empty.place(0, of(wish, None)) else { return Ok(()) };
+        let budget = alone.agreement.price.unwrap().micros * share / 100;
+        match domain.place(0, of(wish, Some(budget))) {
+            Ok(accepted) => prop_assert!(accepted.agreement.price.unwrap().micros <= budget),
+            Err(refusal) => {
+                if let Some(lowest) = refusal.lowest_budget {
+                    prop_assert_eq!(refusal.reason, Reason::BudgetTooLow);
+                    prop_assert!(lowest.micros > budget);
+                    let accepted = domain.place(0, of(wish, Some(lowest.micros)));
+                    let price = accepted.map(|accepted| accepted.agreement.price.unwrap().micros);
+                    prop_assert!(price.as_ref().is_ok_and(|price| *price <= lowest.micros), "{:?} of {:?}", price, lowest);
+                }
+                // One of them, since each is meant alone.
+                let told = refusal.relaxations;
+                let which = usize::try_from(share).unwrap() % told.len().max(1);
+                if let Some(relaxation) = told.get(which) {
+                    let (nodes, duration, start, slack) = wish;
+                    let asked = Request {
+                        id: 0,
+                        submitted: Time(0),
+                        ready: Time(start),
+                        deadline: Time(start + duration + slack),
+                        duration,
+                        nodes,
+                        revenue: 0,
+                    };
+                    let relaxed = relaxation.applied(&asked);
+                    let again = proposal(relaxed.nodes, relaxed.duration, relaxed.window(), Some(budget));
+                    prop_assert!(domain.place(0, again).is_ok(), "{:?}", relaxation);
+                }
+            }
+        }
+        // What was agreed costs what it did, whoever came since.
+        for agreement in agreed {
+            prop_assert_eq!(domain.plan.get(agreement.id).unwrap().price, agreement.price);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What a request may have: quotas, budgets and prices; and refusals with their reasons.
+
+pub(super) mod availability;
+pub(super) mod budget;
+pub(super) mod pricing;
+pub(super) mod quotas;
+pub(super) mod refusal_log;
+pub(super) mod refuse;

@@ -1,0 +1,352 @@
+//! What placements cost: the provider's price list, applied to the plan as it stands.
+//!
+//! A price is exact until [`Price::micros`] rounds it to a millionth of the currency, once, half up; what is rounded
+//! before that is said at [`Tariff::price`] and [`Pricing::load`]. A requester sees the same number wherever it stands,
+//! and an accepted one stays, whatever moves later.
+
+use std::collections::BTreeMap;
+
+use scheduler::pricing::{Discount, Price, Tariff, Usage};
+use scheduler::{Fraction, Interval, Request, SlotTree, Time};
+
+use super::budget::Payer;
+use crate::agreement::{Agreement, Currency, Money};
+use crate::clock::second_of;
+use crate::planner::decide::Decider;
+
+/// Steps of the load factor: hundredths of a percent.
+const LOAD_STEPS: u32 = 10_000;
+
+/// A provider's price list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pricing {
+    /// What everything is priced in.
+    pub currency: Currency,
+    /// Millionths of the currency for a node and an hour.
+    pub node_hour_micros: u32,
+    /// The same for the resources that have a price of their own, by name.
+    pub resources: BTreeMap<String, u32>,
+    /// What those parties pay in parts of the price that have a price profile, by name (002, section 3.2).
+    pub profiles: BTreeMap<String, Fraction>,
+    /// Off for a completion at the deadline, in proportion for an earlier one (002, algorithm 2), at most the whole.
+    pub late: Fraction,
+    /// On top where all nodes of the resource are taken for the whole window, in proportion where fewer are.
+    pub busy: Fraction,
+    /// Off for slack that the provider may still use: never quite `most`, half of it at `half` seconds.
+    pub flexible: Discount,
+    /// What ending an agreement before its slot costs, as a part of its price, at most the whole.
+    pub cancellation: Fraction,
+    /// What a change of an agreement costs beside the difference of the prices, as a part of its price, at most the
+    /// whole.
+    pub change: Fraction,
+}
+
+/// What is priced.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct Priced<'a> {
+    /// Who pays.
+    pub(in crate::planner) payer: Payer<'a>,
+    /// What it uses.
+    pub(in crate::planner) node_seconds: u128,
+    /// Where it is placed, or would be in one piece that completes with its last one.
+    pub(in crate::planner) slot: Interval,
+    /// Where it may be placed.
+    pub(in crate::planner) window: Interval,
+}
+
+impl<'a> Priced<'a> {
+    /// A request in a slot of its length.
+    pub(in crate::planner) fn of(
+        payer: Payer<'a>,
+        request: &Request,
+        slot: Interval,
+        window: Interval,
+    ) -> Self {
+        Self {
+            payer,
+            node_seconds: u128::from(request.nodes) * u128::from(slot.duration().max(0).unsigned_abs()),
+            slot,
+            window,
+        }
+    }
+}
+
+impl Pricing {
+    /// So much for a node and an hour, with no other rules.
+    pub fn flat(node_hour_micros: u32, currency: Currency) -> Self {
+        Self {
+            currency,
+            node_hour_micros,
+            resources: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            late: Fraction::percent(0),
+            busy: Fraction::percent(0),
+            flexible: Discount::NONE,
+            cancellation: Fraction::percent(0),
+            change: Fraction::percent(0),
+        }
+    }
+
+    /// What a node costs for an hour on a resource, in millionths of the currency, before all rules.
+    pub(in crate::planner) fn node_hour(&self, resource: &str) -> u32 {
+        *self.resources.get(resource).unwrap_or(&self.node_hour_micros)
+    }
+
+    /// The load factor of a window on a resource: 1 where its nodes are free throughout, 1 + `busy` where they are
+    /// taken, rounded down to a hundredth of a percent. What is priced must not be on the tree, or else be the node-seconds
+    /// that are `not_counted`. O(log n).
+    fn load(&self, tree: &SlotTree, window: Interval, not_counted: u128) -> Fraction {
+        let plain = Fraction {
+            numerator: LOAD_STEPS,
+            denominator: LOAD_STEPS,
+        };
+        let length = u128::from(window.duration().max(0).unsigned_abs());
+        let whole = u128::from(tree.capacity()) * length * u128::from(self.busy.denominator);
+        if whole == 0 || self.busy.numerator == 0 {
+            return plain;
+        }
+        let taken = u128::from(tree.busy_area(window)).saturating_sub(not_counted);
+        let taken = taken * u128::from(self.busy.numerator);
+        let more = taken * u128::from(LOAD_STEPS) / whole;
+        let numerator = u32::try_from(more).map_or(u32::MAX, |more| LOAD_STEPS.saturating_add(more));
+        Fraction { numerator, ..plain }
+    }
+
+    /// The price of a placement at `now`: 002's for its area and completion, × the load factor,
+    /// × (1 − `d_max`·w/(w + w50)) with w the slack of its window that the provider may still use: that part of it during
+    /// which the placement may move. None beyond what an amount can hold.
+    fn price(&self, resource: &str, load: Fraction, now: Time, of: Priced<'_>) -> Option<Money> {
+        let tariff = Tariff {
+            micros_per_node_hour: self.node_hour(resource),
+            late: self.late,
+            profile: *self
+                .profiles
+                .get(of.payer.party)
+                .unwrap_or(&Fraction::percent(100)),
+            incentive: Fraction::percent(0),
+            flexibility: Discount::NONE,
+        };
+        let length = of.slot.duration();
+        let usage = Usage {
+            node_seconds: of.node_seconds,
+            completion: of.slot.end - now,
+            fastest: length,
+            deadline: of.window.end - now,
+            preemptive: false,
+            shapes: 1,
+        };
+        let slack = of.window.duration() - length;
+        let slack = of.payer.fix_at.map_or(slack, |part| part.rounded_up(slack));
+        let price = tariff.price(&usage)?.flexible(load, self.flexible, slack)?;
+        let micros = i64::try_from(price.max(Price::default()).micros()).ok()?;
+        Some(Money::new(micros, self.currency))
+    }
+}
+
+impl Pricing {
+    /// What a price is made of, in words: the nodes, then what each rule adds or takes off, in amounts whose sum it is.
+    /// What nothing else explains is for how busy its window was when it was priced.
+    fn parts(
+        &self,
+        resource: &str,
+        now: Time,
+        (of, size): (Priced<'_>, &str),
+        price: Money,
+    ) -> Option<String> {
+        let plain = Fraction::percent(100);
+        let mut rules = Self::flat(self.node_hour(resource), self.currency);
+        let nodes = rules.price(resource, plain, now, of)?;
+        let mut words = format!("{nodes} for {size} for {} seconds", of.slot.duration());
+        let mut so_far = nodes;
+        let mut add = |next: Money, what: &str| {
+            let difference = next.micros - so_far.micros;
+            let part = Money::new(difference.abs(), self.currency);
+            match difference.signum() {
+                1 => words += &format!(", {part} more {what}"),
+                -1 => words += &format!(", {part} less {what}"),
+                _ => {}
+            }
+            so_far = next;
+        };
+        rules.late = self.late;
+        add(rules.price(resource, plain, now, of)?, "for completing late");
+        rules.profiles.clone_from(&self.profiles);
+        add(
+            rules.price(resource, plain, now, of)?,
+            "by the profile of its party",
+        );
+        rules.flexible = self.flexible;
+        add(rules.price(resource, plain, now, of)?, "for its slack");
+        add(price, "for how busy its window was");
+        Some(words)
+    }
+}
+
+impl Decider<'_> {
+    /// What the price of an agreement that is made now is made of, in words; none where it has none.
+    pub(in crate::planner) fn price_in_words(&self, agreement: &Agreement) -> Option<String> {
+        let pricing = self.settings.pricing.as_ref()?;
+        let price = agreement.price?;
+        let end = agreement.placement().end;
+        let priced = Priced {
+            payer: Payer::of_agreement(agreement),
+            node_seconds: agreement.node_seconds(),
+            slot: Interval::new(end - agreement.duration, end),
+            window: agreement.window(),
+        };
+        let size = if agreement.slots.differ() {
+            format!("pieces of up to {} nodes", agreement.nodes())
+        } else {
+            format!("{} nodes", agreement.nodes())
+        };
+        let parts = pricing.parts(&agreement.resource, second_of(self.now), (priced, &size), price)?;
+        Some(format!("{price}: {parts}"))
+    }
+
+    /// What a placement on a resource of the plan costs at this moment, the request not being on its tree yet; none
+    /// where nothing is priced, or nobody could pay it. O(log n).
+    pub(in crate::planner) fn price(&self, resource: usize, priced: Priced<'_>) -> Option<Money> {
+        self.price_under(self.load(resource, priced.window), resource, priced)
+    }
+
+    /// The same under a load factor that was found before the request came on the tree.
+    pub(in crate::planner) fn price_under(
+        &self,
+        load: Fraction,
+        resource: usize,
+        priced: Priced<'_>,
+    ) -> Option<Money> {
+        let pricing = self.settings.pricing.as_ref()?;
+        let name = &self.plan.resources.get(resource)?.resource.name;
+        pricing.price(name, load, second_of(self.now), priced)
+    }
+
+    /// The load factor of a window on a resource of the plan. O(log n).
+    pub(in crate::planner) fn load(&self, resource: usize, window: Interval) -> Fraction {
+        let pricing = self.settings.pricing.as_ref();
+        match pricing.zip(self.plan.resources.get(resource)) {
+            Some((pricing, of)) => pricing.load(of.schedule.tree(), window, 0),
+            None => Fraction::percent(100),
+        }
+    }
+
+    /// The same without what is held for a party. O(log n) beside what it has held.
+    pub(in crate::planner) fn load_without(
+        &self,
+        party: &str,
+        resource: usize,
+        window: Interval,
+    ) -> Fraction {
+        let pricing = self.settings.pricing.as_ref();
+        match pricing.zip(self.plan.resources.get(resource)) {
+            Some((pricing, of)) => {
+                let held = self.plan.held_area(party, &of.resource.name, window);
+                pricing.load(of.schedule.tree(), window, held)
+            }
+            None => Fraction::percent(100),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EUR: &str = "EUR";
+
+    fn pricing() -> Pricing {
+        Pricing::flat(100_000, Currency::parse(EUR).unwrap())
+    }
+
+    fn request(nodes: u32, duration: i64, window: Interval) -> Request {
+        Request {
+            id: 1,
+            submitted: Time(0),
+            ready: window.start,
+            deadline: window.end,
+            duration,
+            nodes,
+            revenue: 0,
+        }
+    }
+
+    /// The price of two nodes for an hour at the start of a window of so many hours.
+    fn micros(pricing: &Pricing, tree: &SlotTree, hours: i64, at: i64) -> i64 {
+        micros_where_it_moves(None, pricing, tree, hours, at)
+    }
+
+    fn micros_where_it_moves(
+        fix_at: Option<Fraction>,
+        pricing: &Pricing,
+        tree: &SlotTree,
+        hours: i64,
+        at: i64,
+    ) -> i64 {
+        let window = Interval::of(Time(0), hours * 3_600);
+        let request = request(2, 3_600, window);
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at,
+        };
+        let priced = Priced::of(payer, &request, Interval::of(Time(at), 3_600), window);
+        let load = pricing.load(tree, window, 0);
+        pricing.price("local", load, Time(0), priced).unwrap().micros
+    }
+
+    #[test]
+    fn each_rule_changes_the_price_as_it_says() {
+        let free = SlotTree::new(4);
+        let mut pricing = pricing();
+        assert_eq!(
+            micros(&pricing, &free, 1, 0),
+            200_000,
+            "2 nodes, an hour, 0.10 each"
+        );
+        pricing.resources.insert("local".into(), 300_000);
+        assert_eq!(
+            micros(&pricing, &free, 1, 0),
+            600_000,
+            "the resource has its own price"
+        );
+        pricing.resources.clear();
+        pricing.profiles.insert("physics".into(), Fraction::percent(50));
+        assert_eq!(micros(&pricing, &free, 1, 0), 100_000, "the party has a profile");
+        pricing.profiles.clear();
+        pricing.flexible = Discount {
+            most: Fraction::percent(40),
+            half: 3_600,
+        };
+        assert_eq!(micros(&pricing, &free, 1, 0), 200_000, "no slack, no discount");
+        assert_eq!(
+            micros(&pricing, &free, 2, 0),
+            160_000,
+            "half of the discount at w50"
+        );
+        assert_eq!(
+            micros(&pricing, &free, 4, 0),
+            140_000,
+            "w/(w + w50) is three quarters"
+        );
+        for (percent, micros) in [(0, 200_000), (50, 152_000), (100, 140_000)] {
+            let moves = Some(Fraction::percent(percent));
+            let price = micros_where_it_moves(moves, &pricing, &free, 4, 0);
+            assert_eq!(price, micros, "it may be moved for {percent} % of its wait");
+        }
+        pricing.busy = Fraction::percent(50);
+        let mut half = SlotTree::new(4);
+        half.reserve(Interval::of(Time(0), 7_200), 2).unwrap();
+        assert_eq!(micros(&pricing, &half, 2, 0), 200_000, "a half of a half on top");
+    }
+
+    #[test]
+    fn a_late_completion_saves_whole_units_as_published() {
+        let free = SlotTree::new(4);
+        let mut pricing = Pricing::flat(10_000_000, Currency::parse(EUR).unwrap());
+        pricing.late = Fraction::percent(60);
+        let prices: Vec<i64> = (0..=3)
+            .map(|hour| micros(&pricing, &free, 4, hour * 3_600) / 1_000_000)
+            .collect();
+        assert_eq!(prices, [20, 16, 12, 8]);
+    }
+}

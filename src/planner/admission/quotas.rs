@@ -1,0 +1,146 @@
+//! How much one party may have, ask and keep.
+
+use scheduler::{Reason, Seconds, Time};
+
+use super::refuse::bare;
+use crate::agreement::{Agreement, NegotiationOffer};
+use crate::clock::MICROS_PER_SECOND;
+use crate::planner::decide::Decider;
+use crate::planner::offers::replace::Lifted;
+use crate::planner::{Proposal, Refusal};
+
+/// How much one party may have and ask; what is `None` is not bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quotas {
+    /// Node-hours in agreements that are not over and in offers that are held.
+    pub node_hours: Option<u64>,
+    /// How far ahead it may plan, in seconds.
+    pub horizon: Option<Seconds>,
+    /// How often in a minute it may ask what it could have.
+    pub probes_per_minute: Option<u32>,
+}
+
+/// What bounds negotiations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negotiating {
+    /// Seconds that a negotiation lasts where its initiator does not say, and at most.
+    pub lasts: Seconds,
+    /// Negotiations that one party may have going on at a time.
+    pub open_max: usize,
+    /// Offers of one negotiation, the service's answers among them.
+    pub offers_max: usize,
+    /// Seconds for which a counter offer stands and its nodes are held, at most.
+    pub hold: Seconds,
+    /// Answers whose offers one party may have held at a time.
+    pub holds_max: usize,
+}
+
+impl Default for Negotiating {
+    /// A day; enough at a time for a program that plans a campaign; and five minutes to think for a person.
+    fn default() -> Self {
+        Self {
+            lasts: 86_400,
+            open_max: 100,
+            offers_max: 1_000,
+            hold: 300,
+            holds_max: 5,
+        }
+    }
+}
+
+/// Seconds of an hour.
+const HOUR: u128 = 3_600;
+
+impl Decider<'_> {
+    /// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
+    /// it may have those are left that they allow. `replaced` would be given up for it.
+    pub(in crate::planner) fn within_quota(
+        &self,
+        proposal: &mut Proposal,
+        now: Time,
+        replaced: Option<&Lifted>,
+    ) -> Result<(), Refusal> {
+        let quotas = self.settings.quotas;
+        if let Some(horizon) = quotas.horizon {
+            let deadline = *proposal.deadline.get_or_insert(self.horizon(now));
+            if deadline > now + horizon {
+                return Err(exceeded(format!(
+                    "a party may plan {} hours ahead",
+                    horizon / 3_600
+                )));
+            }
+        }
+        let Some(node_hours) = quotas.node_hours else {
+            return Ok(());
+        };
+        let used = self.used(&proposal.party, replaced.map(|lifted| &lifted.agreement));
+        let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
+        proposal
+            .shapes
+            .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
+        if proposal.shapes.is_empty() {
+            return Err(too_many(node_hours, used));
+        }
+        Ok(())
+    }
+
+    /// How far ahead of `now` a party may plan, and the provider does.
+    pub(in crate::planner) fn horizon(&self, now: Time) -> Time {
+        let own = self.settings.quotas.horizon;
+        now + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
+    }
+
+    /// The node-seconds that a party has, without an agreement that would be replaced.
+    fn used(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
+        let replaced = replaced.map_or(0, Agreement::node_seconds);
+        let waiting = self.plan.reserving.node_seconds(party);
+        (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
+            .saturating_sub(replaced)
+    }
+
+    /// Counts that a party asks what it could have, which tells something of what others have.
+    pub(in crate::planner) fn probe(&mut self, party: &str) -> Result<(), Refusal> {
+        let Some(most) = self.settings.quotas.probes_per_minute else {
+            return Ok(());
+        };
+        let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
+        if self.plan.table.count_probe(party, minute) > most {
+            return Err(exceeded(format!("a party may ask {most} times a minute")));
+        }
+        Ok(())
+    }
+
+    /// Whether a party may have an offer kept, beside what has been kept since it was found.
+    pub(in crate::planner) fn hold_left(&self, party: &str, offer: &NegotiationOffer) -> Result<(), Refusal> {
+        let beside = offer.parent.and_then(|answer| {
+            let talks = self.plan.table.get(offer.negotiation)?;
+            talks.most_held(answer)
+        });
+        let most = self.settings.negotiation.holds_max;
+        if beside.is_none() && self.plan.table.held_answers(party) >= most {
+            return Err(exceeded(format!(
+                "a party may have the offers of {most} answers held at a time"
+            )));
+        }
+        let (Some(node_hours), Some(terms)) = (self.settings.quotas.node_hours, &offer.terms) else {
+            return Ok(());
+        };
+        let used = self.used(party, self.plan.renegotiated(offer.negotiation));
+        let more = terms.node_seconds().saturating_sub(beside.unwrap_or(0));
+        if used + more > u128::from(node_hours) * HOUR {
+            return Err(too_many(node_hours, used));
+        }
+        Ok(())
+    }
+}
+
+fn too_many(node_hours: u64, used: u128) -> Refusal {
+    exceeded(format!(
+        "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
+        used.div_ceil(HOUR)
+    ))
+}
+
+pub(in crate::planner) fn exceeded(binding: String) -> Refusal {
+    bare(Reason::QuotaExceeded, binding)
+}

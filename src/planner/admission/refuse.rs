@@ -1,0 +1,340 @@
+//! Refusals: why an offer has no place, and what it could have instead.
+//!
+//! A requester learns of its own possibilities only. What stands in the way is not told, and a provider that does not
+//! want to show how busy it is can tell less, or nothing.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use scheduler::alternatives::Limits;
+use scheduler::domain::Attribute;
+use scheduler::refusal::{Bounds, Relaxation};
+use scheduler::{Interval, Reason, Request, Seconds, Time};
+
+use crate::agreement::{Barred, Filter, Money, Shape};
+use crate::planner::decide::Decider;
+use crate::planner::placement::admit::Wanted;
+use crate::planner::{Alternative, Proposal, Refusal};
+
+/// The most alternatives that a refusal names: a list that a person can choose from.
+const ALTERNATIVES_MAX: usize = 6;
+/// Values of an attribute that a refusal lists.
+const VALUES_MAX: usize = 10;
+
+impl Decider<'_> {
+    /// The window that an offer asks for, from now on and within the horizon.
+    pub(in crate::planner) fn window(&self, proposal: &Proposal, now: Time) -> Result<Interval, Refusal> {
+        let horizon = now + self.settings.horizon;
+        let ready = proposal.ready.unwrap_or(now).max(now);
+        let deadline = proposal.deadline.unwrap_or(horizon);
+        let (capacity, rate) = self.plan.resources.extent(&proposal.filters).unwrap_or_default();
+        let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
+        // Of the sizes that there are nodes for.
+        let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
+        let durations = durations.map(|shape| proposal.scaling.shape(*shape, rate).duration);
+        let duration = durations.min().unwrap_or(Seconds::MAX);
+        let (reason, binding) = if capacity == 0 {
+            (Reason::ResourceNotOffered, self.not_offered(&proposal.filters))
+        } else if nodes > capacity {
+            (
+                Reason::SizeExceedsCapacity,
+                format!("{nodes} nodes are asked for, and the largest resource has {capacity}"),
+            )
+        } else if deadline > horizon || ready + duration > horizon {
+            let days = self.settings.horizon / 86_400;
+            (
+                Reason::HorizonExceeded,
+                format!("the provider plans {days} days ahead"),
+            )
+        } else if deadline - duration < now {
+            (
+                Reason::WindowInThePast,
+                "the window ends too soon from now for the duration".to_owned(),
+            )
+        } else if deadline - ready < duration {
+            (
+                Reason::WindowContradictory,
+                "the window is shorter than the duration".to_owned(),
+            )
+        } else {
+            return Ok(Interval::new(ready, deadline));
+        };
+        Err(bare(reason, binding))
+    }
+
+    /// What is asked for and what there is instead, in words.
+    fn not_offered(&self, filters: &[Filter]) -> String {
+        let wanting = filters
+            .iter()
+            .find(|filter| self.plan.resources.extent(std::slice::from_ref(filter)).is_none());
+        // Each alone may be met, and a total not by as many nodes as are asked for.
+        let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {
+            return "no resource has all of what is asked for together".to_owned();
+        };
+        let attribute = filter.attribute();
+        let values: Vec<String> = self
+            .plan
+            .resources
+            .values(attribute)
+            .iter()
+            .take(VALUES_MAX)
+            .map(|value| match value {
+                Attribute::Word(word) => word.clone(),
+                Attribute::Number(number) => number.to_string(),
+            })
+            .collect();
+        if values.is_empty() {
+            format!("no resource says what its {attribute} is")
+        } else {
+            format!(
+                "no resource has the {attribute} that is asked for; nodes have {}",
+                values.join(", ")
+            )
+        }
+    }
+
+    /// The refusal of an offer that no resource takes, without a search for anything else.
+    pub(in crate::planner) fn refused_briefly(
+        &mut self,
+        wanted: &Wanted<'_>,
+        reason: Reason,
+        _: Time,
+    ) -> Refusal {
+        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
+        let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
+        let closed = self.words_of_closed().filter(|_| is_missing);
+        let barred = words_of_barred(wanted.barred);
+        let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
+        let mut binding = binding.unwrap_or_else(|| match reason {
+            Reason::NoCapacityInWindow => no_room(wanted, cut_short),
+            Reason::ResourceNotOffered => self.not_offered(wanted.filters),
+            Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
+            _ => "the window is too short on every resource that has the nodes".to_owned(),
+        });
+        if let Some(barred) = barred.filter(|barred| *barred != binding) {
+            binding += &format!("; {barred}");
+        }
+        Refusal {
+            cut_short,
+            ..bare(reason, binding)
+        }
+    }
+
+    /// The refusal of an offer that no resource takes.
+    pub(in crate::planner) fn refused(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) -> Refusal {
+        let briefly = self.refused_briefly(wanted, reason, now);
+        if reason != Reason::NoCapacityInWindow {
+            return briefly;
+        }
+        let requests = self.requests(wanted);
+        // What else it could have has the work of a decision of its own.
+        self.plan.resources.share_work(requests.len());
+        let refusal = self.refused_with_advice(wanted, briefly, &requests, now);
+        self.plan.resources.share_work(1);
+        refusal
+    }
+
+    /// The refusal of an offer that has no room, with what it could have instead.
+    fn refused_with_advice(
+        &mut self,
+        wanted: &Wanted<'_>,
+        briefly: Refusal,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Refusal {
+        let payer = wanted.payer;
+        let lowest = self.lowest_budget(payer, requests, now);
+        if lowest.is_some() || !self.could_pay(payer, requests, now) {
+            return self.too_dear(wanted, lowest, requests, now);
+        }
+        Refusal {
+            alternatives: self.alternatives(wanted, requests, now),
+            relaxations: self.relaxations(wanted, requests, now),
+            ..briefly
+        }
+    }
+
+    /// The refusal of an offer whose budget is too low for every place that it could have.
+    fn too_dear(
+        &mut self,
+        wanted: &Wanted<'_>,
+        lowest: Option<Money>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Refusal {
+        let binding = match wanted.payer.budget {
+            Some(budget) => format!("every placement in the window costs more than {budget}"),
+            None => "it would cost more than any amount that can be written".to_owned(),
+        };
+        Refusal {
+            reason: Reason::BudgetTooLow,
+            binding,
+            cut_short: false,
+            alternatives: self.alternatives(wanted, requests, now),
+            relaxations: Vec::new(),
+            lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
+        }
+    }
+
+    /// What is asked for as the most hopeful resources would be asked for it.
+    pub(in crate::planner) fn requests(&self, wanted: &Wanted<'_>) -> Vec<(usize, Request)> {
+        let on = |(resource, shape): (usize, Shape)| {
+            let rate = self.plan.resources.get(resource)?.resource.rate;
+            Some((resource, wanted.request(shape, rate)))
+        };
+        self.crowded(wanted).into_iter().filter_map(on).collect()
+    }
+
+    /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
+    /// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
+    pub(in crate::planner) fn alternatives(
+        &mut self,
+        wanted: &Wanted<'_>,
+        requests: &[(usize, Request)],
+        now: Time,
+    ) -> Vec<Alternative> {
+        let horizon = self.horizon(now);
+        let told = &self.settings.refusals;
+        if told.alternatives_phi.numerator == 0 {
+            return Vec::new();
+        }
+        let phi_max = wanted
+            .deviation_max
+            .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
+        let limits = Limits {
+            phi_max,
+            count_max: ALTERNATIVES_MAX,
+        };
+        let step = told.coarsen;
+        // By how far they lie outside the window.
+        let mut found = BTreeSet::new();
+        for (resource, request) in requests {
+            let duration = request.duration;
+            // A slot that starts before the window's start ends before `start + duration`; one that ends after the
+            // window's end starts after `end − duration`.
+            let before = Interval::new(now, request.ready + duration - 1);
+            let after = Interval::new(request.deadline - duration + 1, horizon);
+            let starts = self.plan.resources.change(*resource, |schedule| {
+                let near = schedule.alternatives(now, request, limits);
+                let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
+                let tree = schedule.tree();
+                starts.extend(tree.latest_fit(request.nodes, duration, before));
+                starts.extend(tree.earliest_fit(request.nodes, duration, after));
+                (starts, Vec::new())
+            });
+            for start in starts.unwrap_or_default() {
+                let deviation = (request.ready - start).max(start + duration - request.deadline);
+                let told = start + duration <= horizon && start.seconds() % step == 0;
+                // The nearest that are free may lie further out than the provider looks, not than the requester wants.
+                let near = wanted
+                    .deviation_max
+                    .is_none_or(|most| !most.exceeded(deviation, duration));
+                let fixed = request.fixed_to(start);
+                if told && near && self.could_pay(wanted.payer, &[(*resource, fixed)], now) {
+                    found.insert((deviation, start, duration, Reverse(request.nodes)));
+                }
+            }
+        }
+        found
+            .into_iter()
+            .take(ALTERNATIVES_MAX)
+            .map(|(_, start, duration, Reverse(nodes))| Alternative {
+                slot: Interval::of(start, duration),
+                nodes: (wanted.shapes.len() > 1).then_some(nodes),
+            })
+            .collect()
+    }
+
+    /// The smallest changes that would have let the offer in, on the resource where there are most of them. Of one that leaves
+    /// its size open, the smallest changes of its window, whatever the size and the resource.
+    fn relaxations(&self, wanted: &Wanted<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
+        let told = &self.settings.refusals;
+        if !told.relaxations {
+            return Vec::new();
+        }
+        let bounds = Bounds {
+            times: Interval::new(now, self.horizon(now)),
+            nodes_min: 1,
+            duration_min: 1,
+        };
+        let coarsened = |(resource, request): &(usize, Request)| -> Option<Vec<Relaxation>> {
+            let found = self
+                .plan
+                .resources
+                .get(*resource)?
+                .schedule
+                .relaxations(request, &bounds);
+            let found = found.into_iter();
+            Some(
+                found
+                    .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
+                    .filter(|relaxation| {
+                        self.is_payable(wanted.payer, &[(*resource, relaxation.applied(request))], now)
+                    })
+                    .collect(),
+            )
+        };
+        let each = requests.iter().filter_map(coarsened);
+        if wanted.shapes.len() > 1 {
+            return of_the_window(each.flatten());
+        }
+        // Of equal ones the most hopeful resource's, which comes first.
+        each.rev().max_by_key(Vec::len).unwrap_or_default()
+    }
+}
+
+/// The least change of each end of the window.
+fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
+    let (mut deadline, mut ready) = (None, None);
+    for relaxation in relaxations {
+        match relaxation {
+            Relaxation::Deadline(at) => deadline = Some(deadline.map_or(at, |before: Time| before.min(at))),
+            Relaxation::Ready(at) => ready = ready.max(Some(at)),
+            _ => {}
+        }
+    }
+    let deadline = deadline.map(Relaxation::Deadline);
+    deadline.into_iter().chain(ready.map(Relaxation::Ready)).collect()
+}
+
+/// The resources whose clusters would refuse a job, with their own words; none where there are none.
+pub(in crate::planner) fn words_of_barred(barred: &[Barred]) -> Option<String> {
+    let words = barred
+        .iter()
+        .map(|of| format!("{} would refuse the job: {}", of.resource, of.why));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// A refusal with nothing else to offer.
+pub(in crate::planner) fn bare(reason: Reason, binding: String) -> Refusal {
+    Refusal {
+        reason,
+        binding,
+        cut_short: false,
+        alternatives: Vec::new(),
+        relaxations: Vec::new(),
+        lowest_budget: None,
+    }
+}
+
+/// What stands in the way where nothing but room is missing, in words.
+fn no_room(wanted: &Wanted<'_>, cut_short: bool) -> String {
+    let whatever = if cut_short {
+        "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
+    } else {
+        "whatever moves inside its own"
+    };
+    match wanted.shapes {
+        [shape] => format!(
+            "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
+            shape.nodes, shape.duration
+        ),
+        shapes => format!(
+            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, {whatever}",
+            shapes.len(),
+            shapes.last().map_or(0, |shape| shape.nodes),
+            shapes.first().map_or(0, |shape| shape.nodes)
+        ),
+    }
+}

@@ -1,0 +1,211 @@
+//! Money that follows from what happens to an agreement: the price when its slot is over, fees for ending or changing
+//! it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
+
+use scheduler::{Fraction, Request, Time};
+use uuid::Uuid;
+
+use crate::agreement::{
+    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Outcome, Posting, PostingKind,
+    Shape, assess, part,
+};
+use crate::clock::second_of;
+use crate::planner::admission::budget::Payer;
+use crate::planner::admission::pricing::Priced;
+use crate::planner::decide::Decider;
+use crate::planner::placement::admit::shape_of;
+use crate::planner::plan::request_of;
+use crate::store::Change;
+
+impl Decider<'_> {
+    /// Assesses the guarantees of an agreement as it stands now, and posts what is due of them. Answers with the lines
+    /// for its timeline.
+    pub(in crate::planner) fn assess(&mut self, agreement: &mut Agreement) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut guarantees = std::mem::take(&mut agreement.guarantees);
+        for guarantee in &mut guarantees {
+            if assess(guarantee, agreement, self.now) {
+                let evidence = guarantee.evidence.as_deref().unwrap_or_default();
+                let detail = format!("{} {}: {evidence}", guarantee.name, guarantee.state.word());
+                events.push(self.event(EventKind::Assessed, detail));
+            }
+            let Some(since) = guarantee.values.determined else {
+                continue;
+            };
+            let (state, obligated) = (guarantee.state, guarantee.values.obligated);
+            let (kind, line) = match state {
+                GuaranteeState::Violated => (PostingKind::Penalty, EventKind::Penalty),
+                _ => (PostingKind::Reward, EventKind::Reward),
+            };
+            // Whoever owes the guarantee pays its penalties and is paid its rewards.
+            let from_provider = (obligated == Obligated::Provider) == (kind == PostingKind::Penalty);
+            for compensation in guarantee.values.for_state(state) {
+                let times = compensation.take_due(since, self.now);
+                let Some(amount) = compensation.amount(times, agreement.price) else {
+                    continue;
+                };
+                let word = state.word().to_lowercase();
+                let detail = format!("{} is {word}", guarantee.name);
+                events.push(self.event(line, format!("{amount}: {detail}")));
+                let party = Account::Party(agreement.party.clone());
+                let (from, to) = if from_provider {
+                    (Account::Provider, party)
+                } else {
+                    (party, Account::Provider)
+                };
+                self.post(agreement.id, kind, (from, to), amount, detail);
+            }
+        }
+        agreement.guarantees = guarantees;
+        events
+    }
+
+    /// Posts the price of an agreement that is over, where its slot has been its party's: also where the party let its
+    /// work be stopped, or its files kept that from starting: else they were a way around the fee for ending an agreement. Not
+    /// where the provider has lost it.
+    pub(in crate::planner) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
+        match agreement.outcome {
+            None | Some(Outcome::Lost) => return None,
+            Some(_) if agreement.never_had_nodes() => return None,
+            Some(
+                Outcome::Completed
+                | Outcome::Failed { .. }
+                | Outcome::Killed
+                | Outcome::Checkpointed
+                | Outcome::Terminated
+                | Outcome::Exceeded { .. },
+            ) => {}
+        }
+        self.charge(agreement, PostingKind::Price, agreement.price?, "price")
+    }
+
+    /// Posts what an agreement that is over has had beyond its contract, at the rate that was agreed.
+    pub(in crate::planner) fn charge_overrun(&mut self, agreement: &Agreement) -> Option<Event> {
+        let amount = agreement.overrun_price()?;
+        let what = format!("{} seconds beyond its contract", agreement.used_overrun());
+        self.charge(agreement, PostingKind::Overrun, amount, &what)
+    }
+
+    /// Takes an amount from the party of an agreement for the provider; nothing where it is nothing.
+    pub(in crate::planner) fn charge(
+        &mut self,
+        agreement: &Agreement,
+        kind: PostingKind,
+        amount: Money,
+        what: &str,
+    ) -> Option<Event> {
+        if amount.micros <= 0 {
+            return None;
+        }
+        let accounts = (Account::Party(agreement.party.clone()), Account::Provider);
+        self.post(agreement.id, kind, accounts, amount, what.to_owned());
+        Some(self.event(EventKind::Charged, format!("{amount}: {what}")))
+    }
+
+    /// What ending an agreement before its slot costs now that it has left the plan: the provider's part of its price,
+    /// and at least what the same request would be cheaper by now, so that to end it and to book it again at the same
+    /// instant never pays; at most its price. Nothing where its work was lost before: that would have cost nothing, and its
+    /// party need not wait for another time.
+    pub(in crate::planner) fn cancellation_fee(&self, agreement: &Agreement) -> Option<Money> {
+        if agreement.restarts() > 0 {
+            return None;
+        }
+        let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);
+        let rule = fraction(price, rate).micros;
+        let cheaper = self.cheaper_by(agreement, price);
+        Some(Money {
+            micros: rule.max(cheaper).min(price.micros),
+            ..price
+        })
+    }
+
+    /// What changing an agreement to one of another price costs beside the difference of the prices: the provider's part
+    /// of its price; and of what the price falls by, at least what ending that part would cost.
+    pub(in crate::planner) fn change_fee(&self, agreement: &Agreement, next: Money) -> Option<Money> {
+        let (price, pricing) = (agreement.price?, self.settings.pricing.as_ref()?);
+        let given_up = Money {
+            micros: (price.micros - next.micros).max(0),
+            ..price
+        };
+        let fee = fraction(price, pricing.change).micros;
+        let rule = fraction(given_up, pricing.cancellation).micros;
+        let cheaper = self.cheaper_by(agreement, price).min(given_up.micros);
+        Some(Money {
+            micros: (fee + rule.max(cheaper)).min(price.micros),
+            ..price
+        })
+    }
+
+    /// By how much the nodes of an agreement would be cheaper now in its window than its price, in millionths, wherever
+    /// they would cost least; nothing where they would not. O(log n) for each resource.
+    fn cheaper_by(&self, agreement: &Agreement, price: Money) -> i64 {
+        let now = second_of(self.now);
+        let (shape, scaling) = shape_of(agreement);
+        let resources = (0..).map_while(|index| Some((index, self.plan.resources.get(index)?)));
+        let prices = resources.filter_map(|(index, of)| {
+            let Shape { nodes, duration } = scaling.shape(shape, of.resource.rate);
+            let request = Request {
+                nodes,
+                duration,
+                ..request_of(agreement, 0)
+            };
+            let window = request.window_at(now);
+            if nodes > of.resource.capacity || window.duration() < duration {
+                return None;
+            }
+            let payer = Payer::of_agreement(agreement);
+            let mut priced = Priced::of(payer, &request, request.slot(window.end - duration), window);
+            if agreement.slots.is_split() {
+                priced.node_seconds = agreement.node_seconds();
+            }
+            // What the party has held for a while makes nothing dearer.
+            let load = self.load_without(&agreement.party, index, window);
+            self.price_under(load, index, priced)
+        });
+        let least = prices.map(|least| least.micros).min().unwrap_or(price.micros);
+        (price.micros - least).max(0)
+    }
+
+    /// Assesses the agreements for which time alone may decide something by now.
+    pub(in crate::planner) fn assess_due(&mut self) {
+        for id in self.plan.assessments_due_by(second_of(self.now)) {
+            let Some(mut agreement) = self.plan.must_get(id) else {
+                continue;
+            };
+            let events = self.assess(&mut agreement);
+            if events.is_empty() {
+                // What was looked at in vain need not be stored: after a restart it is looked at again.
+                self.plan.replace(agreement, Time::MIN);
+            } else {
+                self.update(agreement, events);
+            }
+        }
+    }
+
+    fn post(
+        &mut self,
+        agreement: Uuid,
+        kind: PostingKind,
+        (from, to): (Account, Account),
+        amount: Money,
+        detail: String,
+    ) {
+        self.batch.push(Change::Post(Box::new(Posting {
+            id: Uuid::now_v7(),
+            at: self.now,
+            agreement,
+            kind,
+            from,
+            to,
+            amount,
+            detail,
+        })));
+    }
+}
+
+/// A part of an amount, to the nearest millionth.
+fn fraction(amount: Money, fraction: Fraction) -> Money {
+    part(amount, fraction.numerator.into(), fraction.denominator.into())
+}
+
+#[cfg(test)]
+mod tests;

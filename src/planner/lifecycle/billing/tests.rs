@@ -1,0 +1,196 @@
+//! Whatever the price list, the plan and the time: nobody gains by ending an agreement and booking it again, nor by
+//! changing it into what it is already.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use scheduler::Interval;
+
+use super::*;
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal, wish};
+use crate::planner::{
+    About, Ask, Bargain, Plan, Pricing, Proposal, Quote, Resource, Settings, Spoken, Weights,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(462), ..ProptestConfig::default() })]
+
+    #[test]
+    fn cancelling_and_booking_again_at_the_same_instant_never_pays(
+        pricing in price_list(),
+        fees in (0..101_u32, 0..101_u32),
+        before in prop::collection::vec(wish(), 0..12),
+        own in wish(),
+        after in prop::collection::vec(wish(), 0..6),
+        leaving in 0..18_usize,
+        wait in 0..100_i64,
+        share in 50..110_i64,
+    ) {
+        let mut domain = Domain::new(pricing);
+        let list = domain.settings.pricing.as_mut().unwrap();
+        (list.cancellation, list.change) = (Fraction::percent(fees.0), Fraction::percent(fees.1));
+        let mut others = Vec::new();
+        for other in before {
+            others.extend(domain.place(0, of(other, None)).ok());
+        }
+        let Ok(mine) = domain.place(0, of(own, None)) else { return Ok(()) };
+        for other in after {
+            others.extend(domain.place(0, of(other, None)).ok());
+        }
+        let mine = mine.agreement;
+        let price = mine.price.unwrap();
+        // Some leave, so that there is less going on than when it was priced.
+        for other in others.into_iter().take(leaving) {
+            domain.terminate(0, other.agreement.id);
+        }
+        let placed = domain.plan.get(mine.id).unwrap().placement();
+        let now = wait.min(placed.start.seconds() - 1).max(0);
+        let (change, _) = domain.decide(now, |decider| {
+            let same = decider.cheaper_by(&mine, price);
+            let next = Money { micros: price.micros - same, ..price };
+            (next, decider.change_fee(&mine, next).unwrap())
+        });
+        let (next, fee) = change;
+        prop_assert!(next.micros + fee.micros >= price.micros, "a change to the same: {next} and {fee}, not {price}");
+        let posted = domain.terminate(now, mine.id);
+        let fee: i64 = posted
+            .iter()
+            .filter(|posting| posting.kind == PostingKind::Cancellation)
+            .map(|posting| posting.amount.micros)
+            .sum();
+        prop_assert!((0..=price.micros).contains(&fee));
+        for budget in [None, Some(price.micros * share / 100)] {
+            if let Ok(again) = domain.place(now, of(own, budget)) {
+                let again = again.agreement;
+                let paid = fee + again.price.unwrap().micros;
+                prop_assert!(paid >= price.micros, "{paid} of {price}, the fee being {fee}");
+                domain.terminate(now, again.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_charged_for_what_costs_nothing() {
+    let mut domain = Domain::new(crate::planner::Pricing::flat(
+        0,
+        crate::planner::tests::trial::eur(),
+    ));
+    let mine = domain.place(0, of((1, 10, 5, 5), None)).unwrap().agreement;
+    assert_eq!(mine.price.unwrap().micros, 0);
+    assert_eq!(domain.terminate(0, mine.id), []);
+}
+
+const NEGOTIATION: Uuid = Uuid::from_u128(1);
+/// The window of everything here.
+const WINDOW: Interval = Interval::new(Time(100), Time(150));
+
+/// Four nodes at such prices.
+fn four_nodes(pricing: Pricing) -> Domain {
+    let mut settings = Settings::new(vec![Resource::new("only", "local", 4)], HORIZON);
+    settings.pricing = Some(pricing);
+    let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+    Domain { settings, plan }
+}
+
+/// Asks for offers in a new negotiation of the party, about one of its agreements or about a new one.
+fn quote(domain: &mut Domain, about: Option<Uuid>, proposal: Proposal) -> Quote {
+    let instance = NegotiationInstance {
+        id: NEGOTIATION,
+        party: proposal.party.clone(),
+        agreement: about,
+        created: 0,
+        expires: Time(90),
+        ended: None,
+        proposed: None,
+    };
+    domain.plan.table.open(instance, []);
+    let ask = Ask {
+        about: About::Negotiation(NEGOTIATION),
+        proposal,
+        others: None,
+        weights: Weights::default(),
+    };
+    domain.decide(0, |decider| decider.quote(&ask)).0.unwrap()
+}
+
+/// Has the first of what was found held.
+fn hold(domain: &mut Domain, quote: &Quote) {
+    let said = |id, parent, state| {
+        let candidate = quote
+            .candidates
+            .first()
+            .filter(|_| parent == Some(Uuid::from_u128(2)));
+        let offer = NegotiationOffer {
+            id: Uuid::from_u128(id),
+            negotiation: NEGOTIATION,
+            name: id.to_string(),
+            parent,
+            creator: OfferCreator::Responder,
+            state,
+            created: 0,
+            expires: candidate.map(|of| of.expires),
+            terms: candidate.map(|of| of.terms.clone()),
+            refusal: None,
+            held: None,
+            released: None,
+            agreement: None,
+        };
+        let document = String::new();
+        Spoken { offer, document }
+    };
+    let bargain = Bargain {
+        opening: None,
+        negotiation: NEGOTIATION,
+        incoming: Some(said(2, None, OfferState::Solicited)),
+        answers: vec![said(3, Some(Uuid::from_u128(2)), OfferState::Acceptable)],
+        otherwise: OfferState::Rejected,
+        idempotency: None,
+    };
+    let held = domain.decide(0, |decider| decider.bargain(bargain)).0.unwrap();
+    assert!(held[0].is_held(), "{held:?}");
+}
+
+#[test]
+fn who_has_nodes_held_pays_no_smaller_fee_for_that() {
+    let fee = |holding: bool| {
+        let mut pricing = Pricing::flat(3_600_000, eur());
+        pricing.busy = Fraction::percent(300);
+        let mut domain = four_nodes(pricing);
+        let others = Proposal {
+            party: "biology".into(),
+            ..proposal(3, 50, WINDOW, None)
+        };
+        let others = domain.place(0, others).unwrap().agreement;
+        let mine = domain.place(0, proposal(1, 50, WINDOW, None)).unwrap().agreement;
+        domain.terminate(0, others.id);
+        if holding {
+            let quote = quote(&mut domain, None, proposal(3, 50, WINDOW, None));
+            hold(&mut domain, &quote);
+        }
+        let posted = domain.terminate(0, mine.id);
+        let fees = posted.iter().filter(|of| of.kind == PostingKind::Cancellation);
+        fees.map(|of| of.amount.micros).sum::<i64>()
+    };
+    assert!(fee(false) > 0, "it would cost less now");
+    assert_eq!(fee(true), fee(false));
+}
+
+#[test]
+fn a_budget_has_to_hold_the_fee_of_a_change_besides_its_price() {
+    let mut pricing = Pricing::flat(3_600_000, eur());
+    pricing.change = Fraction::percent(50);
+    let mut domain = four_nodes(pricing);
+    let mine = domain.place(0, proposal(1, 20, WINDOW, None)).unwrap().agreement;
+    let mut ask = |budget| quote(&mut domain, Some(mine.id), proposal(1, 40, WINDOW, budget));
+    let free = ask(None).candidates.remove(0).terms;
+    let (price, fee) = (free.price.unwrap().micros, free.fee.unwrap().micros);
+    assert_eq!(fee, mine.price.unwrap().micros / 2);
+    for budget in [price, price + fee - 1] {
+        let refusal = ask(Some(budget)).refusal.unwrap();
+        assert_eq!(refusal.lowest_budget.unwrap().micros, price + fee, "{refusal}");
+        assert!(refusal.binding.contains("the fee for the change"), "{refusal}");
+    }
+    let enough = ask(Some(price + fee));
+    assert_eq!((enough.candidates.len(), enough.refusal), (1, None));
+}

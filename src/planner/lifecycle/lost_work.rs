@@ -1,0 +1,66 @@
+//! Work that is lost while it may still run: its agreement is over, and its job is to be stopped.
+
+use scheduler::{Seconds, Time};
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, EventKind};
+use crate::planner::decide::Decider;
+use crate::planner::{Error, Plan};
+
+/// Seconds after the end of its slot from when on nothing of a lost job can run.
+const STOPPED_AFTER: Seconds = 3_600;
+
+impl Decider<'_> {
+    /// Ends an agreement whose time the provider takes back, at once: its work is lost, and nothing is charged. Its guarantees are
+    /// judged as they are; where the provider has excused itself in general, they pay nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it cannot be closed.
+    pub(in crate::planner) fn taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement, Error> {
+        if agreement.state.terminating().is_none() {
+            // Its party has ended it already.
+            return Ok(agreement);
+        }
+        if !self.settings.failures.taken_back_pays {
+            for guarantee in &mut agreement.guarantees {
+                guarantee.values.penalties.clear();
+            }
+        }
+        let detail = format!("the operator of {} has taken its time back", agreement.resource);
+        let lost = self.lose_because(agreement, EventKind::Broken, detail);
+        let lost = lost.ok_or(Error::Unavailable)?;
+        self.release_about(lost.id);
+        Ok(lost)
+    }
+}
+
+impl Plan {
+    /// Forgets the jobs that were to be stopped and whose slots have long been over, and for as long as this plan was made with
+    /// them: nothing of them runs any more.
+    pub(in crate::planner) fn give_up_stopping(&mut self, now: Time) {
+        let made = self.made;
+        self.stopping
+            .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
+    }
+
+    /// Takes back those whose work was lost: whether anything is left of it is looked at again, since it is not known whether
+    /// that was told to stop, and has recorded its end.
+    pub(in crate::planner) fn recall_lost(&mut self, lost: Vec<Agreement>) {
+        for agreement in lost {
+            // Of a resource that is not configured nobody can be asked.
+            if self.resources.place(&agreement.resource).is_some() {
+                self.stop_later(agreement);
+            }
+        }
+    }
+
+    /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
+    pub(in crate::planner) fn stop_later(&mut self, agreement: Agreement) {
+        self.stopping.insert(agreement.id, agreement);
+    }
+
+    /// Forgets it: nothing is left. Whether it was to be stopped.
+    pub(in crate::planner) fn has_stopped(&mut self, agreement: Uuid) -> bool {
+        self.stopping.remove(&agreement).is_some()
+    }
+}

@@ -1,0 +1,10 @@
+//! What becomes of an agreement: pending, its job's reports, longer slots, new attempts, its end and its bill.
+
+pub(super) mod billing;
+pub(super) mod deadlines;
+pub(super) mod lost_work;
+pub(super) mod overrun;
+pub(super) mod pending;
+pub(super) mod pieces;
+pub(super) mod reports;
+pub(super) mod retry;

@@ -1,0 +1,172 @@
+//! Work that is not over at the end of its slot, which cannot be longer: it is told to save what it has come to, and the
+//! rest goes on in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
+
+use scheduler::{Interval, Move, Request, Seconds, Time};
+
+use super::super::pieces::request_of_stretch;
+use super::{Last, at_most_for};
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState};
+use crate::planner::Plan;
+use crate::planner::decide::{Decider, execution};
+use crate::store::Change;
+
+impl Decider<'_> {
+    /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
+    /// whether there is one.
+    pub(super) fn save(&mut self, agreement: &Agreement, grace: Seconds, now: Time) -> bool {
+        let Some((at, number)) = self.plan.planned_at(agreement) else {
+            return false;
+        };
+        let runs = agreement.slots_over() as u64;
+        // One more than it has numbers for: those after them are others'.
+        let anew = self.plan.next_number();
+        let Some((slot, moves)) = self.place_rest(at, agreement, anew + runs + 1, grace, now) else {
+            return false;
+        };
+        let running = self.running_of(at, agreement, anew + runs);
+        self.plan.resources.vacate(at, now, number + runs);
+        self.plan.resources.put_back(at, now, &running, running.ready);
+        let mut saved = agreement.clone();
+        saved.add_slot(slot);
+        self.plan.renumber(&saved, anew);
+
+        let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
+        let mut detail = format!(
+            "its work is not over, and its nodes are promised to others: it saves itself in the last {grace} seconds of its \
+             slot, and the rest goes on as piece {} {gap} seconds after that, for {length} seconds",
+            saved.slots.len()
+        );
+        detail += &at_most_for(agreement, length);
+        if saved.deadline > agreement.deadline {
+            detail += "; its deadline moves along";
+        }
+        let event = self.event(EventKind::Overrun, detail);
+        self.update(saved, vec![event]);
+        self.moved(&moves, "to let one in whose work is not over");
+        true
+    }
+
+    /// Puts the rest of an agreement's work into the first place for it after its slot: for as long as it may have, or else
+    /// for less; inside its window, where others may move for it, or else beyond.
+    fn place_rest(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        number: u64,
+        grace: Seconds,
+        now: Time,
+    ) -> Option<(Interval, Vec<Move>)> {
+        let (end, nodes) = (agreement.slot().end, agreement.slot_nodes());
+        let longest = self.settings.overruns.left(agreement);
+        let step = self.settings.overruns.step(agreement);
+        let shortest = step.max(grace + 1).min(longest);
+        let lengths = || {
+            let shorter = move |length: &Seconds| (*length > shortest).then(|| (length / 2).max(shortest));
+            std::iter::successors(Some(longest), shorter)
+        };
+        let inside = Interval::new(end, agreement.deadline);
+        for length in lengths().filter(|length| *length <= inside.duration()) {
+            let free = self.put_rest(at, agreement, number, (length, inside), now);
+            if let Some(slot) = free {
+                return Some((slot, Vec::new()));
+            }
+            let request = Request {
+                duration: length,
+                ..request_of_stretch(agreement, number, (inside, nodes))
+            };
+            if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
+                // Unlike a piece that was planned it stays where it lies.
+                self.plan.resources.fix(at, number);
+                return Some((placement.slot, moves));
+            }
+        }
+        let beyond = Interval::new(end, now + self.settings.horizon);
+        let slot = lengths().find_map(|length| self.put_rest(at, agreement, number, (length, beyond), now));
+        Some((slot?, Vec::new()))
+    }
+
+    /// Puts the rest of an agreement's work where it is free for so many seconds first; none where it is nowhere.
+    fn put_rest(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        number: u64,
+        (length, window): (Seconds, Interval),
+        now: Time,
+    ) -> Option<Interval> {
+        let tree = self.plan.resources.get(at)?.schedule.tree();
+        let nodes = agreement.slot_nodes();
+        if window.duration() < length {
+            return None;
+        }
+        let slot = Interval::of(tree.earliest_fit(nodes, length, window)?, length);
+        let request = request_of_stretch(agreement, number, (slot, nodes));
+        let put = self.plan.resources.put(at, now, &request, slot.start);
+        put.then_some(slot)
+    }
+
+    /// Takes the rest of an agreement's work that was to follow what runs, if there is such, out of the plan. Answers with the
+    /// agreement without it, which is still to be stored.
+    pub(in crate::planner) fn give_back_rest(&mut self, agreement: &Agreement, now: Time) -> Agreement {
+        let without = agreement.without_rest();
+        if without.planned_seconds() < agreement.planned_seconds()
+            && let Some((at, number)) = self.plan.planned_at(agreement)
+        {
+            let rest = number + agreement.slots_over() as u64 + 1;
+            self.plan.resources.vacate(at, now, rest);
+            self.plan.renumber(&without, number);
+        }
+        without
+    }
+
+    /// Has an agreement end with what it has saved, or what runs of it end with its slot: there is no place any more for the
+    /// rest.
+    pub(in crate::planner) fn give_up_rest(&mut self, agreement: &Agreement, why: &str, now: Time) {
+        let detail =
+            format!("{why}, and there is no other place for the rest of its work, which is not over");
+        let mut events = vec![self.event(EventKind::Overrun, detail)];
+        if agreement.service == ServiceState::Processing {
+            let without = self.give_back_rest(agreement, now);
+            // Who has been told to save himself does that, and is not kept going.
+            let told = self.settings.overruns.grace(&without);
+            if told.is_some_and(|grace| without.slot().end - grace <= now) {
+                self.plan.look_again(agreement.id, Some(Last::Never));
+            }
+            self.update(without, events);
+            return;
+        }
+        let mut over = agreement.clone();
+        over.outcome = Some(Outcome::Killed);
+        // Between two pieces it may always be closed.
+        if let Ok(closing) = self.must_close(&mut over, AgreementState::Complete, self.now) {
+            events.extend(closing);
+            let over = self.update(over, events);
+            let end = JobEnd {
+                outcome: Outcome::Killed,
+                ..self.lost_now(&over)
+            };
+            let record = execution(&over, &end);
+            self.batch
+                .extend(record.map(|of| Change::RecordExecution(Box::new(of))));
+        }
+    }
+}
+
+impl Plan {
+    /// Has a live agreement be known by other numbers, as many as it has pieces from now on.
+    fn renumber(&mut self, next: &Agreement, number: u64) {
+        let (Some((_, before)), Some(old)) = (self.planned_at(next), self.must_get(next.id)) else {
+            return;
+        };
+        for number in before..before + old.slots.len() as u64 {
+            self.by_number.remove(&number);
+        }
+        self.numbers.insert(next.id, number);
+        for number in number..number + next.slots.len() as u64 {
+            self.by_number.insert(number, next.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

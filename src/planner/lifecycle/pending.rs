@@ -1,0 +1,251 @@
+//! Agreements that are answered for at once and decided afterwards: Pending, and stored as such, until they are
+//! Observed or Rejected. What is told of the decision to whoever asked for it is stored with the decision.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState, Slots};
+use crate::clock::second_of;
+use crate::planner::decide::Decider;
+use crate::planner::reserving::Step;
+use crate::planner::{Acceptance, Accepted, Command, Error, Planner, Proposal};
+use crate::store::{CallBack, Change};
+
+/// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
+const PENDING_MAX: usize = 10_000;
+
+/// Where and how a decision is told.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    /// The address.
+    pub address: String,
+    /// What is said of an acceptance.
+    pub accepted: String,
+    /// What is said of a rejection, given its reason.
+    pub rejected: fn(&str) -> String,
+}
+
+/// An offer that is to be decided later.
+#[derive(Debug)]
+pub(in crate::planner) struct Pending {
+    pub(in crate::planner) proposal: Proposal,
+    /// Where the decision is to be told.
+    pub(in crate::planner) acceptance: Option<String>,
+    /// The counter offer that it accepts, if any.
+    pub(in crate::planner) offer: Option<Uuid>,
+}
+
+/// What a pending agreement may become.
+#[derive(Debug)]
+pub enum Ways {
+    /// One of the ways in which its offer can be read, in its party's order.
+    New(Vec<Proposal>),
+    /// What a counter offer that is held for it says.
+    Offered(Box<Acceptance>),
+}
+
+/// What a pending agreement is decided with.
+#[derive(Debug)]
+pub struct Settlement {
+    /// Which agreement.
+    pub id: Uuid,
+    /// What it may become; or why it can become nothing any more.
+    pub ways: Result<Ways, String>,
+    /// Who is told, if anybody.
+    pub telling: Option<Telling>,
+}
+
+impl Planner {
+    /// Takes an offer that is decided later; `offer` is the counter offer that it accepts, which stays held until it is decided
+    /// or lapses. Once this answers, the agreement is stored as Pending.
+    ///
+    /// # Errors
+    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored
+    /// or too many wait.
+    pub async fn pend(
+        &self,
+        proposal: Proposal,
+        acceptance: Option<String>,
+        offer: Option<Uuid>,
+    ) -> Result<Accepted, Error> {
+        let pending = Pending {
+            proposal,
+            acceptance,
+            offer,
+        };
+        self.ask(|reply| Command::Pend(Box::new(pending), reply)).await
+    }
+
+    /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] and [`Error::Conflict`] where it is not Pending any more, [`Error::Unavailable`] where the
+    /// decision could not be stored.
+    pub async fn settle(&self, settlement: Settlement) -> Result<Agreement, Error> {
+        self.ask(|reply| Command::Settle(Box::new(settlement), reply))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    /// Stores an offer whose decision is waited for.
+    pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted, Error> {
+        let Pending {
+            proposal,
+            acceptance,
+            offer,
+        } = pending;
+        self.is_new(proposal.idempotency.as_ref())?;
+        let resource = self.settings.resources.first().ok_or(Error::Unavailable)?;
+        let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
+        if self.plan.pending() >= PENDING_MAX {
+            return Err(Error::Unavailable);
+        }
+        let now = second_of(self.now);
+        let ready = proposal.ready.unwrap_or(now).max(now);
+        let deadline = proposal.deadline.unwrap_or(now + self.settings.horizon);
+        let agreement = Agreement {
+            id: proposal.id,
+            party: proposal.party.clone(),
+            name: proposal.name.clone(),
+            template: proposal.template.clone(),
+            resource: resource.name.clone(),
+            duration: shape.duration,
+            ready,
+            deadline: deadline.max(ready),
+            slots: Slots::one((nowhere(ready), shape.nodes)),
+            fixed: false,
+            price: None,
+            leeway: Leeway::default(),
+            job: proposal.job.clone(),
+            guarantees: proposal.guarantees.clone(),
+            state: AgreementState::Pending,
+            service: ServiceState::NotReady,
+            started: None,
+            ended: None,
+            outcome: None,
+            created: self.now,
+            version: 1,
+            origin: None,
+        };
+        self.plan.wait(agreement.clone());
+        self.batch.push(Change::CreateAgreement {
+            agreement: Box::new(agreement.clone()),
+            document: proposal.document,
+            events: vec![self.event(EventKind::Offered, "to be decided".to_owned())],
+        });
+        self.batch.push(Change::AwaitDecision {
+            agreement: agreement.id,
+            acceptance,
+            offer,
+        });
+        let pending = Accepted {
+            agreement,
+            moved: Vec::new(),
+            choices: Vec::new(),
+        };
+        self.remember(proposal.idempotency, &pending);
+        Ok(pending)
+    }
+
+    /// Decides a pending agreement.
+    pub(in crate::planner) fn settle(
+        &mut self,
+        mut settlement: Settlement,
+    ) -> Result<Step<Agreement, Settlement>, Error> {
+        let pending = self.live(settlement.id)?;
+        if pending.state != AgreementState::Pending {
+            return Err(Error::Conflict(pending.state.word()));
+        }
+        let placed = match settlement.ways {
+            Ok(Ways::New(ways)) => self.placed(&pending, ways).map(|step| match step {
+                Step::Done(agreement) => Step::Done(agreement),
+                Step::Wait(ways) => Step::Wait(Ways::New(ways)),
+            }),
+            Ok(Ways::Offered(acceptance)) => match self.accept_as(*acceptance, Some(&pending)) {
+                Ok(Step::Done(agreement)) => Ok(Step::Done(agreement)),
+                Ok(Step::Wait(acceptance)) => Ok(Step::Wait(Ways::Offered(Box::new(acceptance)))),
+                Err(why) => Err(why.to_string()),
+            },
+            Err(why) => Err(why),
+        };
+        let placed = match placed {
+            Ok(Step::Wait(ways)) => {
+                settlement.ways = Ok(ways);
+                return Ok(Step::Wait(settlement));
+            }
+            Ok(Step::Done(agreement)) => Ok(agreement),
+            Err(why) => Err(why),
+        };
+        let (decided, words) = match placed {
+            Ok(decided) => (decided, None),
+            Err(why) => (self.rejected(pending, &why)?, Some(why)),
+        };
+        self.batch
+            .push(Change::DecideAgreement(Box::new(decided.clone())));
+        if let Some(telling) = settlement.telling {
+            self.batch.push(Change::QueueCallBack(CallBack {
+                id: Uuid::now_v7(),
+                agreement: decided.id,
+                body: match words {
+                    None => telling.accepted,
+                    Some(why) => (telling.rejected)(&why),
+                },
+                address: telling.address,
+                attempts: 0,
+                due: self.now,
+                created: self.now,
+            }));
+        }
+        Ok(Step::Done(decided))
+    }
+
+    /// The agreement in the first of its ways that has a place; or why the first of them has none.
+    fn placed(
+        &mut self,
+        pending: &Agreement,
+        ways: Vec<Proposal>,
+    ) -> Result<Step<Agreement, Vec<Proposal>>, String> {
+        let mut refusal = None;
+        let mut ways = ways.into_iter();
+        while let Some(mut way) = ways.next() {
+            way.id = pending.id;
+            // In words only: what else it could have is told to nobody.
+            match self.reserved_or(&way, Self::refused_briefly) {
+                Ok(None) => return Ok(Step::Wait([way].into_iter().chain(ways).collect())),
+                Ok(Some((agreement, admitted, number))) => {
+                    let agreement = Agreement {
+                        created: pending.created,
+                        version: pending.version,
+                        ..agreement
+                    };
+                    self.plan.insert(agreement.clone(), number);
+                    let event = self.accepted(&agreement, &admitted, &way.choices);
+                    let agreement = self.update(agreement, vec![event]);
+                    self.make_room(&admitted);
+                    return Ok(Step::Done(agreement));
+                }
+                Err(why) => refusal = refusal.or(Some(why.to_string())),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| "it can be read in no way".to_owned()))
+    }
+
+    fn rejected(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement, Error> {
+        pending.state = pending
+            .state
+            .to(AgreementState::Rejected)
+            .map_err(|_| Error::Conflict(pending.state.word()))?;
+        let event = Event {
+            at: self.now,
+            kind: EventKind::Closed,
+            detail: format!("Rejected: {why}"),
+        };
+        Ok(self.update(pending, vec![event]))
+    }
+}
+
+/// The placement of what has none yet.
+fn nowhere(at: Time) -> Interval {
+    Interval::new(at, at)
+}

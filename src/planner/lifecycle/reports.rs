@@ -1,0 +1,274 @@
+//! What is reported of the jobs of agreements. A report that comes late is of a job that has made way for the next one of its
+//! agreement, and says nothing of that: only reports of the job that the agreement has now count.
+
+use uuid::Uuid;
+
+use super::retry::NEVER_STARTED;
+use crate::agreement::{EventKind, JobEnd, JobRun, Outcome, ServiceState};
+use crate::clock::{Micros, STEP_MIN};
+use crate::planner::decide::Decider;
+use crate::planner::{Command, Error, Planner};
+
+/// Why a job can never be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unable {
+    /// The catalogue does not have its application any more.
+    NoApplication,
+    /// It was to go on from what the piece before it had saved, and that is gone.
+    NothingSaved,
+}
+
+impl Unable {
+    /// In words for its party.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NoApplication => "its application is no longer offered",
+            Self::NothingSaved => "what the piece before it had saved is gone",
+        }
+    }
+}
+
+impl Planner {
+    /// Records when an agreement's process really started.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_started(&self, run: JobRun, at: Micros) -> Result<(), Error> {
+        self.ask(|reply| Command::Started { run, at, reply }).await
+    }
+
+    /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
+    /// keeps the execution, in one transaction.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_ended(&self, run: JobRun, end: JobEnd) -> Result<(), Error> {
+        self.ask(|reply| Command::Ended { run, end, reply }).await
+    }
+
+    /// Ends an agreement whose job cannot be started and never will be: it is lost, and nobody tries again.
+    ///
+    /// # Errors
+    /// As those of [`Planner::report_ended`].
+    pub async fn report_unable(&self, run: JobRun, why: Unable) -> Result<(), Error> {
+        self.ask(|reply| Command::Unable { run, why, reply }).await
+    }
+
+    /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn report_stopped(&self, id: Uuid) -> Result<(), Error> {
+        self.ask(|reply| Command::Stopped(id, reply)).await
+    }
+}
+
+impl Decider<'_> {
+    /// Records the real start of a job.
+    pub(in crate::planner) fn report_started(&mut self, run: JobRun, at: Micros) -> Result<(), Error> {
+        self.is_its_job(run)?;
+        self.started(run.agreement, at)
+    }
+
+    /// Records the end of a job and everything that follows from it.
+    pub(in crate::planner) fn report_ended(&mut self, run: JobRun, end: &JobEnd) -> Result<(), Error> {
+        self.is_its_job(run)?;
+        self.ended(run.agreement, end)
+    }
+
+    /// Ends the agreement of a job that cannot be started, now or later.
+    pub(in crate::planner) fn report_unable(&mut self, run: JobRun, why: Unable) -> Result<(), Error> {
+        self.is_its_job(run)?;
+        let agreement = self.live(run.agreement)?;
+        if agreement.service != ServiceState::Processing {
+            return Err(Error::NotFound);
+        }
+        let why = format!("its work cannot go on: {}", why.words());
+        self.lose_because(agreement, EventKind::Ended, why);
+        Ok(())
+    }
+
+    /// Makes sure that a job is the one that its agreement has now, where there is such an agreement.
+    fn is_its_job(&self, run: JobRun) -> Result<(), Error> {
+        let lost = self.plan.stopping.get(&run.agreement);
+        let Some(agreement) = lost.or_else(|| self.plan.get(run.agreement)) else {
+            return Ok(());
+        };
+        let now = JobRun::from(agreement);
+        if now == run {
+            return Ok(());
+        }
+        tracing::info!(?run, ?now, "a report of another job of the agreement is ignored");
+        Err(Error::NotFound)
+    }
+}
+
+/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
+/// was set back: it is told to have come now, and the start so long before as the job ran.
+pub(in crate::planner) fn in_its_time(
+    end: &JobEnd,
+    reported: Option<Micros>,
+    agreed: Micros,
+    now: Micros,
+    measured: bool,
+) -> JobEnd {
+    let least = agreed.min(now);
+    let began = end.started.or(reported);
+    let ran = began.map_or(0, |began| end.ended.saturating_sub(began).max(0));
+    let set_back = measured && end.ended > now + STEP_MIN;
+    let started = began.map(|began| {
+        if set_back {
+            now.saturating_sub(ran)
+        } else {
+            began.clamp(least, now)
+        }
+    });
+    JobEnd {
+        started,
+        ended: end.ended.clamp(started.unwrap_or(least), now),
+        ..*end
+    }
+}
+
+/// How a job ended, in words for its party.
+pub(in crate::planner) fn describe(end: &JobEnd) -> String {
+    let how = match end.outcome {
+        Outcome::Completed => "exit status 0".to_owned(),
+        Outcome::Failed { exit } => format!("exit status {exit}"),
+        Outcome::Killed | Outcome::Checkpointed => "stopped at the end of its slot".to_owned(),
+        Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
+        Outcome::Exceeded { limit } if end.started.is_none() => format!(
+            "not started because its party's jobs take more {} than they may",
+            limit.words()
+        ),
+        Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
+        Outcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
+        Outcome::Lost => "gone without a trace of its end".to_owned(),
+    };
+    if end.truncated {
+        format!(
+            "{how}; of its output the first {} bytes were kept, and it wrote more",
+            end.output_bytes
+        )
+    } else {
+        how
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::preemptive::{Preemption, Rounding};
+
+    use super::*;
+    use crate::agreement::{Job, Outcome};
+    use crate::clock::MICROS_PER_SECOND;
+    use crate::planner::tests::domain::{Domain, proposal};
+    use crate::planner::{Proposal, Resource};
+
+    fn end(outcome: Outcome, at: i64) -> JobEnd {
+        JobEnd {
+            outcome,
+            started: Some((at - 1) * MICROS_PER_SECOND),
+            ended: at * MICROS_PER_SECOND,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+        }
+    }
+
+    impl Domain {
+        /// Thirty seconds of work on all nodes around twenty that are taken, run again where it is lost.
+        fn cut_in_two() -> (Self, Uuid) {
+            let mut domain = Self::new(vec![Resource::new("local", "local", 4)]);
+            domain.settings.restarting = ["t".to_owned()].into();
+            domain.place(proposal(4, 20, (10, 30))).unwrap();
+            let preemption = Preemption::new(3, 100_000, false).unwrap();
+            let work = Proposal {
+                preemption: Some(preemption.rounded(Rounding::Cuts)),
+                job: Some(Job {
+                    application: "count".into(),
+                    version: None,
+                    arguments: Vec::new(),
+                    restarts: 0,
+                    missed: 0,
+                }),
+                ..proposal(4, 30, (0, 400))
+            };
+            let id = domain.place(work).unwrap().agreement.id;
+            assert_eq!(domain.of(id).slots.pieces().len(), 2);
+            (domain, id)
+        }
+
+        /// Has the next slot of an agreement begin; answers with the job that it has then.
+        fn begin_next(&mut self, id: Uuid) -> JobRun {
+            self.now = self.of(id).slot().start.seconds();
+            self.decide(|decider| decider.begin_due().map(drop)).unwrap();
+            assert_eq!(self.of(id).service, ServiceState::Processing);
+            JobRun::from(self.of(id))
+        }
+
+        fn report(&mut self, run: JobRun, outcome: Outcome) -> Result<(), Error> {
+            self.now += 2;
+            let end = end(outcome, self.now);
+            self.decide(|decider| decider.report_ended(run, &end))
+        }
+    }
+
+    #[test]
+    fn a_report_that_comes_late_says_nothing_of_the_next_piece() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let first = domain.begin_next(id);
+        domain.report(first, Outcome::Checkpointed).unwrap();
+        let second = domain.begin_next(id);
+        let before = domain.of(id).clone();
+        assert_eq!((first.piece, second.piece), (1, 2));
+        for outcome in [Outcome::Checkpointed, Outcome::Completed, Outcome::Lost] {
+            assert_eq!(domain.report(first, outcome), Err(Error::NotFound));
+        }
+        let started = domain.decide(|decider| decider.report_started(first, 1));
+        assert_eq!(started, Err(Error::NotFound));
+        assert_eq!(domain.of(id), &before);
+        domain.report(second, Outcome::Completed).unwrap();
+        assert!(!domain.known.contains_key(&id), "it is over");
+    }
+
+    #[test]
+    fn a_report_that_comes_late_says_nothing_of_the_next_time() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let first = domain.begin_next(id);
+        domain.report(first, Outcome::Lost).unwrap();
+        assert_eq!(domain.report(first, Outcome::Completed), Err(Error::NotFound));
+        assert_eq!(
+            domain.plan.running().len(),
+            1,
+            "what is left of it is still looked after"
+        );
+        let second = domain.begin_next(id);
+        let before = domain.of(id).clone();
+        assert_eq!((first.restarts, second.restarts), (0, 1));
+        assert_eq!(domain.report(first, Outcome::Terminated), Err(Error::NotFound));
+        assert_eq!(domain.of(id), &before);
+        domain.report(second, Outcome::Checkpointed).unwrap();
+        assert_eq!(domain.of(id).slots_over(), 1);
+    }
+
+    #[test]
+    fn work_that_can_never_be_started_ends_at_once_and_says_why() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let run = domain.begin_next(id);
+        let unable = |run, why| move |decider: &mut Decider<'_>| decider.report_unable(run, why);
+        let late = JobRun { restarts: 7, ..run };
+        let told = domain.decide(unable(late, Unable::NoApplication));
+        assert_eq!(told, Err(Error::NotFound));
+        domain.decide(unable(run, Unable::NoApplication)).unwrap();
+        assert!(!domain.known.contains_key(&id), "it is not run again");
+        let why = "its work cannot go on: its application is no longer offered";
+        assert!(
+            domain.told.iter().any(|(_, told)| told == why),
+            "{:?}",
+            domain.told
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! Work that waits again after its slot: what was lost, where its template has that run again, and what was never started,
+//! always.
+//!
+//! Its agreement waits for a place in what is left of its window, as it did before its slot began; nothing of it is given up
+//! but the nodes that it had. Work that was lost is run from its start, or with work in pieces from what the piece before has
+//! saved. The job of the time before is stopped, where anything is left of it, before the next one starts
+//! (`docs/design/execution.md`).
+
+use std::collections::BTreeSet;
+
+use scheduler::{Interval, Request, Seconds, Time};
+use uuid::Uuid;
+
+use super::pieces::CLUSTER;
+use crate::agreement::{
+    Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState, Slots,
+};
+use crate::clock::second_of;
+use crate::planner::decide::{Decider, execution};
+use crate::planner::placement::admit::shape_of;
+use crate::planner::plan::request_of;
+use crate::planner::resources::Wish;
+use crate::planner::resources::repair::{by, found};
+use crate::store::Change;
+
+/// How often lost work is run again at most: what is lost so often is not lost by chance.
+const RESTARTS_MAX: u32 = 10;
+/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
+/// takes some of it, but a short job with a long window would fill its timeline.
+const MISSES_MAX: u32 = 100;
+/// Why an agreement has another slot, in words for its party.
+pub(in crate::planner) const NEVER_STARTED: &str = "it was never started in its slot";
+const TOO_LATE: &str = "too little of its slot was left to start it in";
+/// The kind of resources that are all this machine.
+const LOCAL: &str = "local";
+/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
+const CLEARED_AFTER: Seconds = 20;
+
+impl Decider<'_> {
+    /// Whether the work of an agreement would be run again if it were lost now.
+    pub(in crate::planner) fn may_restart(&self, agreement: &Agreement) -> bool {
+        let lost = |job: &Job| job.restarts.saturating_sub(job.missed);
+        self.settings.restarting.contains(&agreement.template)
+            && self.may_wait_again(agreement, |job| lost(job) < RESTARTS_MAX)
+    }
+
+    /// Whether an agreement that is being carried out may wait for another slot, where that is so of its job.
+    fn may_wait_again(&self, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
+        agreement.state == AgreementState::Observed
+            && agreement.service == ServiceState::Processing
+            && agreement.job.as_ref().is_some_and(may)
+            && self.plan.resources.place(&agreement.resource).is_some()
+    }
+
+    /// Has an agreement whose work came to this end wait for another slot, where that is to be and there is one; whether it
+    /// does. Work that was never started always waits again, whatever its template says of losses.
+    pub(in crate::planner) fn goes_on_after(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
+        let never_started = end.started.is_none();
+        let may = if never_started {
+            self.may_wait_again(agreement, |job| job.missed < MISSES_MAX)
+        } else {
+            self.may_restart(agreement)
+        };
+        if end.outcome != Outcome::Lost || !may {
+            return false;
+        }
+        self.vacate(agreement);
+        let why = if never_started {
+            Why::NeverStarted
+        } else {
+            Why::Lost("its work is gone without a trace of its end")
+        };
+        self.run_again(agreement, end, why)
+    }
+
+    /// Whether an agreement may go to a resource: work that was lost is run again where its job of before can be stopped.
+    pub(in crate::planner) fn may_go_to(&self, at: usize, agreement: &Agreement) -> bool {
+        agreement.restarts() == 0 || self.makes_way(at, agreement)
+    }
+
+    /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
+    /// machine.
+    fn makes_way(&self, at: usize, agreement: &Agreement) -> bool {
+        let there = self.plan.resources.get(at).map(|of| of.resource.name.as_str());
+        there.is_some_and(|there| {
+            there == agreement.resource || self.is_local(there) && self.is_local(&agreement.resource)
+        })
+    }
+
+    /// Whether a resource is this machine.
+    pub(in crate::planner) fn is_local(&self, resource: &str) -> bool {
+        let of = self.plan.resources.place(resource);
+        let of = of.and_then(|at| self.plan.resources.get(at));
+        of.is_some_and(|of| of.resource.kind == LOCAL)
+    }
+
+    /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
+    fn after_now(&self) -> Time {
+        second_of(self.now) + 1
+    }
+
+    /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
+    pub(in crate::planner) fn vacate(&mut self, agreement: &Agreement) {
+        // What was offered in its place counts on its going on.
+        self.release_about(agreement.id);
+        let next = self.after_now();
+        if let Some((at, number)) = self.plan.planned_at(agreement) {
+            let number = number + agreement.slots_over() as u64;
+            self.plan.resources.vacate(at, next, number);
+        }
+        self.plan.unbind(agreement, next);
+    }
+
+    /// Has work, whose slot has been vacated, wait for another place in its window; `false` where there is none, and nothing
+    /// has changed then.
+    pub(in crate::planner) fn run_again(
+        &mut self,
+        agreement: &Agreement,
+        end: &JobEnd,
+        why: Why<'_>,
+    ) -> bool {
+        let next = self.after_now();
+        // What was to be added to this time is not to the next.
+        let agreement = &self.give_back_rest(agreement, next);
+        let at = self.plan.resources.place(&agreement.resource);
+        let of = at.and_then(|at| self.plan.resources.get(at));
+        let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
+        // On this machine its job has ended, or does so within a moment; what never started leaves nothing.
+        let leaves = on_cluster && end.started.is_some();
+        let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
+        let mut waits = Agreement {
+            ready: agreement.ready.max(cleared),
+            ..agreement.clone()
+        };
+        if let Some(job) = &mut waits.job {
+            job.restarts += 1;
+            job.missed += u32::from(why == Why::NeverStarted);
+        }
+        let mut given_way = BTreeSet::new();
+        let placed = match why {
+            Why::Lost(_) => self.place_anew(&waits, next),
+            Why::NeverStarted => self.place_before_offers(&waits, next, &mut given_way),
+        };
+        let Some(mut placed) = placed else {
+            self.keep_all_again(given_way);
+            return false;
+        };
+        placed.ready = agreement.ready;
+        placed.has_started(end.started);
+        let mut events = self.assess(&mut placed);
+        let (start, service) = match agreement.slots_over() {
+            0 => ("its start".to_owned(), ServiceState::NotReady),
+            over => (format!("what piece {over} has saved"), ServiceState::Idle),
+        };
+        let moved = moved_by(agreement, &placed);
+        let detail = match why {
+            Why::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
+            Why::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
+        };
+        events.push(self.event(EventKind::Restarted, detail));
+
+        self.plan.forget_slot(agreement.id);
+        // Its nodes of before are told by its timeline; those that are bound to it are of the slot that it has.
+        self.batch.push(Change::ReleaseNodes {
+            agreement: agreement.id,
+            end: agreement.slot().start,
+        });
+        placed.service = service;
+        placed.has_started(None);
+        let waiting = self.update(placed, events);
+        self.plan.stop_later(waiting);
+        let lost = lost_execution(agreement, end);
+        self.batch
+            .extend(lost.map(|of| Change::RecordExecution(Box::new(of))));
+        self.keep_all_again(given_way);
+        true
+    }
+
+    /// Gives an agreement another place whose slot, or the slot of its next piece, is over before anything of it began: the
+    /// service was down, or the clock was stepped. Ends it where there is none, or leaves it at what was agreed where that
+    /// piece would have added to it. A job that would begin late in its slot has another place where there is one without
+    /// offers giving way, and keeps what is left of its slot otherwise.
+    pub(in crate::planner) fn place_missed(&mut self, agreement: &Agreement, now: Time) {
+        let Some((at, number)) = self.plan.planned_at(agreement) else {
+            return;
+        };
+        let is_over = agreement.slot().end <= now;
+        // What is kept for its changes counts on its place.
+        let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
+        let index = agreement.slots_over();
+        self.plan.resources.vacate(at, now, number + index as u64);
+        let adds = agreement.adds_to_contract(index);
+        let why = if is_over { NEVER_STARTED } else { TOO_LATE };
+        let placed = if adds || !is_over {
+            self.place_anew(agreement, now)
+        } else {
+            self.place_before_offers(agreement, now, &mut given_way)
+        };
+        match placed {
+            Some(placed) => {
+                let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
+                let event = self.event(EventKind::Moved, detail);
+                self.update(placed, vec![event]);
+            }
+            None if !is_over => {
+                let rest = self.running_of(at, agreement, number);
+                self.plan.resources.put_back(at, now, &rest, rest.ready);
+                return;
+            }
+            None if adds => self.give_up_rest(agreement, NEVER_STARTED, now),
+            None if !agreement.slots.is_split() => {
+                let lost = format!("{NEVER_STARTED}, and there is no other in its window");
+                self.break_off(agreement.clone(), &lost, now);
+            }
+            None => {
+                let lost = format!(
+                    "{NEVER_STARTED}, and there is no other for its piece {}",
+                    index + 1
+                );
+                self.lose_because(agreement.clone(), EventKind::Broken, lost);
+            }
+        }
+        self.keep_all_again(given_way);
+    }
+
+    /// Keeps again what can be kept of the offers of answers that have given way.
+    fn keep_all_again(&mut self, answers: BTreeSet<Uuid>) {
+        for answer in answers {
+            self.keep_again(
+                answer,
+                "it had to make room for work that was not done in its slot",
+            );
+        }
+    }
+
+    /// As [`Self::place_anew`], at last where something is kept for offers: an agreement counts more. The answers whose offers
+    /// have made room go to `given_way`.
+    fn place_before_offers(
+        &mut self,
+        agreement: &Agreement,
+        next: Time,
+        given_way: &mut BTreeSet<Uuid>,
+    ) -> Option<Agreement> {
+        let placed = self.place_anew(agreement, next);
+        if placed.is_some() {
+            return placed;
+        }
+        let window = Interval::new(agreement.ready.max(next), agreement.deadline);
+        given_way.extend(self.give_way_in(&agreement.resource, window));
+        self.place_anew(agreement, next)
+    }
+
+    /// An agreement that has left the plan with its slot, or with that of its next piece, with another place in what is left of
+    /// its window; none where there is none.
+    fn place_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
+        if agreement.slots.is_split() {
+            self.place_lost_pieces(agreement, next)
+        } else {
+            self.place_whole_anew(agreement, next)
+        }
+    }
+
+    /// The same of work in one: the best place that is free, else one for which others move inside their windows, else one of
+    /// another of its sizes.
+    fn place_whole_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
+        let (at, number) = self.plan.planned_at(agreement)?;
+        let request = request_of(agreement, number);
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            window: Interval::new(agreement.ready.max(next), agreement.deadline),
+            filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
+            except: None,
+            is_new: false,
+        };
+        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
+        let found = if let Some((to, best)) = best.filter(|(to, _)| self.may_go_to(*to, agreement)) {
+            let there = Request {
+                duration: best.slot.duration(),
+                ..request
+            };
+            let put = self.plan.resources.put(to, next, &there, best.slot.start);
+            put.then(|| found(to, best.slot, agreement.nodes()))
+        } else {
+            self.crowded_place(at, agreement, &request, next, "whose slot was lost")
+                .or_else(|| self.place_of_another_size(agreement, &request, next))
+        };
+        let found = found?;
+        Some(Agreement {
+            resource: self.plan.resources.get(found.resource)?.resource.name.clone(),
+            slots: Slots::one((found.slot, found.nodes)),
+            duration: found.slot.duration(),
+            fixed: false,
+            ..agreement.clone()
+        })
+    }
+
+    /// The end of work that was lost with its nodes.
+    pub(in crate::planner) fn lost_now(&self, agreement: &Agreement) -> JobEnd {
+        JobEnd {
+            outcome: Outcome::Lost,
+            started: agreement.slot_started(),
+            ended: self.now,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+        }
+    }
+}
+
+/// Why work waits for another slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::planner) enum Why<'a> {
+    /// It was lost, for this reason in words for its party.
+    Lost(&'a str),
+    /// It was never started in its slot.
+    NeverStarted,
+}
+
+/// Where an agreement goes that has another slot, in words for its party.
+fn moved_by(before: &Agreement, after: &Agreement) -> String {
+    let mut moved = String::new();
+    if after.resource != before.resource {
+        moved += &format!(" on {}", after.resource);
+    }
+    moved += &format!(", {}", by(after.slot().start - before.slot().start));
+    if after.slot_nodes() != before.slot_nodes() {
+        moved += &format!(
+            ", with {} nodes for {} seconds",
+            after.slot_nodes(),
+            after.slot().duration()
+        );
+    }
+    moved
+}
+
+/// The record of what was lost.
+fn lost_execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
+    let mut lost = agreement.clone();
+    lost.has_started(end.started);
+    lost.end_slot(end.ended);
+    lost.ended = Some(end.ended);
+    execution(&lost, end)
+}

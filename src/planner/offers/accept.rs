@@ -1,0 +1,315 @@
+//! An offer that was held becomes an agreement, which takes over its place; and where it replaces another agreement,
+//! that one ends in the same breath.
+
+use scheduler::{Interval, Reason, Time};
+use uuid::Uuid;
+
+use super::exchange::short;
+use super::replace::Lifted;
+use crate::agreement::{
+    Agreement, AgreementState, Barred, Event, EventKind, Money, NegotiationInstance, NegotiationOffer,
+    OfferState, OfferTerms, PostingKind,
+};
+use crate::clock::second_of;
+use crate::planner::admission::refuse::{bare, words_of_barred};
+use crate::planner::decide::Decider;
+use crate::planner::lifecycle::pieces::requests_of;
+use crate::planner::placement::admit::Admitted;
+use crate::planner::reserving::Step;
+use crate::planner::{Accepted, Error, Proposal};
+use crate::store::Change;
+
+/// Why an offer cannot be accepted any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// Its time, or that of its negotiation, is over.
+    #[error("the offer has expired")]
+    Expired,
+    /// An agreement has been made from it.
+    #[error("the offer has been accepted already")]
+    Accepted,
+    /// It is not held: it has been given back, or never was.
+    #[error("the offer is not held, or no longer; only what is Acceptable can be accepted")]
+    NotHeld,
+    /// It has been rejected.
+    #[error("the offer has been rejected")]
+    Rejected,
+    /// The service has taken it back; what is stored with it says why.
+    #[error("the offer has been withdrawn, since it could not be kept")]
+    Withdrawn,
+    /// The agreement that it is to replace is over or has begun.
+    #[error("the agreement that it is to replace is over or has begun")]
+    Replaced,
+    /// Its application has left the catalogue: what it promises cannot be carried out.
+    #[error("the offer cannot be carried out, since its application is no longer offered")]
+    NoApplication,
+    /// Its cluster does not hold the nodes.
+    #[error("the offer has been withdrawn, since its cluster did not reserve the nodes")]
+    NotReserved,
+    /// Its cluster would refuse the job by now: which one, and in its words.
+    #[error("the offer has been withdrawn, since {0}")]
+    Barred(String),
+}
+
+/// The acceptance of an offer.
+#[derive(Debug, Clone)]
+pub struct Acceptance {
+    /// The negotiation.
+    pub negotiation: Uuid,
+    /// The offer.
+    pub offer: Uuid,
+    /// The request in the words that accept it. Of the agreement only its name and its document come from here: all else
+    /// is what the stored offer promises.
+    pub proposal: Proposal,
+    /// The cluster that holds the offer, where it would refuse the job by now.
+    pub barred: Option<Barred>,
+}
+
+impl Decider<'_> {
+    /// Makes an agreement of an offer that is held for its party.
+    pub(in crate::planner) fn accept(
+        &mut self,
+        acceptance: Acceptance,
+    ) -> Result<Step<Accepted, Acceptance>, Error> {
+        let idempotency = acceptance.proposal.idempotency.clone();
+        self.is_new(idempotency.as_ref())?;
+        let agreement = match self.accept_as(acceptance, None)? {
+            Step::Done(agreement) => agreement,
+            Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),
+        };
+        let accepted = Accepted {
+            agreement,
+            moved: Vec::new(),
+            choices: Vec::new(),
+        };
+        self.remember(idempotency, &accepted);
+        Ok(Step::Done(accepted))
+    }
+
+    /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
+    /// have to hold its nodes first.
+    pub(in crate::planner) fn accept_as(
+        &mut self,
+        mut acceptance: Acceptance,
+        pending: Option<&Agreement>,
+    ) -> Result<Step<Agreement, Acceptance>, Error> {
+        if let Some(pending) = pending {
+            acceptance.proposal.id = pending.id;
+        }
+        let now = second_of(self.now);
+        let proposal = &acceptance.proposal;
+        let (offer, instance) = self.offer_of(&proposal.party, acceptance.negotiation, acceptance.offer)?;
+        let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
+            return Err(Error::Lost(Lost::NotHeld));
+        };
+        if let Some(why) = lost(&offer, now) {
+            return Err(Error::Lost(why));
+        }
+        let resource = self.plan.resources.must_place(&terms.resource);
+        let resource = resource.ok_or(Error::Unavailable)?;
+        let Ok(replaced) = self.replaced_in(&instance) else {
+            return Err(Error::Lost(Lost::Replaced));
+        };
+        let begun = replaced.as_ref().is_some_and(Lifted::has_begun);
+        // What runs is not submitted again.
+        if let Some(why) = words_of_barred(acceptance.barred.as_slice()).filter(|_| !begun) {
+            self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
+            return Err(Error::Lost(Lost::Barred(why)));
+        }
+        let mut admitted = self.as_held(resource, &terms, now);
+        if begun {
+            admitted.slots = terms.slots.clone();
+        }
+        let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
+        keep_promise(&mut agreement, &terms);
+        let replaced = replaced.as_ref().map(|of| &of.agreement);
+        if self.waits_to_accept(&offer, &agreement, &admitted, replaced)? {
+            return Ok(Step::Wait(acceptance));
+        }
+        if let Some(slots) = self.reserved_for(agreement.id) {
+            admitted.slots = slots;
+        }
+        let Ok(lifted) = self.lift_replaced(&instance) else {
+            return Err(Error::Lost(Lost::Replaced));
+        };
+        self.give_way(answer);
+        let number = self.plan.next_number();
+        let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
+        keep_promise(&mut agreement, &terms);
+        if let Some(pending) = pending {
+            (agreement.created, agreement.version) = (pending.created, pending.version + 1);
+        }
+        let requests = if begun {
+            let rest = self.running_of(resource, &agreement, number);
+            vec![(rest, rest.ready)]
+        } else {
+            let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+            requests_of(&agreement, number).into_iter().zip(starts).collect()
+        };
+        // Its place was held.
+        for (request, start) in &requests {
+            self.plan.resources.put_back(resource, now, request, *start);
+        }
+        let mut old = lifted.map(|lifted| lifted.agreement);
+        let mut settled = Vec::new();
+        if let Some(old) = old.as_mut().filter(|_| begun) {
+            settled = self.settle_guarantees(old, &mut agreement);
+            agreement.origin = Some(old.work());
+            agreement.job.clone_from(&old.job);
+        }
+        self.plan.insert(agreement.clone(), number);
+        let mut events = vec![self.event(EventKind::Accepted, self.as_offered(&agreement))];
+        // One that could not be kept is over already.
+        let broken = instance.agreement.filter(|_| old.is_none());
+        if let Some(old) = instance.agreement {
+            let why = broken.map_or("", |_| ", which could not be kept");
+            events.push(self.event(EventKind::Superseded, format!("in place of {old}{why}")));
+        }
+        let stored = Box::new(agreement.clone());
+        self.batch.push(match pending {
+            Some(_) => Change::UpdateAgreement {
+                agreement: stored,
+                events,
+            },
+            None => Change::CreateAgreement {
+                agreement: stored,
+                document: acceptance.proposal.document,
+                events,
+            },
+        });
+        if let Some(old) = broken {
+            let new = agreement.id;
+            self.batch.push(Change::Supersede { old, new });
+        }
+        // Before its siblings, so that none of them counts on a place that is no longer there.
+        self.take(&offer, agreement.id);
+        if let Some(old) = old {
+            if begun {
+                agreement = self.take_over(&old, agreement);
+            }
+            self.supersede(old, settled, agreement.id, terms.fee)?;
+        }
+        let siblings = self.siblings(&offer);
+        self.release(siblings);
+        Ok(Step::Done(agreement))
+    }
+
+    /// The place that is held for an offer: as offered, or from now on where that time has come.
+    fn as_held(&self, resource: usize, terms: &OfferTerms, now: Time) -> Admitted {
+        let mut slots = terms.slots.clone();
+        let placement = slots.placement();
+        let latest = terms.kept_until - placement.duration();
+        let later = self.begins_at(&terms.resource, placement.start, latest, now) - placement.start;
+        for slot in slots.iter_mut() {
+            slot.placement = Interval::of(slot.placement.start + later, slot.placement.duration());
+        }
+        Admitted {
+            resource,
+            slots,
+            moved: Vec::new(),
+            transferred: Vec::new(),
+            price: terms.price,
+        }
+    }
+
+    /// An offer of a party's negotiation, and the negotiation.
+    fn offer_of(
+        &self,
+        party: &str,
+        negotiation: Uuid,
+        id: Uuid,
+    ) -> Result<(NegotiationOffer, NegotiationInstance), Error> {
+        let talks = self.plan.table.get(negotiation);
+        let talks = talks.ok_or(Error::Lost(Lost::Expired))?;
+        if talks.instance.party != party {
+            return Err(Error::NotFound);
+        }
+        let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
+        Ok((offer.clone(), talks.instance.clone()))
+    }
+
+    /// How an agreement came to its place and its price, in words for its party.
+    fn as_offered(&self, agreement: &Agreement) -> String {
+        let detail = format!("placed on {} as it was offered", agreement.resource);
+        // What goes on under another agreement was priced with what has passed.
+        let price = agreement.origin.is_none().then(|| self.price_in_words(agreement));
+        match price.flatten() {
+            Some(price) => format!("{detail}; {price}"),
+            None => detail,
+        }
+    }
+
+    /// Lets go of an offer that cannot be kept, for a reason in words.
+    pub(in crate::planner) fn withdraw(&mut self, offer: &NegotiationOffer, reason: Reason, binding: String) {
+        self.release(vec![NegotiationOffer {
+            state: OfferState::Rejected,
+            refusal: Some(short(&bare(reason, binding))),
+            ..offer.clone()
+        }]);
+    }
+
+    /// Notes that an offer has been accepted.
+    fn take(&mut self, offer: &NegotiationOffer, agreement: Uuid) {
+        let taken = NegotiationOffer {
+            agreement: Some(agreement),
+            released: Some(self.now),
+            ..offer.clone()
+        };
+        self.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
+        self.plan.table.put(taken);
+    }
+
+    fn siblings(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
+        let talks = self.plan.table.get(offer.negotiation);
+        let offers = talks.into_iter().flat_map(|talks| talks.offers.values());
+        offers
+            .filter(|other| other.id != offer.id && other.parent == offer.parent && other.is_held())
+            .cloned()
+            .collect()
+    }
+
+    /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
+    fn supersede(
+        &mut self,
+        mut old: Agreement,
+        mut events: Vec<Event>,
+        by: Uuid,
+        fee: Option<Money>,
+    ) -> Result<(), Error> {
+        events.push(self.event(EventKind::Superseded, format!("by {by}")));
+        if let Some(fee) = fee {
+            events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
+        }
+        events.extend(self.must_close(&mut old, AgreementState::Complete, self.now)?);
+        self.batch.push(Change::Supersede { old: old.id, new: by });
+        self.update(old, events);
+        Ok(())
+    }
+}
+
+/// Has an agreement be what its offer promised, rather than what the words that accept it are understood as now.
+fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+    if let Some(promise) = terms.promise.as_deref().cloned() {
+        agreement.template = promise.template;
+        agreement.leeway = promise.leeway;
+        agreement.job = promise.job;
+        agreement.guarantees = promise.guarantees;
+    }
+}
+
+/// Why an offer cannot be accepted, if so.
+fn lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
+    if offer.agreement.is_some() {
+        Some(Lost::Accepted)
+    } else if offer.is_withdrawn() {
+        Some(Lost::Withdrawn)
+    } else if offer.state == OfferState::Rejected {
+        Some(Lost::Rejected)
+    } else if offer.is_expired(now) {
+        Some(Lost::Expired)
+    } else if offer.is_held() {
+        None
+    } else {
+        Some(Lost::NotHeld)
+    }
+}

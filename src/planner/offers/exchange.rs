@@ -1,0 +1,210 @@
+//! Offers are put on the table: the requester's, and the service's answers, which are kept as far as they can be.
+
+use scheduler::Reason;
+use uuid::Uuid;
+
+use super::open::Talks;
+use crate::agreement::{NegotiationOffer, OfferState};
+use crate::clock::second_of;
+use crate::planner::admission::quotas::exceeded;
+use crate::planner::admission::refuse::bare;
+use crate::planner::decide::Decider;
+use crate::planner::{Error, Idempotency, Initiation, Refusal};
+use crate::store::Change;
+
+/// An offer with its words.
+#[derive(Debug, Clone)]
+pub struct Spoken {
+    /// The offer.
+    pub offer: NegotiationOffer,
+    /// The document that says it.
+    pub document: String,
+}
+
+/// What is put on the table at once: an offer of the requester's, and what the service answers.
+#[derive(Debug, Clone)]
+pub struct Bargain {
+    /// The negotiation.
+    pub negotiation: Uuid,
+    /// What opens it, where that is done with the offer.
+    pub opening: Option<Initiation>,
+    /// The requester's offer; none where one that is on the table is answered anew.
+    pub incoming: Option<Spoken>,
+    /// The answers, the best first.
+    pub answers: Vec<Spoken>,
+    /// What becomes of an answer that was to be Acceptable and cannot be kept.
+    pub otherwise: OfferState,
+    /// The key that the request came with. What is kept are the ids of the answers, or of the offer where there are none.
+    pub idempotency: Option<Idempotency<Vec<Uuid>>>,
+}
+
+impl Decider<'_> {
+    /// Stores an offer and its answers; keeps those that are Acceptable, and says of each what it has become.
+    pub(in crate::planner) fn bargain(
+        &mut self,
+        mut bargain: Bargain,
+    ) -> Result<Vec<NegotiationOffer>, Error> {
+        self.is_new(bargain.idempotency.as_ref())?;
+        if let Some(opening) = bargain.opening.take() {
+            let id = self.initiate(opening)?.id;
+            let put = self.put_on_the_table(bargain);
+            if put.is_err() {
+                self.end_talks(id)?;
+            }
+            return put;
+        }
+        let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
+        let rejects = |of: &Spoken| of.offer.state == OfferState::Rejected;
+        if !bargain.incoming.as_ref().is_some_and(rejects) {
+            Self::may_ask_in(&talks.instance)?;
+        }
+        self.put_on_the_table(bargain)
+    }
+
+    /// The same, in whoever's negotiation.
+    pub(in crate::planner) fn put_on_the_table(
+        &mut self,
+        bargain: Bargain,
+    ) -> Result<Vec<NegotiationOffer>, Error> {
+        let now = second_of(self.now);
+        let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
+        // What the provider proposes is not what a party has asked to be held.
+        let quota = talks.instance.proposed.is_none();
+        let party = Some(talks.instance.party.clone()).filter(|_| quota);
+        let more = bargain.answers.len() + usize::from(bargain.incoming.is_some());
+        let most = self.settings.negotiation.offers_max;
+        if talks.offers.len() + more > most {
+            let binding = format!("a negotiation may have {most} offers");
+            return Err(Error::Refused(Box::new(exceeded(binding))));
+        }
+        if let Some(Spoken { offer, .. }) = &bargain.incoming {
+            if talks.offers.values().any(|other| other.name == offer.name) {
+                return Err(Error::Stale("another offer of this negotiation has this OfferId"));
+            }
+            if let Some(parent) = offer.parent {
+                may_be_answered(talks, parent, now)?;
+            }
+        } else if let Some(Spoken { offer, .. }) = bargain.answers.first()
+            && let Some(parent) = offer.parent
+        {
+            may_be_answered(talks, parent, now)?;
+            // What was held for it before is gone. Else each loss would add to what its party holds.
+            if talks.held(parent).next().is_some() {
+                return Err(Error::Stale("something is held for what it answers"));
+            }
+        }
+        if let Some(Spoken { offer, .. }) = &bargain.incoming
+            && offer.state == OfferState::Rejected
+        {
+            self.reject(bargain.negotiation, offer.parent);
+        }
+        // In the order in which they came, which is that of their ids and of their references to each other.
+        let begun = self.batch.len();
+        let mut answered = Vec::with_capacity(bargain.answers.len());
+        let put = bargain.incoming.as_ref().map(|of| of.offer.id);
+        for Spoken { mut offer, document } in bargain.answers {
+            if offer.state == OfferState::Acceptable {
+                self.keep_or_demote(party.as_deref(), &mut offer, bargain.otherwise);
+            }
+            self.plan.table.put(offer.clone());
+            self.batch.push(Change::CreateOffer {
+                offer: Box::new(offer.clone()),
+                document,
+            });
+            answered.push(offer);
+        }
+        if let Some(Spoken { mut offer, document }) = bargain.incoming {
+            let refused = !answered.is_empty() && answered.iter().all(|of| of.state == OfferState::Rejected);
+            if refused {
+                offer.state = OfferState::Rejected;
+            }
+            self.plan.table.put(offer.clone());
+            let change = Change::CreateOffer {
+                offer: Box::new(offer),
+                document,
+            };
+            self.batch.insert(begun, change);
+        }
+        let mut about: Vec<Uuid> = answered.iter().map(|offer| offer.id).collect();
+        if about.is_empty() {
+            about.extend(put);
+        }
+        self.remember(bargain.idempotency, &about);
+        Ok(answered)
+    }
+
+    /// Keeps an offer, as one of those that a party may have held where it is one, or makes of it what it is to be otherwise.
+    fn keep_or_demote(&mut self, party: Option<&str>, offer: &mut NegotiationOffer, otherwise: OfferState) {
+        let allowed = party.map_or(Ok(()), |party| self.hold_left(party, offer));
+        let refusal = match allowed {
+            Err(refusal) => refusal,
+            // It was found a while ago.
+            Ok(()) if offer.is_expired(second_of(self.now)) => bare(
+                Reason::WindowInThePast,
+                "the instant until which it could be held is over".to_owned(),
+            ),
+            Ok(()) if self.hold(offer) => {
+                offer.held = Some(self.now);
+                return;
+            }
+            Ok(()) => bare(
+                Reason::NoCapacityInWindow,
+                "its slot has been taken meanwhile".to_owned(),
+            ),
+        };
+        offer.state = otherwise;
+        offer.refusal = Some(short(&refusal));
+    }
+
+    /// The requester lets go of an offer: what is kept for it and for what answers it is given back.
+    fn reject(&mut self, negotiation: Uuid, rejected: Option<Uuid>) {
+        let Some((talks, id)) = self.plan.table.get(negotiation).zip(rejected) else {
+            return;
+        };
+        let mut gone: Vec<NegotiationOffer> = Vec::new();
+        for offer in talks.offers.values() {
+            let below = offer
+                .parent
+                .is_some_and(|parent| gone.iter().any(|of| of.id == parent));
+            if (offer.id == id || below) && offer.agreement.is_none() {
+                gone.push(NegotiationOffer {
+                    state: OfferState::Rejected,
+                    ..offer.clone()
+                });
+            }
+        }
+        self.release(gone);
+    }
+}
+
+/// Whether an offer may still be answered: neither it nor what it answers has been rejected, and its time is not over.
+fn may_be_answered(talks: &Talks, id: Uuid, now: scheduler::Time) -> Result<(), Error> {
+    let Some(offer) = talks.offers.get(&id) else {
+        return Err(Error::Stale("no offer of this negotiation has this OfferId"));
+    };
+    if offer.is_expired(now) {
+        return Err(Error::Stale("the offer that it answers has expired"));
+    }
+    if offer.agreement.is_some() {
+        return Err(Error::Stale("the offer that it answers has been accepted"));
+    }
+    let mut at = Some(offer);
+    while let Some(of) = at {
+        if of.state == OfferState::Rejected {
+            return Err(Error::Stale("the offer that it answers has been rejected"));
+        }
+        at = of.parent.and_then(|parent| talks.offers.get(&parent));
+    }
+    Ok(())
+}
+
+/// A refusal without alternatives as it is stored.
+pub(in crate::planner) fn short(refusal: &Refusal) -> String {
+    serde_json::json!({
+        "reason": refusal.reason.word(),
+        "bindingConstraint": refusal.binding,
+        "alternatives": [],
+        "relaxations": [],
+    })
+    .to_string()
+}

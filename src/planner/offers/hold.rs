@@ -1,0 +1,402 @@
+//! What is kept for offers that can still be accepted. The offers of one answer are alternatives, so together they keep
+//! the pointwise maximum; in the schedule of their resource that stands as requests for fixed slots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::{Interval, Move, Reason, Request, Time};
+use uuid::Uuid;
+
+use super::exchange::short;
+use crate::agreement::{Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
+use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
+use crate::planner::admission::refuse::bare;
+use crate::planner::decide::Decider;
+use crate::store::Change;
+
+/// A stretch that is kept, and the number by which the schedule of its resource knows it.
+#[derive(Debug, Clone)]
+pub(in crate::planner) struct Held {
+    resource: String,
+    number: u64,
+    stretch: Stretch,
+}
+
+impl Held {
+    /// As the schedule of its resource sees it.
+    fn request(&self, submitted: Time) -> Request {
+        let (interval, nodes) = self.stretch;
+        Request {
+            id: self.number,
+            submitted,
+            ready: interval.start,
+            deadline: interval.end,
+            duration: interval.duration(),
+            nodes,
+            revenue: 0,
+        }
+    }
+}
+
+/// Stretches of one resource by start and number, each with its end and the answer that it is kept for.
+type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
+
+/// What is kept for the offers that answer one, by that answer and by resource.
+#[derive(Default)]
+pub(in crate::planner) struct Holds {
+    by_answer: BTreeMap<Uuid, Vec<Held>>,
+    by_resource: BTreeMap<String, ByStart>,
+}
+
+impl Holds {
+    fn insert(&mut self, answer: Uuid, held: Held) {
+        let (slot, _) = held.stretch;
+        let here = self.by_resource.entry(held.resource.clone()).or_default();
+        here.insert((slot.start, held.number), (slot.end, answer));
+        self.by_answer.entry(answer).or_default().push(held);
+    }
+
+    /// Lets go of what is kept for an answer.
+    fn remove(&mut self, answer: Uuid) -> Vec<Held> {
+        let all = self.by_answer.remove(&answer).unwrap_or_default();
+        for held in &all {
+            if let Some(here) = self.by_resource.get_mut(&held.resource) {
+                here.remove(&(held.stretch.0.start, held.number));
+            }
+        }
+        all
+    }
+
+    /// What is kept for an answer.
+    fn of(&self, answer: Uuid) -> &[Held] {
+        self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
+    }
+
+    /// Starts and numbers of what is kept on a resource, with the ends and the answers.
+    fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
+        self.by_resource.get(resource).into_iter().flatten()
+    }
+}
+
+impl Decider<'_> {
+    /// Keeps the nodes of an offer beside those of the others of its answer; whether that was possible. Agreements that
+    /// may move make room for it, as for an agreement.
+    pub(in crate::planner) fn hold(&mut self, offer: &NegotiationOffer) -> bool {
+        let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
+            return false;
+        };
+        let now = second_of(self.now);
+        let base = self.base(offer.negotiation, &terms.resource);
+        if !base.is_empty() {
+            self.pin(offer.negotiation);
+        }
+        let mut offers = self.held_of(offer.negotiation, answer, &terms.resource);
+        let less = kept(&offers, &base);
+        offers.extend(terms.kept());
+        let (mut added, mut moves, mut fits) = (Vec::new(), Vec::new(), true);
+        for (interval, nodes) in beyond(&kept(&offers, &base), &less) {
+            // What has passed of it needs no keeping.
+            let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
+            if stretch.0.is_empty() {
+                continue;
+            }
+            let held = Held {
+                resource: terms.resource.clone(),
+                number: self.plan.table.next_hold(),
+                stretch,
+            };
+            let at = self.plan.resources.place(&held.resource);
+            let Some(moved) = at.and_then(|at| self.make_place(at, &held.request(now), now)) else {
+                fits = false;
+                break;
+            };
+            moves.extend(moved);
+            added.push(held);
+        }
+        if fits {
+            for held in added.drain(..) {
+                self.plan.table.holds.insert(answer, held);
+            }
+        }
+        for held in added {
+            self.plan.vacate(&held, now);
+        }
+        self.moved(&moves, "to keep an offer open");
+        if !fits {
+            self.unpin(offer.negotiation);
+        }
+        fits
+    }
+
+    /// Puts a stretch that is to be kept in its place; answers with the moves of others. Where the place is free none is needed, and
+    /// nothing is searched.
+    fn make_place(&mut self, at: usize, request: &Request, now: Time) -> Option<Vec<Move>> {
+        if self.plan.resources.put(at, now, request, request.ready) {
+            return Some(Vec::new());
+        }
+        let (_, moved) = self.plan.resources.submit(at, now, request)?;
+        Some(moved)
+    }
+
+    /// Lets go of what is kept for offers, as of an instant, and says so in the store. Others move up into what nobody
+    /// keeps any more.
+    pub(in crate::planner) fn release(&mut self, offers: Vec<NegotiationOffer>) {
+        let mut answers = BTreeSet::new();
+        for mut offer in offers {
+            if offer.is_held() {
+                let lapsed = offer
+                    .expires
+                    .map_or(self.now, |at| at.seconds() * MICROS_PER_SECOND);
+                // A clock that was set back does not make it end before it began.
+                offer.released = Some(lapsed.min(self.now).max(offer.held.unwrap_or(lapsed)));
+                answers.extend(offer.parent.map(|answer| (offer.negotiation, answer)));
+            }
+            self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
+            self.plan.table.put(offer);
+        }
+        for (negotiation, answer) in answers {
+            self.shrink(negotiation, answer);
+        }
+    }
+
+    /// Keeps for an answer no more than what its offers that are still held need.
+    fn shrink(&mut self, negotiation: Uuid, answer: Uuid) {
+        let now = second_of(self.now);
+        let kept_so_far = self.plan.table.holds.remove(answer);
+        let needed = self.needed(negotiation, answer);
+        if needed.is_empty() {
+            let end = second_after(self.now);
+            for held in kept_so_far {
+                if let Some(at) = self.plan.resources.must_place(&held.resource) {
+                    self.plan.resources.free(at, end, held.number);
+                }
+            }
+            self.unpin(negotiation);
+            return;
+        }
+        for held in kept_so_far {
+            self.plan.vacate(&held, now);
+        }
+        self.keep(answer, needed);
+    }
+
+    /// Takes what is kept for an answer out of the plan, for the agreement that takes it over.
+    pub(in crate::planner) fn give_way(&mut self, answer: Uuid) {
+        let now = second_of(self.now);
+        for held in self.plan.table.holds.remove(answer) {
+            self.plan.vacate(&held, now);
+        }
+    }
+
+    /// Takes what is kept on a resource in a time out of the plan, with all that is kept for the same answers; which these are.
+    pub(in crate::planner) fn give_way_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
+        let here = self.plan.table.holds.on(resource);
+        let here = here.take_while(|((start, _), _)| *start < time.end);
+        let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
+        let answers: BTreeSet<Uuid> = here.map(|(_, (_, answer))| *answer).collect();
+        for answer in &answers {
+            self.give_way(*answer);
+        }
+        answers.into_iter().collect()
+    }
+
+    /// Keeps again what can be kept of the offers of an answer, each beside those before it, after nodes have gone or the
+    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party is told `why`; answers
+    /// how many that are.
+    pub(in crate::planner) fn keep_again(&mut self, answer: Uuid, why: &str) -> usize {
+        self.give_way(answer);
+        let Some((negotiation, offers)) = self.plan.table.answered(answer) else {
+            return 0;
+        };
+        for offer in &offers {
+            self.plan.table.put(NegotiationOffer {
+                held: None,
+                ..offer.clone()
+            });
+        }
+        let mut withdrawn = Vec::new();
+        for offer in offers {
+            if self.hold(&offer) {
+                self.plan.table.put(offer);
+            } else {
+                withdrawn.push(offer);
+            }
+        }
+        let count = withdrawn.len();
+        for mut offer in withdrawn {
+            let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
+            let binding = format!("{why}, and no other nodes of {resource} are free for it");
+            offer.refusal = Some(short(&bare(Reason::NoCapacityInWindow, binding)));
+            offer.state = OfferState::Rejected;
+            offer.released = Some(self.now);
+            self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
+            self.plan.table.put(offer);
+        }
+        self.unpin(negotiation);
+        count
+    }
+
+    /// Keeps stretches that are known to be free.
+    fn keep(&mut self, answer: Uuid, needed: BTreeMap<String, Vec<Stretch>>) {
+        let now = second_of(self.now);
+        if let Err(why) = self.plan.hold_again(answer, needed, now) {
+            self.plan
+                .note_impossible(|| format!("what is kept for {answer} was given up for a moment: {why}"));
+        }
+    }
+
+    /// What an answer has to keep, by resource.
+    fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        self.plan.needed(negotiation, answer)
+    }
+
+    fn held_of(&self, negotiation: Uuid, answer: Uuid, resource: &str) -> Vec<Stretch> {
+        let talks = self.plan.table.get(negotiation);
+        let offers = talks.into_iter().flat_map(|talks| talks.held(answer));
+        offers
+            .filter(|terms| terms.resource == resource)
+            .flat_map(OfferTerms::kept)
+            .collect()
+    }
+
+    /// What a party has already of what it negotiates about: the slots of the agreement that is to be replaced.
+    fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
+        self.plan.base(negotiation, resource)
+    }
+
+    /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
+    fn pin(&mut self, negotiation: Uuid) {
+        if let Some(agreement) = self.plan.renegotiated(negotiation).cloned() {
+            self.plan.fix(&agreement);
+        }
+    }
+
+    /// Lets it move again.
+    fn unpin(&mut self, negotiation: Uuid) {
+        let Some(agreement) = self.plan.renegotiated(negotiation) else {
+            return;
+        };
+        let id = agreement.id;
+        if agreement.is_waiting()
+            && !agreement.fixed
+            && !self.plan.table.is_counted_on(id)
+            && let Ok(lifted) = self.lift(id)
+        {
+            self.put_back(&lifted);
+        }
+    }
+}
+
+impl crate::planner::Plan {
+    /// The agreement that a negotiation is to replace, while it is in force.
+    pub(in crate::planner) fn renegotiated(&self, negotiation: Uuid) -> Option<&Agreement> {
+        self.get(self.table.get(negotiation)?.instance.agreement?)
+    }
+
+    /// The numbers of what is kept on a resource, each with the answer whose offers it is kept for.
+    pub(in crate::planner) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
+        let here = self.table.holds.on(resource);
+        here.map(|((_, number), (_, answer))| (*number, *answer))
+            .collect()
+    }
+
+    /// The node-seconds of a window on a resource that are kept for offers to a party.
+    pub(in crate::planner) fn held_area(&self, party: &str, resource: &str, window: Interval) -> u128 {
+        let answers = self.table.answers_held(party);
+        let held = answers.flat_map(|answer| self.table.holds.of(answer));
+        let area = |held: &Held| {
+            let (of, nodes) = held.stretch;
+            let (start, end) = (of.start.max(window.start), of.end.min(window.end));
+            u128::from(nodes) * u128::from((end - start).max(0).unsigned_abs())
+        };
+        held.filter(|held| held.resource == resource).map(area).sum()
+    }
+
+    /// Takes something that is kept out of the plan; everybody else stays where he is.
+    fn vacate(&mut self, held: &Held, now: Time) {
+        if let Some(at) = self.resources.must_place(&held.resource) {
+            self.resources.vacate(at, now, held.number);
+        }
+    }
+
+    fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
+        let in_force = |of: &&Agreement| of.is_waiting() || of.is_being_carried_out();
+        let agreement = self.renegotiated(negotiation).filter(in_force);
+        let here = agreement.filter(|of| of.resource == resource);
+        here.map_or_else(Vec::new, Agreement::loads)
+    }
+
+    /// What an answer has to keep, by resource.
+    fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        let Some(talks) = self.table.get(negotiation) else {
+            return BTreeMap::new();
+        };
+        let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
+        for terms in talks.held(answer) {
+            let of = offers.entry(terms.resource.clone()).or_default();
+            of.extend(terms.kept());
+        }
+        offers
+            .into_iter()
+            .map(|(resource, offers)| {
+                let base = self.base(negotiation, &resource);
+                (resource, kept(&offers, &base))
+            })
+            .collect()
+    }
+
+    /// Keeps stretches that are free.
+    ///
+    /// # Errors
+    /// In words, where one of them is not; it is not kept then.
+    fn hold_again(
+        &mut self,
+        answer: Uuid,
+        needed: BTreeMap<String, Vec<Stretch>>,
+        now: Time,
+    ) -> Result<(), String> {
+        for (resource, stretches) in needed {
+            for stretch in stretches.into_iter().filter(|(of, _)| of.end > now) {
+                let held = Held {
+                    resource: resource.clone(),
+                    number: self.table.next_hold(),
+                    stretch,
+                };
+                let at = self
+                    .resources
+                    .place(&resource)
+                    .ok_or_else(|| format!("the resource \"{resource}\" is not configured"))?;
+                let (interval, nodes) = stretch;
+                if !self.resources.put(at, now, &held.request(now), interval.start) {
+                    return Err(format!(
+                        "{nodes} nodes of \"{resource}\" in {interval} are not free"
+                    ));
+                }
+                self.table.holds.insert(answer, held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what is kept in the negotiations that go on; what has lapsed by `now` is not, and is let go of with the
+    /// next decision.
+    ///
+    /// # Errors
+    /// In words, where that is not free.
+    pub(in crate::planner) fn restore_holds(&mut self, now: Time) -> Result<(), String> {
+        let mut answers = BTreeSet::new();
+        for talks in self.table.iter() {
+            let held = talks.offers.values().filter(|offer| offer.is_held());
+            let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
+            answers.extend(lasting.filter_map(|offer| Some((talks.instance.id, offer.parent?))));
+        }
+        for (negotiation, answer) in answers {
+            if let Some(agreement) = self.renegotiated(negotiation).cloned() {
+                self.fix(&agreement);
+            }
+            let needed = self.needed(negotiation, answer);
+            self.hold_again(answer, needed, now)
+                .map_err(|why| format!("offer {answer}: {why}"))?;
+        }
+        Ok(())
+    }
+}

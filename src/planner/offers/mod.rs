@@ -1,0 +1,12 @@
+//! Negotiations: quotes, what is held for them, acceptance, and what the provider proposes.
+
+pub(super) mod accept;
+pub(super) mod change_end;
+pub(super) mod exchange;
+pub(super) mod hold;
+pub(super) mod negotiate;
+pub(super) mod open;
+pub(super) mod propose;
+pub(super) mod quote;
+pub(super) mod ranking;
+pub(super) mod replace;

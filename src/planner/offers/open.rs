@@ -1,0 +1,314 @@
+//! The negotiations that go on, in memory: what is on the table, who put it there, and when it lapses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::Time;
+use uuid::Uuid;
+
+use super::hold::Holds;
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferTerms, ProposalReason};
+
+/// Schedules know what is kept by numbers from here on, and agreements by smaller ones.
+const HOLDS: u64 = 1 << 63;
+
+/// A negotiation that goes on, and its offers by id, which is the order in which they came.
+pub(in crate::planner) struct Talks {
+    pub(in crate::planner) instance: NegotiationInstance,
+    pub(in crate::planner) offers: BTreeMap<Uuid, NegotiationOffer>,
+    /// When something of it lapses next.
+    due: Time,
+    /// The answers of which something is held, and the most node-seconds that can be taken of each.
+    held: BTreeMap<Uuid, u128>,
+}
+
+/// Every negotiation that goes on.
+#[derive(Default)]
+pub(in crate::planner) struct Table {
+    open: BTreeMap<Uuid, Talks>,
+    due: BTreeSet<(Time, Uuid)>,
+    /// What each party has opened and has held in it; none where it has opened none.
+    parties: BTreeMap<String, Party>,
+    /// Those that are about replacing an agreement, by that agreement.
+    about: BTreeSet<(Uuid, Uuid)>,
+    /// How many of them propose to move an agreement.
+    moves: usize,
+    /// In which of them each offer lies.
+    offers: BTreeMap<Uuid, Uuid>,
+    /// The service's offers that lead on, by the instants at which they expire, and whether each is held.
+    standing: BTreeMap<(Time, Uuid), bool>,
+    /// How many of these are held.
+    standing_held: usize,
+    pub(in crate::planner) holds: Holds,
+    /// How many numbers have been given to what is kept.
+    held: u64,
+    /// The minute in which parties have last asked what they could have, and how often each has in it.
+    probes: (i64, BTreeMap<String, u32>),
+}
+
+/// What a party has opened.
+#[derive(Default)]
+struct Party {
+    talks: BTreeSet<Uuid>,
+    /// The answers of which it has something held, and the most node-seconds that it can take of each.
+    held: BTreeMap<Uuid, u128>,
+    /// These node-seconds together.
+    node_seconds: u128,
+}
+
+impl Party {
+    /// Takes over of which answers of a negotiation something is held, instead of those before.
+    fn holds(&mut self, before: &BTreeMap<Uuid, u128>, now: &BTreeMap<Uuid, u128>) {
+        for (answer, most) in before {
+            self.held.remove(answer);
+            self.node_seconds -= most;
+        }
+        self.held.extend(now);
+        self.node_seconds += now.values().sum::<u128>();
+    }
+}
+
+impl Talks {
+    /// What the offers amount to that answer one and are held.
+    pub(in crate::planner) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
+        let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
+        self.offers
+            .values()
+            .filter(of)
+            .filter_map(|offer| offer.terms.as_ref())
+    }
+
+    /// The most node-seconds that can be taken of what is held for an answer; none where nothing is.
+    pub(in crate::planner) fn most_held(&self, answer: Uuid) -> Option<u128> {
+        self.held.get(&answer).copied()
+    }
+
+    /// Takes in an offer, or what has become of one.
+    fn put(&mut self, offer: NegotiationOffer) {
+        self.offers.insert(offer.id, offer);
+        self.due = self.instance.expires;
+        self.held.clear();
+        for offer in self.offers.values().filter(|offer| offer.is_held()) {
+            self.due = offer.expires.map_or(self.due, |at| self.due.min(at));
+            if let Some(answer) = offer.parent {
+                let most = self.held.entry(answer).or_default();
+                *most = (*most).max(offer.terms.as_ref().map_or(0, OfferTerms::node_seconds));
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Takes in a negotiation with its offers.
+    pub(in crate::planner) fn open(
+        &mut self,
+        instance: NegotiationInstance,
+        offers: impl IntoIterator<Item = NegotiationOffer>,
+    ) {
+        let (id, due) = (instance.id, instance.expires);
+        match instance.proposed {
+            None => {
+                let of = self.parties.entry(instance.party.clone()).or_default();
+                of.talks.insert(id);
+            }
+            Some(ProposalReason::BetterFit) => self.moves += 1,
+            Some(ProposalReason::Broken) => {}
+        }
+        if let Some(agreement) = instance.agreement {
+            self.about.insert((agreement, id));
+        }
+        let talks = Talks {
+            instance,
+            offers: BTreeMap::new(),
+            due,
+            held: BTreeMap::new(),
+        };
+        self.open.insert(id, talks);
+        self.due.insert((due, id));
+        for offer in offers {
+            self.put(offer);
+        }
+    }
+
+    /// A negotiation that goes on.
+    pub(in crate::planner) fn get(&self, id: Uuid) -> Option<&Talks> {
+        self.open.get(&id)
+    }
+
+    /// Every negotiation that goes on.
+    pub(in crate::planner) fn iter(&self) -> impl Iterator<Item = &Talks> {
+        self.open.values()
+    }
+
+    /// How many there are.
+    pub(in crate::planner) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The answers of which a party has something held, those left out that the provider has opened.
+    pub(in crate::planner) fn answers_held(&self, party: &str) -> impl Iterator<Item = Uuid> {
+        let of = self.parties.get(party);
+        of.into_iter().flat_map(|of| of.held.keys().copied())
+    }
+
+    /// How many negotiations a party has going on, those left out that the provider has opened.
+    pub(in crate::planner) fn count(&self, party: &str) -> usize {
+        self.parties.get(party).map_or(0, |of| of.talks.len())
+    }
+
+    /// Takes over a new offer, or what has become of one.
+    pub(in crate::planner) fn put(&mut self, offer: NegotiationOffer) {
+        let (id, negotiation) = (offer.id, offer.negotiation);
+        let Some(talks) = self.open.get_mut(&negotiation) else {
+            return;
+        };
+        self.offers.insert(id, negotiation);
+        if let Some(key) = talks.offers.get(&id).and_then(stands) {
+            self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
+        }
+        if let Some(key) = stands(&offer) {
+            self.standing.insert(key, offer.is_held());
+            self.standing_held += usize::from(offer.is_held());
+        }
+        self.due.remove(&(talks.due, negotiation));
+        let before = std::mem::take(&mut talks.held);
+        talks.put(offer);
+        self.due.insert((talks.due, negotiation));
+        if talks.instance.proposed.is_none()
+            && let Some(party) = self.parties.get_mut(&talks.instance.party)
+        {
+            party.holds(&before, &talks.held);
+        }
+    }
+
+    /// Lets a negotiation go.
+    pub(in crate::planner) fn close(&mut self, id: Uuid) -> Option<Talks> {
+        let talks = self.open.remove(&id)?;
+        self.due.remove(&(talks.due, id));
+        if talks.instance.proposed == Some(ProposalReason::BetterFit) {
+            self.moves -= 1;
+        }
+        if talks.instance.proposed.is_none()
+            && let Some(of) = self.parties.get_mut(&talks.instance.party)
+        {
+            of.talks.remove(&id);
+            of.holds(&talks.held, &BTreeMap::new());
+            if of.talks.is_empty() {
+                self.parties.remove(&talks.instance.party);
+            }
+        }
+        if let Some(agreement) = talks.instance.agreement {
+            self.about.remove(&(agreement, id));
+        }
+        for offer in talks.offers.values() {
+            self.offers.remove(&offer.id);
+            if let Some(key) = stands(offer) {
+                self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
+            }
+        }
+        Some(talks)
+    }
+
+    /// How many offers the service has made that lead on and have not expired.
+    pub(in crate::planner) fn standing(&self) -> usize {
+        self.standing.len()
+    }
+
+    /// How many of these are held.
+    pub(in crate::planner) fn standing_held(&self) -> usize {
+        self.standing_held
+    }
+
+    /// Leaves out of these counts what has expired by `now`.
+    pub(in crate::planner) fn expire(&mut self, now: Time) {
+        while let Some(first) = self.standing.first_entry()
+            && first.key().0 <= now
+        {
+            self.standing_held -= usize::from(first.remove());
+        }
+    }
+
+    /// The next instant at which something lapses.
+    pub(in crate::planner) fn next_due(&self) -> Option<Time> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The negotiations in which something has lapsed by `now`.
+    pub(in crate::planner) fn due_by(&self, now: Time) -> Vec<Uuid> {
+        self.due
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .map(|(_, id)| *id)
+            .collect()
+    }
+
+    /// A number for something that is kept.
+    pub(in crate::planner) fn next_hold(&mut self) -> u64 {
+        self.held += 1;
+        HOLDS + self.held
+    }
+
+    /// How many answers a party has held.
+    pub(in crate::planner) fn held_answers(&self, party: &str) -> usize {
+        self.parties.get(party).map_or(0, |of| of.held.len())
+    }
+
+    /// The node-seconds that a party has held: of each answer the most that it can take of it.
+    pub(in crate::planner) fn node_seconds(&self, party: &str) -> u128 {
+        self.parties.get(party).map_or(0, |of| of.node_seconds)
+    }
+
+    /// Whether something is held on the strength of the place that an agreement has.
+    pub(in crate::planner) fn is_counted_on(&self, agreement: Uuid) -> bool {
+        self.about(agreement).next().is_some()
+    }
+
+    /// The negotiations that are about an agreement.
+    pub(in crate::planner) fn talks_about(&self, agreement: Uuid) -> impl Iterator<Item = &Talks> {
+        let ids = self
+            .about
+            .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
+        ids.filter_map(|(_, id)| self.open.get(id))
+    }
+
+    /// How many moves of agreements the provider proposes.
+    pub(in crate::planner) fn moves_proposed(&self) -> usize {
+        self.moves
+    }
+
+    /// The offers to replace an agreement that are held.
+    pub(in crate::planner) fn about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
+        let talks = self.talks_about(agreement);
+        talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
+    }
+
+    /// The answers whose offers to replace an agreement are held.
+    pub(in crate::planner) fn answers_about(&self, agreement: Uuid) -> impl Iterator<Item = Uuid> {
+        self.about(agreement).filter_map(|offer| offer.parent)
+    }
+
+    /// The negotiation of an answer, and its offers that are held, the best first.
+    pub(in crate::planner) fn answered(&self, answer: Uuid) -> Option<(Uuid, Vec<NegotiationOffer>)> {
+        let talks = self.open.get(self.offers.get(&answer)?)?;
+        let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
+        let offers = talks.offers.values().filter(held).cloned().collect();
+        Some((talks.instance.id, offers))
+    }
+
+    /// Counts that a party asks in a minute; how often it has done so by now.
+    pub(in crate::planner) fn count_probe(&mut self, party: &str, minute: i64) -> u32 {
+        let (last, counts) = &mut self.probes;
+        if *last != minute {
+            *last = minute;
+            counts.clear();
+        }
+        let count = counts.entry(party.to_owned()).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+}
+
+/// The key of an offer of the service's that leads on.
+fn stands(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
+    let leads_on = offer.creator == OfferCreator::Responder && offer.is_open();
+    leads_on.then(|| (offer.expires.unwrap_or(Time::MAX), offer.id))
+}

@@ -1,0 +1,406 @@
+//! What the provider proposes to a party by itself: another place for what it has, where that would let in somebody who was
+//! refused, and other places where what it has could not be kept. The plan suggests it; whoever has the words makes offers of it,
+//! and nothing moves unless the party accepts one.
+
+use scheduler::{Fraction, Interval, Reason, Request, Time};
+use tokio::sync::broadcast;
+
+use super::change_end::coarse;
+use super::quote::{Place, ratio};
+use super::replace::Lifted;
+use crate::agreement::{
+    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, OfferKind, Outcome,
+    ProposalReason, part,
+};
+use crate::clock::second_of;
+use crate::planner::decide::Decider;
+use crate::planner::placement::admit::Wanted;
+use crate::planner::{Ask, Bargain, Command, Error, Lost, Plan, Planner, Quote};
+use crate::store::Change;
+
+/// Suggestions that wait to be made offers of: as many as agreements are likely to break at once; more are forgotten.
+pub(in crate::planner) const WAITING_MAX: usize = 1_024;
+/// Agreements that are tried elsewhere for one that is refused, on so many resources: each trial is a search of the plan.
+const TRIED_MAX: usize = 4;
+const RESOURCES_MAX: usize = 2;
+/// Refusals in a minute for which that is tried.
+const TRIES_PER_MINUTE: u32 = 60;
+/// Whoever asks here is no party.
+const PROVIDER: &str = "";
+/// Why nothing is asked for in a negotiation that the provider has opened.
+const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
+                                   else is asked for in another one";
+
+/// How much the provider proposes by itself. What takes the place of an agreement that could not be kept is always proposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proposals {
+    /// Moves that would let others in, and that stand proposed at a time, all parties' together; none for no such proposals.
+    pub moves_max: usize,
+    /// What is taken off the price for such a move.
+    pub discount: Fraction,
+}
+
+impl Default for Proposals {
+    /// No moves; a tenth.
+    fn default() -> Self {
+        Self {
+            moves_max: 0,
+            discount: Fraction::percent(10),
+        }
+    }
+}
+
+/// Something to propose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suggestion {
+    /// The agreement that it would take the place of, as it stands.
+    pub agreement: Agreement,
+    /// Why.
+    pub reason: ProposalReason,
+    /// Where on its resource it would lie; none for wherever it can.
+    pub slot: Option<Interval>,
+}
+
+impl Suggestion {
+    /// Whatever there is instead of an agreement that could not be kept and is over.
+    pub fn instead_of(agreement: Agreement) -> Self {
+        Self {
+            agreement,
+            reason: ProposalReason::Broken,
+            slot: None,
+        }
+    }
+}
+
+/// A proposal of the provider's: a negotiation, and what is on its table from the beginning.
+#[derive(Debug, Clone)]
+pub struct Proposed {
+    /// The negotiation, about an agreement and with the reason.
+    pub negotiation: NegotiationInstance,
+    /// What would ask for it if a party did.
+    pub document: String,
+    /// The agreement as it stands, and what is offered instead.
+    pub offers: Bargain,
+}
+
+/// What the provider asks for what it proposes by itself: no more than was agreed for what it would replace, less a discount.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct OwnPrice {
+    pub(in crate::planner) before: Option<Money>,
+    discount: Fraction,
+}
+
+impl OwnPrice {
+    pub(in crate::planner) fn of(&self, price: Money) -> Money {
+        let before = self.before.filter(|before| before.currency == price.currency);
+        let least = before.map_or(price.micros, |before| before.micros.min(price.micros));
+        let (off, whole) = (self.discount.numerator, self.discount.denominator);
+        let least = Money {
+            micros: least,
+            ..price
+        };
+        part(least, whole.saturating_sub(off).into(), whole.into())
+    }
+}
+
+impl Planner {
+    /// What the provider would like to propose to parties by itself. What is not listened to is forgotten.
+    pub fn subscribe_suggestions(&self) -> broadcast::Receiver<Suggestion> {
+        self.suggested.subscribe()
+    }
+
+    /// Opens a negotiation of the provider's own with its offers, which are held.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the agreement that is to be moved does not wait any more, [`Error::Stale`] where enough is
+    /// proposed, or nothing could be held, [`Error::Unavailable`].
+    pub async fn propose(&self, proposed: Proposed) -> Result<Vec<NegotiationOffer>, Error> {
+        self.ask(|reply| Command::Propose(Box::new(proposed), reply))
+            .await
+    }
+}
+
+impl Plan {
+    /// Notes something to propose, once the batch is stored.
+    fn suggest(&mut self, suggestion: Suggestion) {
+        if self.suggested.len() < WAITING_MAX {
+            self.suggested.push(suggestion);
+        }
+    }
+
+    /// Whether one more move may be proposed.
+    fn may_propose_a_move(&self, most: usize) -> bool {
+        let a_move = |of: &&Suggestion| of.reason == ProposalReason::BetterFit;
+        let waiting = self.suggested.iter().filter(a_move);
+        most > 0 && self.table.moves_proposed() + waiting.count() < most
+    }
+}
+
+impl Decider<'_> {
+    /// Proposes what there is in place of an agreement that is about to be over because it could not be kept: its nodes are
+    /// out of use, or what ran is gone. Not to who has ended it.
+    pub(in crate::planner) fn suggest_if_lost(&mut self, agreement: &Agreement) {
+        let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
+        let lost = agreement.state.is_final() && agreement.outcome == Some(Outcome::Lost);
+        if lost && self.plan.get(agreement.id).is_some_and(was_in_force) {
+            self.plan.suggest(Suggestion::instead_of(agreement.clone()));
+        }
+    }
+
+    /// Looks for somebody else's agreement that would let in what is refused if it lay outside its window.
+    pub(in crate::planner) fn suggest_a_move(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) {
+        let minute = self.now.div_euclid(60_000_000);
+        if reason != Reason::NoCapacityInWindow
+            || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
+            || self.plan.table.count_probe(PROVIDER, minute) > TRIES_PER_MINUTE
+        {
+            return;
+        }
+        for (at, request) in self.requests(wanted).into_iter().take(RESOURCES_MAX) {
+            let numbers = self.plan.resources.in_the_way(at, now, &request);
+            let others = numbers
+                .into_iter()
+                .filter_map(|number| self.plan.by_number(number));
+            let may_be_asked = |of: &&Agreement| {
+                of.party != wanted.payer.party
+                    && of.is_waiting()
+                    && self.plan.table.talks_about(of.id).next().is_none()
+            };
+            let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
+            for agreement in others {
+                let Ok(lifted) = self.lift(agreement.id) else {
+                    continue;
+                };
+                let slot = self.slot_beside(at, &agreement, wanted, &request, now);
+                self.put_back(&lifted);
+                if slot.is_some() {
+                    self.plan.suggest(Suggestion {
+                        agreement,
+                        reason: ProposalReason::BetterFit,
+                        slot,
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The slot nearest to the window of an agreement that is out of the plan which it would have if a newcomer had a place,
+    /// as far outside as alternatives may lie.
+    fn slot_beside(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        wanted: &Wanted<'_>,
+        newcomer: &Request,
+        now: Time,
+    ) -> Option<Interval> {
+        let of = self.plan.resources.get(at)?;
+        let window = newcomer.window_at(of.schedule.now().max(now));
+        let tree = of.schedule.tree();
+        let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
+        let fixed = newcomer.fixed_to(start);
+        if !self.could_pay(wanted.payer, &[(at, fixed)], now)
+            || !self.plan.resources.put(at, now, newcomer, start)
+        {
+            return None;
+        }
+        // What is in pieces is proposed in one.
+        let (nodes, duration) = (agreement.nodes(), agreement.duration);
+        let slack = self.settings.refusals.alternatives_phi.rounded_up(duration);
+        // What is offered must not have to begin before the offer lapses.
+        let soon = now + self.settings.negotiation.hold;
+        let last = self.horizon(now);
+        let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
+        let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
+        let mut found = Vec::new();
+        if let Some(of) = self.plan.resources.get(at) {
+            let tree = of.schedule.tree();
+            // Told in the provider's steps, away from where it was.
+            let earlier = tree.latest_fit(nodes, duration, before);
+            let earlier = earlier.map(|start| coarse(start, self.settings.refusals.coarsen));
+            found.extend(earlier.filter(|start| {
+                let slot = Interval::of(*start, duration);
+                before.contains(slot) && tree.min_free(slot) >= nodes
+            }));
+            let later = tree.earliest_fit(nodes, duration, after);
+            let later = later.map(|start| Place {
+                window: after,
+                ..beside(at, agreement, Interval::of(start, duration))
+            });
+            found.extend(later.and_then(|place| self.told_start(&place)));
+        }
+        let slots = found.into_iter().map(|start| {
+            let slot = Interval::of(start, duration);
+            (outside(agreement, slot), slot)
+        });
+        let nearest = slots.min_by_key(|(distance, slot)| (*distance, slot.start));
+        self.plan.resources.vacate(at, now, newcomer.id);
+        Some(nearest?.1)
+    }
+
+    /// What there is to propose.
+    pub(in crate::planner) fn quote_proposal(
+        &mut self,
+        ask: &Ask,
+        suggestion: &Suggestion,
+    ) -> Result<Quote, Error> {
+        let until = second_of(self.now) + self.settings.negotiation.hold;
+        let agreement = &suggestion.agreement;
+        let own = OwnPrice {
+            before: agreement.price,
+            discount: match suggestion.reason {
+                ProposalReason::BetterFit => self.settings.proposals.discount,
+                ProposalReason::Broken => Fraction::percent(0),
+            },
+        };
+        let Some(slot) = suggestion.slot else {
+            // Its party says how far from what was agreed it may lie, and else it takes what there is.
+            // It pays no more than was agreed, whatever the list says by now.
+            let mut ask = ask.clone();
+            ask.proposal.budget = None;
+            let mut search = self.search(&ask, until, None);
+            search.own = Some(own);
+            if ask.proposal.deviation_max.is_none() {
+                search.phi_max = f64::INFINITY;
+            }
+            return Ok(self.found(&search).unwrap_or_else(Quote::refused));
+        };
+        let lifted = self.lift(agreement.id)?;
+        let candidates = self.quote_move(ask, &lifted, slot, own, until);
+        self.put_back(&lifted);
+        if candidates.is_empty() {
+            return Err(Error::Lost(Lost::Replaced));
+        }
+        Ok(Quote {
+            candidates,
+            refusal: None,
+        })
+    }
+
+    /// The same as it is in another slot of its resource.
+    fn quote_move(
+        &self,
+        ask: &Ask,
+        lifted: &Lifted,
+        slot: Interval,
+        own: OwnPrice,
+        until: Time,
+    ) -> Vec<crate::planner::Candidate> {
+        let agreement = &lifted.agreement;
+        let place = self.plan.resources.place(&agreement.resource);
+        let Some(at) = place.filter(|_| agreement.is_waiting()) else {
+            return Vec::new();
+        };
+        let mut search = self.search(ask, until, Some(lifted));
+        search.own = Some(own);
+        let candidate = self.candidate(&search, beside(at, agreement, slot));
+        candidate.filter(|of| search.allows(of)).into_iter().collect()
+    }
+
+    /// Opens a negotiation of the provider's own making.
+    pub(in crate::planner) fn propose(&mut self, proposed: Proposed) -> Result<Vec<NegotiationOffer>, Error> {
+        let Proposed {
+            negotiation: instance,
+            document,
+            offers,
+        } = proposed;
+        let about = instance.agreement.ok_or(Error::NotFound)?;
+        let again = match instance.proposed {
+            Some(ProposalReason::BetterFit) => {
+                let waits = self.plan.get(about).is_some_and(Agreement::is_waiting);
+                if !waits {
+                    return Err(Error::NotFound);
+                }
+                self.plan.table.talks_about(about).next().is_some()
+                    || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
+            }
+            reason => {
+                let mut open = self.plan.table.talks_about(about);
+                open.any(|of| of.instance.proposed == reason)
+            }
+        };
+        if again {
+            return Err(Error::Stale("enough is proposed"));
+        }
+        let id = instance.id;
+        self.plan.table.open(instance.clone(), []);
+        self.batch.push(Change::CreateNegotiation {
+            negotiation: instance,
+            document,
+        });
+        let answered = self.put_on_the_table(offers);
+        match answered {
+            Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => Ok(answered),
+            _ => {
+                // What cannot be had is not proposed.
+                self.end_talks(id)?;
+                Err(Error::Stale("its place has been taken meanwhile"))
+            }
+        }
+    }
+
+    /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
+    pub(in crate::planner) fn may_ask_in(instance: &NegotiationInstance) -> Result<(), Error> {
+        match instance.proposed {
+            None => Ok(()),
+            Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
+        }
+    }
+
+    /// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
+    /// not be kept and this is what its party is offered instead.
+    pub(in crate::planner) fn lift_replaced(
+        &mut self,
+        instance: &NegotiationInstance,
+    ) -> Result<Option<Lifted>, Error> {
+        let lifted = self.replaced_in(instance)?;
+        if let Some(lifted) = &lifted {
+            self.take_out(lifted);
+        }
+        Ok(lifted)
+    }
+
+    /// The same agreement, which stays in the plan.
+    pub(in crate::planner) fn replaced_in(
+        &mut self,
+        instance: &NegotiationInstance,
+    ) -> Result<Option<Lifted>, Error> {
+        match instance.agreement {
+            Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
+            // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
+            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Conflict(
+                "about to stop what is left of its work that was lost",
+            )),
+            Some(id) => self.liftable(id).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// How far a slot lies outside the window of an agreement, in seconds.
+fn outside(agreement: &Agreement, slot: Interval) -> i64 {
+    let (before, after) = (agreement.ready - slot.start, slot.end - agreement.deadline);
+    before.max(after).max(0)
+}
+
+/// An agreement as it is, in another slot.
+fn beside(at: usize, agreement: &Agreement, slot: Interval) -> Place {
+    let kind = match outside(agreement, slot) {
+        0 => OfferKind::Exact,
+        _ if slot.start < agreement.ready => OfferKind::Earlier,
+        _ => OfferKind::Later,
+    };
+    Place {
+        resource: at,
+        nodes: agreement.nodes(),
+        duration: slot.duration(),
+        window: slot,
+        start: slot.start,
+        kind,
+        deviation: ratio(outside(agreement, slot), slot.duration()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! Quotes for requests whose duration follows from their size, against every place that there is on small plans.
+
+use proptest::prelude::*;
+use scheduler::{Fraction, Interval, Seconds, Time};
+use uuid::Uuid;
+
+use crate::agreement::{
+    Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
+};
+use crate::planner::offers::ranking::best_of;
+use crate::planner::tests::trial::{Domain, HORIZON, of, price_list, proposal};
+use crate::planner::{About, Ask, Candidate, Pricing, Proposal, Quote, Scaling, Weights};
+
+const NEGOTIATION: Uuid = Uuid::from_u128(1);
+/// Seconds for which offers are held; every window begins later, so that none has to be kept open for it.
+const HOLD: Seconds = 10;
+/// The resources of the trial, in order.
+const CAPACITIES: [u32; 2] = [3, 5];
+const LARGEST: u32 = 5;
+
+/// Some work that may have these sizes, in a window.
+#[derive(Debug, Clone)]
+struct Asked {
+    work: i64,
+    least: u32,
+    most: u32,
+    window: Interval,
+    phi: Fraction,
+}
+
+impl Asked {
+    fn duration(&self, nodes: u32) -> Seconds {
+        ceil(self.work, nodes)
+    }
+
+    fn shapes(&self, nodes: impl Iterator<Item = u32>) -> Vec<Shape> {
+        let shape = |nodes| Shape {
+            nodes,
+            duration: self.duration(nodes),
+        };
+        nodes.map(shape).collect()
+    }
+
+    fn ask(&self) -> Ask {
+        let wanted = Proposal {
+            shapes: self.shapes((self.least..=self.most).rev()),
+            scaling: Scaling::ReferenceRate,
+            deviation_max: Some(self.phi),
+            ..proposal(1, 1, self.window, None)
+        };
+        let others = (1..=LARGEST).filter(|nodes| !(self.least..=self.most).contains(nodes));
+        Ask {
+            about: About::Negotiation(NEGOTIATION),
+            proposal: wanted,
+            others: Some(self.shapes(others)),
+            weights: Weights::default(),
+        }
+    }
+
+    /// φ as the documentation defines it.
+    fn deviation(&self, nodes: u32, slot: Interval) -> f64 {
+        let ratio = |part: i64, whole: i64| Fraction {
+            numerator: u32::try_from(part.max(0)).unwrap(),
+            denominator: u32::try_from(whole).unwrap(),
+        };
+        let (longest, shortest) = (self.duration(self.least), self.duration(self.most));
+        let duration = slot.duration();
+        let all = [
+            ratio(self.window.start - slot.start, duration),
+            ratio(slot.end - self.window.end, duration),
+            ratio(i64::from(self.least) - i64::from(nodes), i64::from(self.least)),
+            ratio(i64::from(nodes) - i64::from(self.most), i64::from(self.most)),
+            ratio(duration - longest, longest),
+            ratio(shortest - duration, shortest),
+        ];
+        let value = |of: Fraction| f64::from(of.numerator) / f64::from(of.denominator);
+        all.into_iter().map(value).fold(0.0, f64::max)
+    }
+}
+
+fn ceil(work: i64, nodes: u32) -> i64 {
+    let nodes = i64::from(nodes);
+    (work + nodes - 1) / nodes
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    (1..200_i64, 1..5_u32, 0..3_u32, 20..150_i64, 0..60_i64, 0..201_u32).prop_map(
+        |(work, least, width, start, slack, phi)| {
+            let most = (least + width).min(LARGEST);
+            let longest = ceil(work, least);
+            Asked {
+                work,
+                least,
+                most,
+                window: Interval::of(Time(start), longest + slack),
+                phi: Fraction::percent(phi),
+            }
+        },
+    )
+}
+
+/// Something long that hardly moves, so that little room is left: nodes, duration, start and slack.
+fn taken() -> impl Strategy<Value = (u32, Seconds, i64, Seconds)> {
+    (1..6_u32, 20..90_i64, 0..220_i64, 0..12_i64)
+}
+
+/// A domain with agreements, and a negotiation that goes on.
+fn domain(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)]) -> (Domain, Vec<Uuid>) {
+    let mut domain = Domain::new(pricing.clone());
+    domain.settings.negotiation.hold = HOLD;
+    domain.settings.refusals.alternatives_phi = Fraction::percent(10_000);
+    let placed = taken.iter().filter_map(|wish| {
+        let placed = domain.place(0, of(*wish, None));
+        placed.ok().map(|accepted| accepted.agreement.id)
+    });
+    let placed = placed.collect();
+    let instance = NegotiationInstance {
+        id: NEGOTIATION,
+        party: "physics".into(),
+        agreement: None,
+        created: 0,
+        expires: Time(HORIZON),
+        ended: None,
+        proposed: None,
+    };
+    domain.plan.table.open(instance, []);
+    (domain, placed)
+}
+
+/// The nodes of each resource that agreements have at a second.
+fn busy(domain: &Domain, placed: &[Uuid], second: Time) -> [u32; 2] {
+    let mut busy = [0, 0];
+    for agreement in placed.iter().filter_map(|id| domain.plan.get(*id)) {
+        if agreement.placement().contains(Interval::of(second, 1)) {
+            busy[usize::from(agreement.resource == "large")] += agreement.nodes();
+        }
+    }
+    busy
+}
+
+/// Whether a size has a place somewhere in a window with everybody where he is, found by trying all of them.
+fn fits(domain: &Domain, placed: &[Uuid], shape: Shape, window: Interval) -> bool {
+    let starts = window.start.seconds()..=window.end.seconds() - shape.duration;
+    starts.into_iter().any(|start| {
+        let seconds = start..start + shape.duration;
+        (0..2).any(|resource| {
+            let free = |second| CAPACITIES[resource] - busy(domain, placed, Time(second))[resource];
+            seconds.clone().all(|second| free(second) >= shape.nodes)
+        })
+    })
+}
+
+/// An offer of a candidate.
+fn offer(candidate: &Candidate) -> NegotiationOffer {
+    NegotiationOffer {
+        id: Uuid::from_u128(3),
+        negotiation: NEGOTIATION,
+        name: "offer".into(),
+        parent: Some(Uuid::from_u128(2)),
+        creator: OfferCreator::Responder,
+        state: OfferState::Acceptable,
+        created: 0,
+        expires: Some(candidate.expires),
+        terms: Some(candidate.terms.clone()),
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
+    }
+}
+
+fn cost(of: &Candidate) -> i64 {
+    of.terms.price.map_or(0, |price: Money| price.micros)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn what_is_offered_fits_nothing_dominates_it_and_what_fits_as_asked_is_offered_as_asked(
+        pricing in price_list(),
+        taken in prop::collection::vec(taken(), 4..30),
+        asked in asked(),
+    ) {
+        let (mut before, placed) = domain(&pricing, &taken);
+        let ask = asked.ask();
+        let (quote, _) = before.decide(0, |decider| decider.quote(&ask));
+        let Quote { candidates, refusal } = quote.expect("the negotiation goes on");
+        prop_assert_eq!(candidates.is_empty(), refusal.is_some());
+        let exact = ask.proposal.shapes.iter().any(|shape| fits(&before, &placed, *shape, asked.window));
+        let kinds: Vec<_> = candidates.iter().map(|of| of.terms.kind).collect();
+        if exact {
+            prop_assert_eq!(&kinds[..], [OfferKind::Exact]);
+        }
+        let phi = f64::from(asked.phi.numerator) / f64::from(asked.phi.denominator);
+        for candidate in &candidates {
+            let (nodes, slot) = (candidate.terms.nodes(), candidate.terms.placement());
+            prop_assert_eq!(slot.duration(), asked.duration(nodes));
+            let expected = match candidate.terms.kind {
+                OfferKind::Exact => nodes >= asked.least && nodes <= asked.most && asked.window.contains(slot),
+                OfferKind::Fewer => nodes < asked.least && asked.window.contains(slot),
+                OfferKind::More => nodes > asked.most && asked.window.contains(slot),
+                OfferKind::Earlier => slot.start < asked.window.start,
+                OfferKind::Later => slot.end > asked.window.end,
+                OfferKind::Shorter | OfferKind::InPieces => false,
+            };
+            prop_assert!(expected, "{candidate:?}");
+            let deviation = asked.deviation(nodes, slot);
+            prop_assert!((candidate.terms.deviation - deviation).abs() < 1e-9, "{candidate:?} {deviation}");
+            prop_assert!(deviation <= phi + 1e-9, "{candidate:?}");
+            // It can be kept on a plan that is as this one is, and then nothing is taken twice.
+            let (mut after, placed) = domain(&pricing, &taken);
+            let (held, _) = after.decide(0, |decider| decider.hold(&offer(candidate)));
+            prop_assert!(held, "{candidate:?}");
+            let large = usize::from(candidate.terms.resource == "large");
+            for second in slot.start.seconds()..slot.end.seconds() {
+                let others = busy(&after, &placed, Time(second))[large];
+                prop_assert!(others + nodes <= CAPACITIES[large], "{candidate:?} at {second}");
+            }
+        }
+        // Every other size that has a place is found, since there are few.
+        for shape in ask.others.iter().flatten().filter(|_| kinds.first() != Some(&OfferKind::Exact)) {
+            if shape.duration > asked.window.duration() {
+                continue;
+            }
+            let first = Interval::of(asked.window.start, shape.duration);
+            if asked.deviation(shape.nodes, first) <= phi && fits(&before, &placed, *shape, asked.window) {
+                prop_assert!(candidates.iter().any(|of| of.terms.nodes() == shape.nodes), "{shape:?}");
+            }
+        }
+        let best = best_of(&candidates, ask.weights);
+        prop_assert!(best.len() <= 6 && best.is_empty() == candidates.is_empty());
+        let priced = best.iter().any(|of| of.terms.price.is_some());
+        for (one, other) in best.iter().flat_map(|one| best.iter().map(move |other| (one, other))) {
+            let better = one.terms.deviation < other.terms.deviation && cost(one) <= cost(other)
+                || one.terms.deviation <= other.terms.deviation && cost(one) < cost(other);
+            prop_assert!(!priced || !better, "{one:?} dominates {other:?}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which of the things that could be offered are worth offering: those that nothing else beats, the best first.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::quote::{Candidate, Weights};
+use crate::agreement::Money;
+
+/// The most counter offers in one answer: a list that a person can choose from.
+const CANDIDATES_MAX: usize = 6;
+
+/// At most six of the candidates that no other one dominates, being no further away and no dearer and one of the two less;
+/// the best by the requester's weights first, the nearest where it has none. Where nothing is priced deviation alone would
+/// leave a single one, so it then decides among those of a kind only. O(n²).
+pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
+    let mut best = ranked(undominated(candidates), weights);
+    best.truncate(CANDIDATES_MAX);
+    best
+}
+
+/// What a candidate costs with its fee, in millionths.
+pub(in crate::planner) fn micros(candidate: &Candidate) -> i64 {
+    let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
+    of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
+}
+
+fn undominated(all: &[Candidate]) -> Vec<Candidate> {
+    let mut candidates = all.to_vec();
+    let priced = candidates.iter().any(|of| of.terms.price.is_some());
+    let dominates = |one: &Candidate, other: &Candidate| {
+        let nearer = one.terms.deviation.total_cmp(&other.terms.deviation);
+        let cheaper = micros(one).cmp(&micros(other));
+        let comparable = priced || one.terms.kind == other.terms.kind;
+        comparable && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
+    };
+    candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
+    // The same on another resource is nothing else to the requester.
+    let mut seen = BTreeSet::new();
+    candidates.retain(|of| seen.insert((of.terms.placement().start, of.terms.duration(), of.terms.nodes())));
+    candidates
+}
+
+/// The best of the candidates by the requester's weights, the nearest first where it has none.
+pub(in crate::planner) fn ranked(candidates: Vec<Candidate>, weights: Weights) -> Vec<Candidate> {
+    let scales = [
+        (
+            weights.start,
+            Scale::of(&candidates, |of| as_number(of.terms.placement().start.seconds())),
+        ),
+        (
+            weights.size,
+            Scale::of(&candidates, |of| -f64::from(of.terms.nodes())),
+        ),
+        (
+            weights.duration,
+            Scale::of(&candidates, |of| as_number(of.terms.duration())),
+        ),
+        (weights.price, Scale::of(&candidates, |of| as_number(micros(of)))),
+    ];
+    let mut scored: Vec<(f64, Candidate)> = candidates
+        .into_iter()
+        .map(|candidate| {
+            let score = scales
+                .iter()
+                .map(|(weight, scale)| weight * scale.place(&candidate))
+                .sum();
+            (score, candidate)
+        })
+        .collect();
+    scored.sort_by(|(score, one), (other_score, other)| {
+        let by_score = score.total_cmp(other_score);
+        let by_distance = one.terms.deviation.total_cmp(&other.terms.deviation);
+        let by_price = micros(one).cmp(&micros(other));
+        let by_start = one.terms.placement().start.cmp(&other.terms.placement().start);
+        let orders = [by_score, by_distance, by_price, by_start];
+        orders.into_iter().fold(Ordering::Equal, Ordering::then)
+    });
+    scored.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// A criterion over some candidates, from 0 for the best of them to 1 for the worst.
+struct Scale {
+    value: fn(&Candidate) -> f64,
+    best: f64,
+    worst: f64,
+}
+
+impl Scale {
+    fn of(candidates: &[Candidate], value: fn(&Candidate) -> f64) -> Self {
+        let values = candidates.iter().map(value);
+        Self {
+            value,
+            best: values.clone().fold(f64::INFINITY, f64::min),
+            worst: values.fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    fn place(&self, candidate: &Candidate) -> f64 {
+        let width = self.worst - self.best;
+        if width > 0.0 {
+            ((self.value)(candidate) - self.best) / width
+        } else {
+            0.0
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "seconds of a plan and sums of money are far below 2^53, and only ranks are made of them"
+)]
+pub(in crate::planner) fn as_number(value: i64) -> f64 {
+    value as f64
+}

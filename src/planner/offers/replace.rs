@@ -1,0 +1,164 @@
+//! An agreement that is to be replaced is out of the plan while its successor is looked for, and back in it afterwards
+//! unless it was replaced. One whose slot has begun goes on meanwhile: what is left of its slot is what is given up, and
+//! its successor takes over what runs.
+
+use scheduler::Request;
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, Event, EventKind, GuaranteeState, Job};
+use crate::clock::second_of;
+use crate::planner::decide::Decider;
+use crate::planner::lifecycle::pieces::requests_of;
+use crate::planner::plan::request_of;
+use crate::planner::{Error, Proposal};
+use crate::store::Change;
+
+/// What cannot change any more of work in pieces.
+pub(in crate::planner) const PIECES_BEGUN: &str =
+    "being carried out in pieces, which are not changed any more";
+
+/// An agreement that is out of the plan for a while.
+pub(in crate::planner) struct Lifted {
+    pub(in crate::planner) agreement: Agreement,
+    resource: usize,
+    number: u64,
+}
+
+impl Lifted {
+    /// Whether its slot has begun.
+    pub(in crate::planner) fn has_begun(&self) -> bool {
+        self.agreement.is_being_carried_out()
+    }
+
+    /// Whether a proposal leaves be what cannot change any more once the slot has begun: what runs, where, on how many
+    /// nodes, and since when.
+    pub(in crate::planner) fn goes_on_in(&self, proposal: &Proposal) -> bool {
+        let old = &self.agreement;
+        proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
+            && proposal.filters == old.leeway.filters
+            && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes())
+            && proposal.ready.is_none_or(|ready| ready <= old.placement().start)
+    }
+}
+
+impl Decider<'_> {
+    /// Takes an agreement out of its resource's schedule, one whose slot has begun with what is left of that; everybody
+    /// else stays where he is.
+    pub(in crate::planner) fn lift(&mut self, id: Uuid) -> Result<Lifted, Error> {
+        let lifted = self.liftable(id)?;
+        self.take_out(&lifted);
+        Ok(lifted)
+    }
+
+    /// Takes an agreement out that is there yet.
+    pub(in crate::planner) fn take_out(&mut self, of: &Lifted) {
+        let now = second_of(self.now);
+        for (number, _) in (of.number..).zip(of.agreement.slots.iter()) {
+            self.plan.resources.vacate(of.resource, now, number);
+        }
+    }
+
+    /// An agreement that can be taken out, and is there yet.
+    pub(in crate::planner) fn liftable(&mut self, id: Uuid) -> Result<Lifted, Error> {
+        let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
+        let now = second_of(self.now);
+        // Within its last second there is nothing left to give up.
+        let goes_on = agreement.is_being_carried_out() && agreement.slot().end > now + 1;
+        if !agreement.is_waiting() && !goes_on {
+            return Err(Error::Conflict("being ended, or at its end"));
+        }
+        if agreement.slots.is_split() && goes_on {
+            return Err(Error::Conflict(PIECES_BEGUN));
+        }
+        let (resource, number) = self.plan.planned_at(&agreement).ok_or(Error::Unavailable)?;
+        Ok(Lifted {
+            agreement,
+            resource,
+            number,
+        })
+    }
+
+    /// Puts it back where it lay.
+    pub(in crate::planner) fn put_back(&mut self, lifted: &Lifted) {
+        let (agreement, at) = (&lifted.agreement, lifted.resource);
+        let now = second_of(self.now);
+        if lifted.has_begun() {
+            let rest = self.running_of(at, agreement, lifted.number);
+            self.plan.resources.put_back(at, now, &rest, rest.ready);
+            return;
+        }
+        // What is held to replace it counts on its place.
+        let fixed = self.plan.table.is_counted_on(agreement.id);
+        let requests = requests_of(agreement, lifted.number);
+        for (request, slot) in requests.into_iter().zip(agreement.slots.iter()) {
+            let start = slot.placement.start;
+            let request = if fixed { request.fixed_to(start) } else { request };
+            self.plan.resources.put_back(at, now, &request, start);
+        }
+    }
+
+    /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and
+    /// then.
+    pub(in crate::planner) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
+        let now = second_of(self.now);
+        let now = self
+            .plan
+            .resources
+            .get(at)
+            .map_or(now, |of| of.schedule.now().max(now));
+        let end = agreement.slot().end;
+        Request {
+            ready: now,
+            deadline: end,
+            duration: end - now,
+            nodes: agreement.slot_nodes(),
+            ..request_of(agreement, number)
+        }
+    }
+
+    /// Goes on under a new agreement with what runs for an old one: its nodes are the new one's from the start, and so is
+    /// its job. Answers with the new one as it is then.
+    pub(in crate::planner) fn take_over(&mut self, old: &Agreement, mut new: Agreement) -> Agreement {
+        self.hand_over_nodes(old, new.id, new.slot().end);
+        new.service = old.service;
+        new.has_started(old.started);
+        new.job.clone_from(&old.job);
+        let goes_on = self.event(EventKind::Begun, format!("goes on with what runs for {}", old.id));
+        self.update(new, vec![goes_on])
+    }
+
+    /// Gives the nodes of an agreement that has begun to another, or to itself, until `end`.
+    pub(in crate::planner) fn hand_over_nodes(&mut self, old: &Agreement, to: Uuid, end: scheduler::Time) {
+        self.plan.hand_over(old, to, end);
+        self.batch.push(Change::HandOverNodes {
+            from: old.id,
+            to,
+            now: second_of(self.now),
+            end,
+        });
+    }
+
+    /// What has been found of the guarantees of an agreement by now is settled with it; the agreement that goes on with
+    /// its work knows what was found, and owes nothing for it again. Nor does it owe anything for a guarantee that it adds:
+    /// what has begun may have broken that already. Answers with the lines for the old one's timeline.
+    pub(in crate::planner) fn settle_guarantees(
+        &mut self,
+        old: &mut Agreement,
+        new: &mut Agreement,
+    ) -> Vec<Event> {
+        let events = self.assess(old);
+        for guarantee in &mut new.guarantees {
+            let found = old.guarantees.iter().find(|of| of.name == guarantee.name);
+            if found.is_none_or(|of| of.state != GuaranteeState::NotDetermined) {
+                guarantee.values.penalties.clear();
+                guarantee.values.rewards.clear();
+            }
+            if let Some(found) = found.filter(|of| of.state != GuaranteeState::NotDetermined) {
+                guarantee.state = found.state;
+                guarantee.evidence.clone_from(&found.evidence);
+                guarantee.values.determined = found.values.determined;
+            }
+        }
+        events
+    }
+}

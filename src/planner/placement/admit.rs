@@ -1,0 +1,497 @@
+//! Which resource takes a request, and who moves for it: first where it fits as the plans stand, then where others move
+//! inside their windows, then where some of those who wait go to another resource (design of many resources). Whatever
+//! does not lead to a place is taken back, so that a refusal leaves everybody where he was.
+
+use scheduler::domain::Objective;
+use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
+
+use crate::agreement::{Agreement, Barred, Filter, Money, Shape, Slots};
+use crate::planner::admission::budget::Payer;
+use crate::planner::admission::pricing::Priced;
+use crate::planner::decide::Decider;
+use crate::planner::plan::revenue;
+use crate::planner::resources::{IN_THE_WAY_MAX, Wish};
+use crate::planner::{Proposal, Scaling};
+
+/// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
+/// crowded resource may take milliseconds, and everybody waits meanwhile.
+const CROWDED_MAX: usize = 16;
+const SHAPES_MAX: usize = 4;
+/// Trials of sending others elsewhere, each of which may take many decisions.
+const DISPLACING_MAX: usize = 4;
+
+/// Something that is to be let in.
+pub(in crate::planner) struct Wanted<'a> {
+    pub(in crate::planner) number: u64,
+    pub(in crate::planner) payer: Payer<'a>,
+    pub(in crate::planner) submitted: Time,
+    pub(in crate::planner) window: Interval,
+    /// From most nodes to fewest.
+    pub(in crate::planner) shapes: &'a [Shape],
+    pub(in crate::planner) scaling: Scaling,
+    pub(in crate::planner) filters: &'a [Filter],
+    pub(in crate::planner) barred: &'a [Barred],
+    /// How far outside the window alternatives may lie, where the requester says.
+    pub(in crate::planner) deviation_max: Option<Fraction>,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a proposal asks for in a window, submitted now.
+    pub(in crate::planner) fn of(proposal: &'a Proposal, number: u64, window: Interval, now: Time) -> Self {
+        Self {
+            number,
+            payer: Payer::of(proposal),
+            submitted: now,
+            window,
+            shapes: &proposal.shapes,
+            scaling: proposal.scaling,
+            filters: &proposal.filters,
+            barred: &proposal.barred,
+            deviation_max: proposal.deviation_max,
+        }
+    }
+}
+
+/// Something that was let in.
+#[derive(Clone)]
+pub(in crate::planner) struct Admitted {
+    pub(in crate::planner) resource: usize,
+    pub(in crate::planner) slots: Slots,
+    pub(in crate::planner) moved: Vec<Move>,
+    pub(in crate::planner) transferred: Vec<Transfer>,
+    pub(in crate::planner) price: Option<Money>,
+}
+
+/// A waiting agreement that went from one resource to another.
+#[derive(Clone)]
+pub(in crate::planner) struct Transfer {
+    /// As it is now.
+    placed: Agreement,
+    /// Where it was, as what, and from when.
+    from: usize,
+    was: Vec<(Request, Time)>,
+}
+
+impl Wanted<'_> {
+    fn wish(&self, shape: Shape, window: Interval) -> Wish<'_> {
+        Wish {
+            shape,
+            scaling: self.scaling,
+            window,
+            filters: self.filters,
+            barred: self.barred,
+            except: None,
+            is_new: true,
+        }
+    }
+
+    /// The request of one size on a resource of that rate.
+    pub(in crate::planner) fn request(&self, shape: Shape, rate: scheduler::Rate) -> Request {
+        let shape = self.scaling.shape(shape, rate);
+        Request {
+            id: self.number,
+            submitted: self.submitted,
+            ready: self.window.start,
+            deadline: self.window.end,
+            duration: shape.duration,
+            nodes: shape.nodes,
+            revenue: 0,
+        }
+    }
+
+    /// A few of its sizes, from largest to smallest.
+    pub(in crate::planner) fn some_shapes(&self) -> Vec<Shape> {
+        evenly(self.shapes, SHAPES_MAX)
+    }
+}
+
+impl Decider<'_> {
+    /// Lets a request in: with the size and on the resource that are best as the plans stand, else on one where others move,
+    /// else where some go elsewhere.
+    ///
+    /// # Errors
+    /// Why it has no place; everything is as it was then.
+    pub(in crate::planner) fn admit(&mut self, wanted: &Wanted<'_>, now: Time) -> Result<Admitted, Reason> {
+        match self.best_to_pay(wanted) {
+            Ok((resource, shape, slot)) => {
+                let admitted = match self.settings.objective {
+                    Objective::LatestStart if !self.is_budgeted(wanted) => {
+                        self.put_at(resource, wanted, shape, slot, now)
+                    }
+                    _ => self.let_in(resource, wanted, shape, now),
+                };
+                if let Some(admitted) = admitted {
+                    return Ok(admitted);
+                }
+            }
+            Err(Reason::NoCapacityInWindow) => {}
+            Err(reason) => return Err(reason),
+        }
+        let admitted = self.admit_where_others_move(wanted, now);
+        self.plan.resources.share_work(1);
+        admitted.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Lets a request in where others move, else where some go elsewhere: each with the work of one decision.
+    fn admit_where_others_move(&mut self, wanted: &Wanted<'_>, now: Time) -> Option<Admitted> {
+        let crowded = self.crowded(wanted);
+        self.plan.resources.share_work(crowded.len());
+        for (resource, shape) in &crowded {
+            if let Some(admitted) = self.let_in(*resource, wanted, *shape, now) {
+                return Some(admitted);
+            }
+        }
+        let displacing = crowded.len().min(DISPLACING_MAX);
+        // Who is in the way is searched for, and the place for the newcomer as each of these leaves.
+        self.plan.resources.share_work(displacing * (1 + IN_THE_WAY_MAX));
+        let mut crowded = crowded.into_iter().take(displacing);
+        crowded.find_map(|(resource, shape)| self.displace(resource, wanted, shape, now))
+    }
+
+    /// Whether what it costs decides where it may lie.
+    fn is_budgeted(&self, wanted: &Wanted<'_>) -> bool {
+        wanted.payer.budget.is_some() && self.settings.pricing.is_some()
+    }
+
+    /// The size and the resource that are best as the plans stand, of those that its payer can pay.
+    pub(in crate::planner) fn best_to_pay(
+        &self,
+        wanted: &Wanted<'_>,
+    ) -> Result<(usize, Shape, Interval), Reason> {
+        match self.best(wanted) {
+            Ok(_) if self.is_budgeted(wanted) => self.best_payable(wanted),
+            best => best,
+        }
+    }
+
+    /// A request from when on its payer can pay for it on a resource; none where it never can.
+    pub(in crate::planner) fn paying(
+        &self,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        request: &Request,
+    ) -> Option<Request> {
+        let load = self.load(resource, wanted.window);
+        let ready = self.affordable_from(resource, load, wanted.payer, request, wanted.window)?;
+        Some(Request { ready, ..*request })
+    }
+
+    /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured.
+    pub(in crate::planner) fn best(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+        let objective = self.settings.objective;
+        let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
+        let mut why = Reason::ResourceNotOffered;
+        let mut window = wanted.window;
+        for shape in wanted.shapes {
+            match self.plan.resources.best(&wanted.wish(*shape, window), objective) {
+                Ok((resource, found)) => {
+                    let rank = (found.rank.objective, found.rank.completion);
+                    if best.as_ref().is_none_or(|(before, ..)| rank < *before) {
+                        best = Some((rank, resource, *shape, found.slot));
+                    }
+                    if objective == Objective::EarliestCompletion {
+                        // A smaller size has to complete earlier.
+                        window.end = window.end.min(found.slot.end - 1);
+                    }
+                }
+                Err(reason) => why = nearer(why, reason),
+            }
+        }
+        best.map(|(_, resource, shape, slot)| (resource, shape, slot))
+            .ok_or(why)
+    }
+
+    /// Where others may be asked to move, and for which sizes, the most hopeful first.
+    pub(in crate::planner) fn crowded(&self, wanted: &Wanted<'_>) -> Vec<(usize, Shape)> {
+        let shapes = wanted.some_shapes();
+        let each = CROWDED_MAX / shapes.len().max(1);
+        let of = |shape: &Shape| {
+            let hopeful = self
+                .plan
+                .resources
+                .hopeful(&wanted.wish(*shape, wanted.window), each);
+            let shape = *shape;
+            hopeful.into_iter().map(move |resource| (resource, shape))
+        };
+        shapes.iter().flat_map(of).collect()
+    }
+
+    /// The size, resource and slot that are best of those that the payer can pay, among the most hopeful resources.
+    fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
+        let window = wanted.window;
+        let candidates = self.crowded(wanted);
+        let mut best: Option<((Time, usize), Shape, Interval)> = None;
+        for (resource, shape) in candidates {
+            let Some(of) = self.plan.resources.get(resource) else {
+                continue;
+            };
+            let request = wanted.request(shape, of.resource.rate);
+            let load = self.load(resource, window);
+            let Some(ready) = self.affordable_from(resource, load, wanted.payer, &request, window) else {
+                continue;
+            };
+            let payable = Interval::new(ready, window.end);
+            let tree = of.schedule.tree();
+            let Some(start) = tree.earliest_fit(request.nodes, request.duration, payable) else {
+                continue;
+            };
+            let slot = request.slot(start);
+            if best
+                .as_ref()
+                .is_none_or(|(before, ..)| (slot.end, resource) < *before)
+            {
+                best = Some(((slot.end, resource), shape, slot));
+            }
+        }
+        best.map(|((_, resource), shape, slot)| (resource, shape, slot))
+            .ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Lets a request in on a resource by algorithm 1, from when on its payer can pay.
+    fn let_in(&mut self, resource: usize, wanted: &Wanted<'_>, shape: Shape, now: Time) -> Option<Admitted> {
+        // How busy it is without the newcomer.
+        let load = self.load(resource, wanted.window);
+        self.let_in_under(load, resource, wanted, shape, now)
+    }
+
+    /// The same under a load factor that was found before anybody made room.
+    fn let_in_under(
+        &mut self,
+        load: Fraction,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        shape: Shape,
+        now: Time,
+    ) -> Option<Admitted> {
+        let rate = self.plan.resources.get(resource)?.resource.rate;
+        let request = wanted.request(shape, rate);
+        if wanted.window.duration() < request.duration {
+            return None;
+        }
+        // From when on it can pay.
+        let ready = self.affordable_from(resource, load, wanted.payer, &request, wanted.window)?;
+        let priced = |slot| Priced::of(wanted.payer, &request, slot, wanted.window);
+        let least = request.slot(wanted.window.end - request.duration);
+        let paying = Request {
+            ready,
+            revenue: revenue(self.price_under(load, resource, priced(least))),
+            ..request
+        };
+        let (placement, moved) = self.plan.resources.submit(resource, now, &paying)?;
+        Some(Admitted {
+            resource,
+            slots: Slots::one((placement.slot, request.nodes)),
+            moved,
+            transferred: Vec::new(),
+            price: self.price_under(load, resource, priced(placement.slot)),
+        })
+    }
+
+    /// Puts a request where it was found to fit.
+    fn put_at(
+        &mut self,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        shape: Shape,
+        slot: Interval,
+        now: Time,
+    ) -> Option<Admitted> {
+        let rate = self.plan.resources.get(resource)?.resource.rate;
+        let request = wanted.request(shape, rate);
+        let priced = Priced::of(wanted.payer, &request, slot, wanted.window);
+        let price = self.price(resource, priced);
+        let paying = Request {
+            revenue: revenue(price),
+            ..request
+        };
+        let put = self.plan.resources.put(resource, now, &paying, slot.start);
+        put.then(|| Admitted {
+            resource,
+            slots: Slots::one((slot, request.nodes)),
+            moved: Vec::new(),
+            transferred: Vec::new(),
+            price,
+        })
+    }
+
+    /// Lets a request in where some of those who wait go to other resources, to places that are free there.
+    fn displace(
+        &mut self,
+        resource: usize,
+        wanted: &Wanted<'_>,
+        shape: Shape,
+        now: Time,
+    ) -> Option<Admitted> {
+        let rate = self.plan.resources.get(resource)?.resource.rate;
+        let request = wanted.request(shape, rate);
+        // What makes room does not make it cheaper.
+        let load = self.load(resource, wanted.window);
+        let mut transferred: Vec<Transfer> = Vec::new();
+        for number in self.plan.resources.in_the_way(resource, now, &request) {
+            let Some(transfer) = self.send_elsewhere(resource, number, now) else {
+                continue;
+            };
+            transferred.push(transfer);
+            if let Some(mut admitted) = self.let_in_under(load, resource, wanted, shape, now) {
+                // Those who went before it was enough may not have had to.
+                transferred.retain(|of| !self.take_back(of, now));
+                admitted.transferred = transferred;
+                return Some(admitted);
+            }
+        }
+        for transfer in transferred.iter().rev() {
+            self.must_take_back(transfer, now);
+        }
+        None
+    }
+
+    /// Moves an agreement back to where it was a moment ago.
+    fn must_take_back(&mut self, of: &Transfer, now: Time) {
+        let back = self.take_back(of, now);
+        self.plan.resources.impossible.unless(back, || {
+            format!("{} went to another resource and cannot come back", of.placed.id)
+        });
+    }
+
+    /// Moves a waiting agreement to another resource where it fits as the plan stands.
+    fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
+        let agreement = self.plan.by_number(number)?;
+        let moves = agreement.is_waiting() && !agreement.fixed;
+        // It may have gone with another of its slots.
+        let is_here = self.plan.resources.has(from, number);
+        if !moves || !is_here || self.plan.table.is_counted_on(agreement.id) {
+            return None;
+        }
+        if agreement.slots.is_split() {
+            return self.send_all_elsewhere(&agreement.clone(), from, now);
+        }
+        let (shape, scaling) = shape_of(agreement);
+        let wish = Wish {
+            shape,
+            scaling,
+            // What starts at this very second could not be taken back.
+            window: Interval::new(agreement.ready.max(now + 1), agreement.deadline),
+            filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
+            except: Some(from),
+            is_new: true,
+        };
+        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
+        let (to, found) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;
+        let mut placed = agreement.clone();
+        placed.place_slot(0, (found.slot, agreement.nodes()));
+        let (request, start) = self.plan.resources.withdraw(from, number)?;
+        let there = Request {
+            duration: found.slot.duration(),
+            ..request
+        };
+        if self.plan.resources.put(to, now, &there, found.slot.start) {
+            placed.resource = self.plan.resources.name(to);
+            let was = vec![(request, start)];
+            return Some(Transfer { placed, from, was });
+        }
+        self.plan.resources.put_back(from, now, &request, start);
+        None
+    }
+
+    /// The same with all the slots of one that has several.
+    fn send_all_elsewhere(&mut self, agreement: &Agreement, from: usize, now: Time) -> Option<Transfer> {
+        let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
+        let was = self.take_slots_out(agreement, now);
+        let Some(placed) = self.place_elsewhere(agreement, window, true, now) else {
+            self.put_all_back(from, &was, now);
+            return None;
+        };
+        Some(Transfer { placed, from, was })
+    }
+
+    /// Moves an agreement back to where it was, if there is room.
+    #[must_use]
+    fn take_back(&mut self, of: &Transfer, now: Time) -> bool {
+        let back = self.plan.resources.put_all(of.from, now, &of.was);
+        if back && let Some(to) = self.plan.resources.must_place(&of.placed.resource) {
+            for (request, _) in &of.was {
+                let left = self.plan.resources.withdraw(to, request.id).is_some();
+                let what = || format!("{} has no place where it went", request.id);
+                self.plan.resources.impossible.unless(left, what);
+            }
+        }
+        back
+    }
+
+    /// Takes over who went to other resources; answers with the agreements as they are now.
+    pub(in crate::planner) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
+        let gone = transfers.iter();
+        gone.filter_map(|of| self.went_elsewhere(of.placed.clone(), why))
+            .collect()
+    }
+}
+
+/// The size that an agreement has, as other resources have to be asked for it.
+pub(in crate::planner) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
+    let in_one = !agreement.slots.is_split();
+    let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
+    match agreement.leeway.shapes.iter().find(granted) {
+        Some(shape) => (*shape, Scaling::ReferenceRate),
+        None => (
+            Shape {
+                nodes: agreement.nodes(),
+                duration: agreement.duration,
+            },
+            Scaling::Contract,
+        ),
+    }
+}
+
+/// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.
+pub(in crate::planner) fn evenly(shapes: &[Shape], most: usize) -> Vec<Shape> {
+    let most = most.max(1);
+    if shapes.len() <= most {
+        return shapes.to_vec();
+    }
+    let (last, steps) = (shapes.len() - 1, (most - 1).max(1));
+    (0..most).map(|step| shapes[last * step / steps]).collect()
+}
+
+/// How an agreement came to its place, in words for its party.
+pub(in crate::planner) fn placed(agreement: &Agreement, admitted: &Admitted) -> String {
+    let resource = &agreement.resource;
+    let mut detail = match admitted.moved.len() {
+        0 => format!("placed on {resource} as the first fit in its window"),
+        count => format!("placed on {resource}; {count} others moved inside their windows"),
+    };
+    if !agreement.leeway.shapes.is_empty() {
+        detail += &format!(
+            "; {} nodes for {} seconds of {} sizes",
+            agreement.nodes(),
+            agreement.duration,
+            agreement.leeway.shapes.len()
+        );
+    }
+    if admitted.slots.is_split() {
+        let (count, end) = (admitted.slots.len(), admitted.slots.placement().duration());
+        detail += &format!(
+            "; in {count} pieces, the last of which ends {end} seconds after the start of the first"
+        );
+    }
+    match admitted.transferred.len() {
+        0 => {}
+        count => detail += &format!("; {count} others went to another resource"),
+    }
+    detail
+}
+
+/// The reason that came nearer to a place.
+fn nearer(one: Reason, other: Reason) -> Reason {
+    let steps = |reason: &Reason| match reason {
+        Reason::ResourceNotOffered => 0,
+        Reason::SizeExceedsCapacity => 1,
+        Reason::WindowContradictory => 2,
+        Reason::WindowInThePast => 3,
+        _ => 4,
+    };
+    if steps(&one) >= steps(&other) { one } else { other }
+}
+
+#[cfg(test)]
+mod tests;

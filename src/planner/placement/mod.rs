@@ -1,0 +1,6 @@
+//! Finds a place: which resource takes a request, in pieces or whole, in which size, and what moves up afterwards.
+
+pub(super) mod admit;
+pub(super) mod move_up;
+pub(super) mod sizes;
+pub(super) mod split;

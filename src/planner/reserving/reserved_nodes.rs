@@ -1,0 +1,185 @@
+//! What a cluster really holds for agreements. The plan counts nodes and gives them out by number; a cluster that others
+//! use too holds nodes by name, some seconds later, or not at all. What it says that it holds is what an agreement has.
+
+use std::collections::BTreeSet;
+
+use scheduler::Time;
+use tracing::info;
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, EventKind, ServiceState};
+use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
+use crate::planner::decide::Decider;
+use crate::planner::lifecycle::pieces::CLUSTER;
+use crate::planner::plan::is_undecided;
+use crate::planner::resources::nodes::NodeState;
+use crate::planner::{KeptNodes, Plan, Planned};
+use crate::store::Change;
+
+impl Decider<'_> {
+    /// Takes note of the nodes that a resource holds for agreements: those that are to have begun have begun with them.
+    pub(in crate::planner) fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        self.plan.keep(resource, kept);
+        self.note_reserved(resource);
+        self.bind_as_held(resource);
+        for mut agreement in self.plan.not_handed_over(resource) {
+            agreement.has_started(self.handed_over(&agreement));
+            if agreement.never_had_nodes() {
+                continue;
+            }
+            let held = format!("{resource} holds its nodes for it");
+            let mut events = vec![self.event(EventKind::Running, held)];
+            events.extend(self.assess(&mut agreement));
+            self.update(agreement, events);
+        }
+    }
+
+    /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
+    /// holds them for it, or else since it does; none before.
+    pub(in crate::planner) fn handed_over(&self, agreement: &Agreement) -> Option<Micros> {
+        let at = self.plan.resources.place(&agreement.resource)?;
+        let of = self.plan.resources.get(at)?;
+        if of.resource.kind != CLUSTER {
+            return Some(self.now);
+        }
+        let kept = of.kept_for(agreement)?;
+        let since = kept.since.max(agreement.slot().start).seconds() * MICROS_PER_SECOND;
+        (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
+    }
+
+    /// Gives agreements that have begun the nodes that their cluster holds for them, where they were given others: their work
+    /// goes with those, and is lost with those.
+    fn bind_as_held(&mut self, resource: &str) {
+        let now = second_of(self.now);
+        let others = self.plan.held_elsewhere(resource, now);
+        for (agreement, _) in &others {
+            self.plan.take_nodes(agreement, now);
+            // Which they were until now its timeline tells.
+            self.batch.push(Change::ReleaseNodes {
+                agreement: agreement.id,
+                end: agreement.slot().start,
+            });
+        }
+        for (agreement, nodes) in others {
+            let mut named = self.settings.resources.iter();
+            let named = named.find(|of| of.name == resource);
+            let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
+            let detail = format!("on nodes {named} of {resource}, which holds these for it");
+            info!(agreement = %agreement.id, resource, nodes = named, "others are held for it than it was given");
+            self.plan.give_nodes(&agreement, &nodes);
+            let mut interval = agreement.slot();
+            interval.start = interval.start.max(now);
+            let (id, event) = (agreement.id, self.event(EventKind::Moved, detail));
+            self.update(agreement, vec![event]);
+            self.batch.push(Change::BindNodes {
+                agreement: id,
+                resource: resource.to_owned(),
+                nodes,
+                interval,
+            });
+        }
+    }
+}
+
+impl Plan {
+    /// What the plan has for a resource.
+    pub(in crate::planner) fn planned_on(&self, resource: &str) -> Planned {
+        let here = self
+            .live()
+            .iter()
+            .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
+        let with_nodes = |agreement: &Agreement| {
+            let nodes = self.bound.get(&agreement.id).cloned();
+            (agreement.clone(), nodes.unwrap_or_default())
+        };
+        let mut agreements: Vec<_> = here.map(with_nodes).collect();
+        let waiting: Vec<Uuid> = self.reserving.on(resource).map(|of| of.id).collect();
+        agreements.extend(self.reserving.on(resource).map(|of| (of.clone(), Vec::new())));
+        agreements.sort_by_key(|(of, _)| (of.placement().start, of.id));
+        let of = self
+            .resources
+            .place(resource)
+            .and_then(|at| self.resources.get(at));
+        Planned {
+            agreements,
+            waiting,
+            replaced: self.reserving.replaced_on(resource),
+            moved: self.reserving.moved_on(resource).collect(),
+            left_out: of.map_or_else(Vec::new, |of| of.nodes.left_out(of.resource.capacity)),
+        }
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    fn keep(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.resources.place(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|of| ((of.agreement, of.piece), of));
+        self.resources.bindings(at, |of| of.kept = kept.collect());
+    }
+
+    /// Takes the nodes from an agreement that it was given.
+    fn take_nodes(&mut self, agreement: &Agreement, now: Time) {
+        let nodes = self.bound.remove(&agreement.id).unwrap_or_default();
+        if let Some(at) = self.resources.must_place(&agreement.resource) {
+            let until = agreement.slot().end;
+            self.resources.bindings(at, |of| of.unbind(&nodes, until, now));
+        }
+    }
+
+    /// Gives an agreement these nodes of its resource until the end of its slot.
+    fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
+        if let Some(at) = self.resources.must_place(&agreement.resource) {
+            let until = agreement.slot().end;
+            self.resources.bindings(at, |of| of.bind(nodes, until));
+        }
+        self.bound.insert(agreement.id, nodes.to_vec());
+    }
+
+    /// The agreements without a job whose slots have begun on a resource that does not hold their nodes yet.
+    fn not_handed_over(&self, resource: &str) -> Vec<Agreement> {
+        let waits = |of: &&Agreement| {
+            of.resource == resource && of.service == ServiceState::Idle && of.never_had_nodes()
+        };
+        self.begun().filter(waits).cloned().collect()
+    }
+
+    /// The begun agreements on a resource that holds other nodes for them than they were given, with those; not where they
+    /// would be somebody else's, or are known to be gone.
+    fn held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
+        let place = self.resources.place(resource);
+        let Some(of) = place.and_then(|at| self.resources.get(at)) else {
+            return Vec::new();
+        };
+        let elsewhere = |agreement: &Agreement| {
+            let mut nodes = of.kept_for(agreement)?.nodes.clone();
+            nodes.sort_unstable();
+            let stands =
+                |node: &u32| *node < of.resource.capacity && of.nodes.state(*node) != NodeState::Down;
+            let whole = nodes.len() == agreement.slot_nodes() as usize && nodes.iter().all(stands);
+            let differ = *self.bound.get(&agreement.id)? != nodes;
+            (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
+        };
+        let mut others: Vec<_> = self
+            .begun()
+            .filter_map(|agreement| Some((agreement, elsewhere(agreement)?)))
+            .map(|(agreement, nodes)| (agreement.clone(), nodes))
+            .collect();
+        others.sort_by_key(|(agreement, _)| agreement.id);
+        loop {
+            let bound = |id: &Uuid| self.bound.get(id).into_iter().flatten().copied();
+            let left: BTreeSet<u32> = others.iter().flat_map(|(of, _)| bound(&of.id)).collect();
+            let before = others.len();
+            let mut taken = BTreeSet::new();
+            others.retain(|(_, nodes)| {
+                let mut free = nodes
+                    .iter()
+                    .filter(|node| of.is_free(**node, now) || left.contains(*node));
+                free.clone().count() == nodes.len() && free.all(|node| taken.insert(*node))
+            });
+            if others.len() == before {
+                return others;
+            }
+        }
+    }
+}

@@ -1,0 +1,605 @@
+//! The resources of the domain with their plans, and which of them takes what.
+//!
+//! All changes of a plan go through here, because the domain's index has to hear of each of them: it is what makes that
+//! few of ten thousand resources are looked at for a decision.
+
+pub(super) mod failures;
+pub(super) mod node_status;
+pub(super) mod nodes;
+pub(super) mod repair;
+pub(super) mod resource;
+pub(super) mod unchecked;
+
+mod out_of_use;
+mod wish;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use scheduler::admission::{Improved, TRIES};
+use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
+use uuid::Uuid;
+
+use self::out_of_use::Looks;
+pub(super) use self::wish::Wish;
+use super::{KeptNodes, Resource, Scaling, Settings};
+use crate::agreement::{Agreement, Filter};
+use crate::planner::invariant::Impossible;
+use crate::planner::placement::move_up::ToLookAt;
+use crate::planner::resources::nodes::{NodeState, Nodes, Reporter, Said};
+
+/// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
+pub(super) const IN_THE_WAY_MAX: usize = 16;
+/// Of those that lie in its window so many are looked at, to find these.
+const LYING_MAX: usize = 1_024;
+
+/// One resource's share of the plan.
+pub(super) struct ResourcePlan {
+    pub(super) resource: Resource,
+    pub(super) schedule: Schedule,
+    /// Until when each node is bound, by its number.
+    bound_until: BTreeMap<u32, Time>,
+    /// The nodes that are kept for agreements, by the ids under which their work is known and the numbers of its pieces.
+    pub(super) kept: HashMap<(Uuid, u32), KeptNodes>,
+    /// How its nodes stand.
+    pub(super) nodes: Nodes,
+}
+
+impl Planned for ResourcePlan {
+    fn plan(&self) -> &SlotTree {
+        self.schedule.tree()
+    }
+}
+
+/// The resources with their plans, each known by its place in the configuration.
+pub(super) struct Resources {
+    domain: Domain<ResourcePlan>,
+    places: HashMap<String, usize>,
+    /// Those on which something may be able to start earlier,
+    pub(super) to_look_at: ToLookAt,
+    /// and whether every change of their plans makes it so.
+    idle: bool,
+    /// When those whose nodes do not all stand as they should are to be looked at again.
+    looks: Looks,
+    /// The closed resources.
+    closed: BTreeSet<usize>,
+    /// The largest and the fastest there are.
+    capacity_max: u32,
+    rate_max: Rate,
+    /// The work that a decision may do, and what it may do of that on each resource.
+    work: u64,
+    work_each: u64,
+    /// Whether a search for a place that found none was cut short, since this was last set to `false`.
+    pub(super) cut_short: bool,
+    /// What must never happen and did.
+    pub(super) impossible: Impossible,
+}
+
+/// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
+fn id(index: usize) -> u64 {
+    index as u64
+}
+
+/// The place in the configuration of the resource that the domain knows by that name.
+fn index(id: u64) -> usize {
+    // It was a place in a list before.
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
+/// A resource and its plan before it is part of a domain.
+pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan {
+    ResourcePlan {
+        resource: resource.clone(),
+        schedule: Schedule::new(resource.capacity, settings.order)
+            .budgeted(Some(settings.decision_work))
+            .trying(TRIES)
+            .gaining(settings.improving.least_gain),
+        bound_until: BTreeMap::new(),
+        kept: HashMap::new(),
+        nodes: Nodes::new(resource.maintenance.clone()),
+    }
+}
+
+impl Resources {
+    /// The resources with the plans that they have, in order of the configuration, for decisions from `now` on.
+    pub(super) fn new(plans: Vec<ResourcePlan>, settings: &Settings, now: Time) -> Self {
+        let pricing = settings.pricing.as_ref();
+        let places = plans
+            .iter()
+            .enumerate()
+            .map(|(index, of)| (of.resource.name.clone(), index))
+            .collect();
+        let troubled = plans.iter().enumerate().filter(|(_, of)| !of.nodes.is_plain());
+        let mut looks = Looks::default();
+        for (at, _) in troubled {
+            looks.set(at, Some(now));
+        }
+        let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
+        let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
+        let closed = plans.iter().enumerate().filter(|(_, of)| of.resource.closed);
+        let closed = closed.map(|(index, _)| index).collect();
+        let mut impossible = Impossible::default();
+        for of in &plans {
+            impossible.look_at(of);
+        }
+        let known = plans.into_iter().enumerate().map(|(index, of)| {
+            let price = pricing.map_or(0, |pricing| pricing.node_hour(&of.resource.name));
+            let known = scheduler::domain::Resource {
+                id: id(index),
+                rate: of.resource.rate,
+                price,
+                attributes: of.resource.attributes.clone(),
+            };
+            (known, of)
+        });
+        Self {
+            domain: Domain::new(Interval::new(now, now + settings.horizon), known.collect()),
+            places,
+            to_look_at: ToLookAt::default(),
+            idle: settings.improving.idle,
+            looks,
+            closed,
+            capacity_max,
+            rate_max,
+            work: settings.decision_work,
+            work_each: settings.decision_work,
+            cut_short: false,
+            impossible,
+        }
+    }
+
+    /// The resource at a place of the configuration.
+    pub(super) fn plans(&self) -> impl Iterator<Item = &ResourcePlan> {
+        (0..self.places.len()).filter_map(|at| self.get(at))
+    }
+
+    pub(super) fn get(&self, at: usize) -> Option<&ResourcePlan> {
+        self.domain.get(id(at)).map(|(_, plan)| plan)
+    }
+
+    /// The place of the resource with this name.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
+    /// Lets time pass for the choice among resources; each plan follows when it is asked.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.domain.advance(now);
+    }
+
+    /// Opens a resource for new promises.
+    pub(super) fn open(&mut self, at: usize) {
+        self.closed.remove(&at);
+    }
+
+    /// Takes over which resources were closed before the plan was rebuilt.
+    pub(super) fn recall_closed(&mut self, before: &Self) {
+        self.closed.clone_from(&before.closed);
+    }
+
+    /// The names of the closed resources.
+    pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
+        let closed = self.closed.iter().filter_map(|at| self.get(*at));
+        closed.map(|of| of.resource.name.as_str())
+    }
+
+    /// The wish as a request to the domain.
+    fn task(&self, wish: &Wish<'_>) -> Task {
+        let mut task = wish.task();
+        let refusing = wish.refusing().filter_map(|name| self.place(name));
+        task.except.extend(refusing.map(id));
+        if wish.is_new {
+            task.except.extend(self.closed.iter().copied().map(id));
+        }
+        task
+    }
+
+    /// The best placement as the plans stand; ties go to the first configured.
+    pub(super) fn best(&self, wish: &Wish<'_>, objective: Objective) -> Result<(usize, Candidate), Reason> {
+        let task = self.task(wish);
+        let found = match wish.scaling {
+            Scaling::Contract => self.domain.decide_contract(&task, objective),
+            Scaling::ReferenceRate => self.domain.decide(&task, objective),
+        };
+        found.map(|candidate| (index(candidate.resource), candidate))
+    }
+
+    /// The largest and the fastest resource of those that meet all filters; `None` where none does.
+    pub(super) fn extent(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
+        if filters.is_empty() {
+            return Some((self.capacity_max, self.rate_max));
+        }
+        // A total is shared by as many nodes as are granted: whether they suffice shows when a size is tried.
+        let each: Vec<Filter> = filters.iter().filter(|of| !of.is_total()).cloned().collect();
+        let task = Task {
+            nodes: 1,
+            work: 1,
+            window: Interval::new(Time::MIN, Time::MAX),
+            requires: each.iter().map(|filter| filter.requirement(1)).collect(),
+            except: Vec::new(),
+        };
+        let able = self.domain.able(&task).into_iter();
+        let able = able.filter_map(|id| self.domain.get(id));
+        able.fold(None, |extent: Option<(u32, Rate)>, (_, of)| {
+            let (capacity, rate) = extent.unwrap_or((0, of.resource.rate));
+            Some((capacity.max(of.resource.capacity), rate.max(of.resource.rate)))
+        })
+    }
+
+    /// At most `most` of those that could ever take a wish, those with most free in its window first.
+    pub(super) fn hopeful(&self, wish: &Wish<'_>, most: usize) -> Vec<usize> {
+        let free = |id: u64| {
+            let (_, of) = self.domain.get(id)?;
+            let tree = of.schedule.tree();
+            let whole =
+                u128::from(tree.capacity()) * u128::from(wish.window.duration().max(0).unsigned_abs());
+            Some(whole.saturating_sub(tree.busy_area(wish.window).into()))
+        };
+        let mut able: Vec<_> = self.domain.able(&self.task(wish));
+        if able.len() > 1 {
+            able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
+        }
+        able.into_iter().take(most).map(index).collect()
+    }
+
+    /// The same for the resource of something that is in the plan: it must be there.
+    pub(super) fn must_place(&mut self, name: &str) -> Option<usize> {
+        let place = self.place(name);
+        self.impossible
+            .unless(place.is_some(), || format!("there is no resource \"{name}\""));
+        place
+    }
+
+    /// The name of the resource at a place of the configuration, which must be there.
+    pub(super) fn name(&mut self, at: usize) -> String {
+        let name = self.get(at).map(|of| of.resource.name.clone());
+        self.impossible
+            .unless(name.is_some(), || format!("there is no resource {at}"));
+        name.unwrap_or_default()
+    }
+
+    /// Changes a plan; `change` answers with what it found and the intervals in which the number of free nodes may now be
+    /// another.
+    pub(super) fn change<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        let work = self.work_each;
+        let changed = self.change_plan(at, |of| {
+            of.schedule.set_budget(Some(work));
+            change(&mut of.schedule)
+        });
+        if self.idle {
+            self.note_free_time(at);
+        }
+        changed
+    }
+
+    /// The same with all that is known of the resource. Every change goes through here, so that nothing that must never
+    /// happen to a schedule goes unnoticed.
+    fn change_plan<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        let impossible = &mut self.impossible;
+        let changed = self.domain.change(id(at), |of| {
+            let changed = change(of);
+            impossible.look_at(of);
+            changed
+        });
+        impossible.unless(changed.is_some(), || format!("there is no resource {at}"));
+        changed
+    }
+
+    /// Tries something in so many places for one decision: they share the work that it may do.
+    pub(super) fn share_work(&mut self, places: usize) {
+        self.work_each = (self.work / (places.max(1) as u64)).max(1);
+    }
+
+    /// Lets a request in by algorithm 1.
+    pub(super) fn submit(
+        &mut self,
+        at: usize,
+        now: Time,
+        request: &Request,
+    ) -> Option<(Placement, Vec<Move>)> {
+        let mut cut = false;
+        let placed = self.change(at, |schedule| match schedule.submit(now, request) {
+            Decision::Accepted { placement, moved } => {
+                let mut touched = slots(schedule, &moved);
+                touched.push(placement.slot);
+                (Some((placement, moved)), touched)
+            }
+            Decision::Refused { cut_short, .. } => {
+                cut = cut_short;
+                (None, Vec::new())
+            }
+        });
+        self.cut_short |= cut;
+        placed?
+    }
+
+    /// Puts a request where it is told to go; whether there was room.
+    #[must_use]
+    pub(super) fn put(&mut self, at: usize, now: Time, request: &Request, start: Time) -> bool {
+        let put = |schedule: &mut Schedule| {
+            schedule.advance(now);
+            match schedule.restore(request, start) {
+                Ok(()) => (true, vec![request.slot(start)]),
+                Err(_) => (false, Vec::new()),
+            }
+        };
+        self.change(at, put).unwrap_or(false)
+    }
+
+    /// Puts a request where there must be room: it was there a moment ago, or its place was kept. After a loss the
+    /// plan's clock is a second ahead. A request that is over by that clock needs no room.
+    pub(super) fn put_back(&mut self, at: usize, now: Time, request: &Request, start: Time) {
+        if request.duration <= 0 {
+            return;
+        }
+        let back = self.put(at, now, request, start);
+        self.impossible.unless(back, || {
+            let (id, nodes) = (request.id, request.nodes);
+            format!("{nodes} nodes from {start} on were kept for request {id} and are taken")
+        });
+    }
+
+    /// Puts requests where they are told to go, all or none; whether there was room.
+    #[must_use]
+    pub(super) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
+        for (count, (request, start)) in requests.iter().enumerate() {
+            if !self.put(at, now, request, *start) {
+                for (request, _) in &requests[..count] {
+                    self.vacate(at, now, request.id);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether a request has a place in a plan.
+    pub(super) fn has(&self, at: usize, number: u64) -> bool {
+        self.get(at)
+            .is_some_and(|of| of.schedule.placement(number).is_some())
+    }
+
+    /// A waiting request as its schedule has it, and its start.
+    pub(super) fn waiting(&self, at: usize, number: u64) -> Option<(Request, Time)> {
+        self.get(at)?.schedule.waiting_at(number)
+    }
+
+    /// Takes a waiting request out, with all others left where they are.
+    #[must_use]
+    pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
+        self.change(at, |schedule| match schedule.withdraw(number) {
+            Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
+            None => (None, Vec::new()),
+        })?
+    }
+
+    /// Takes a request out, whether it waits or runs, with all others left where they are.
+    pub(super) fn vacate(&mut self, at: usize, now: Time, number: u64) {
+        self.change(at, |schedule| {
+            let freed = schedule.vacate(now, number);
+            ((), freed.into_iter().collect())
+        });
+    }
+
+    /// Where a request would start if it were let in by algorithm 1; nobody moves.
+    pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
+        let mut cut = false;
+        let start = self.change(at, |schedule| {
+            let before = schedule.cut_short();
+            let start = schedule.would_start(now, request);
+            cut = start.is_none() && schedule.cut_short() > before;
+            (start, Vec::new())
+        });
+        self.cut_short |= cut;
+        start?
+    }
+
+    /// Frees the rest of a request's slot. All others stay where they are; a later slice moves them up.
+    pub(super) fn free(&mut self, at: usize, now: Time, number: u64) {
+        self.vacate(at, now, number);
+        self.note_free_time(at);
+    }
+
+    /// Fixes a waiting request where it lies.
+    pub(super) fn fix(&mut self, at: usize, number: u64) {
+        self.change(at, |schedule| (schedule.fix(number), Vec::new()));
+    }
+
+    /// Notes that there may be time on a resource that was not free before.
+    pub(super) fn note_free_time(&mut self, at: usize) {
+        let waiting = self.get(at).map_or(0, |of| of.schedule.waiting_count());
+        self.to_look_at.note(at, waiting);
+    }
+
+    /// Has a waiting request looked at again that may be able to start earlier.
+    pub(super) fn look_again(&mut self, at: usize, number: u64) {
+        self.change(at, |schedule| (schedule.look_again(number), Vec::new()));
+        self.note_free_time(at);
+    }
+
+    /// Finds out who could start earlier on each resource, after all have been put where they are stored to be. Nothing is to be
+    /// looked at then until something changes, so that a fault that a look finds is not found again and again.
+    pub(super) fn settle(&mut self) {
+        for at in 0..self.places.len() {
+            self.change(at, |schedule| (schedule.settle(), Vec::new()));
+        }
+        self.to_look_at = ToLookAt::default();
+    }
+
+    /// Notes that there may be free time on every resource.
+    pub(super) fn note_free_time_everywhere(&mut self) {
+        for at in 0..self.places.len() {
+            self.note_free_time(at);
+        }
+    }
+
+    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`].
+    pub(super) fn improve(
+        &mut self,
+        at: usize,
+        now: Time,
+        work: u64,
+        moves_max: usize,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Improved {
+        let improved = self.change_plan(at, |of| {
+            let improved = of.schedule.improve_some(now, work, moves_max, may_move);
+            let touched = slots(&of.schedule, &improved.moved);
+            (improved, touched)
+        });
+        improved.unwrap_or_default()
+    }
+
+    /// Takes back how a node stands.
+    pub(super) fn restore_node(&mut self, at: usize, node: u32, by: Reporter, said: Said, now: Time) {
+        self.bindings(at, |of| of.nodes.restore(node, by, said));
+        self.looks.set(at, Some(now));
+    }
+
+    /// Takes over what was reported of a resource's nodes before the plan was rebuilt.
+    pub(super) fn recall_reports(&mut self, at: usize, before: &ResourcePlan, now: Time) {
+        self.bindings(at, |of| {
+            of.nodes.recall_busy(&before.nodes);
+            of.kept.clone_from(&before.kept);
+        });
+        self.looks.set(at, Some(now));
+    }
+
+    /// The resources whose nodes are to be looked at by `now`.
+    pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
+        let due = self.looks.by_time.iter().take_while(|(when, _)| *when <= now);
+        let due: BTreeSet<usize> = due.map(|(_, at)| *at).collect();
+        due.into_iter().collect()
+    }
+
+    /// The next instant at which that is not empty.
+    pub(super) fn next_look(&self) -> Option<Time> {
+        self.looks.by_time.first().map(|(when, _)| *when)
+    }
+
+    /// Who of those that wait on a resource stands in the way of a newcomer: first those whose place it would take in order,
+    /// then those who lie in its window, by start.
+    pub(super) fn in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
+        let found = self.change(at, |schedule| {
+            let mut numbers = schedule.displaced(now, request);
+            let window = request.window_at(now);
+            let lying = schedule.waiting_in(window).take(LYING_MAX);
+            let lying = lying.filter_map(|of| Some((schedule.placement(of.id)?.slot.start, of.id)));
+            let mut lying: Vec<(Time, u64)> = lying.collect();
+            lying.sort_unstable();
+            let others = lying.into_iter().map(|(_, number)| number);
+            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
+            numbers.append(&mut others);
+            numbers.truncate(IN_THE_WAY_MAX);
+            (numbers, Vec::new())
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Changes the bindings of a resource's nodes.
+    pub(super) fn bindings<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> R,
+    ) -> Option<R> {
+        self.change_plan(at, |of| (change(of), Vec::new()))
+    }
+
+    /// The value of an attribute of any resource that has it, to say what there is.
+    pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
+        let values = self
+            .domain
+            .iter()
+            .filter_map(|(of, _)| of.attributes.get(attribute));
+        values.cloned().collect()
+    }
+}
+
+/// The slots that moves have left and taken.
+fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
+    let slots = |of: &Move| {
+        let duration = schedule.placement(of.id)?.slot.duration();
+        Some([Interval::of(of.from, duration), Interval::of(of.to, duration)])
+    };
+    moves.iter().filter_map(slots).flatten().collect()
+}
+
+impl ResourcePlan {
+    /// As many nodes as an agreement has that are up and free from `now` on: those that are kept for it, then the
+    /// lowest-numbered, and those that are kept for others or are others' before it ends last.
+    pub(super) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {
+        let is_up = |node: &u32| self.nodes.state(*node) == NodeState::Up;
+        let mut free: Vec<u32> = (0..self.resource.capacity)
+            .filter(|node| self.is_free(*node, now))
+            .filter(is_up)
+            .collect();
+        if !self.kept.is_empty() || !self.nodes.is_plain() {
+            let own = self.kept_for(agreement);
+            let own = own.map_or(&[][..], |of| of.nodes.as_slice());
+            let kept: BTreeSet<u32> = self.kept.values().flat_map(|of| &of.nodes).copied().collect();
+            let until = Interval::new(now, agreement.slot().end);
+            free.sort_by_cached_key(|node| {
+                let others = kept.contains(node) || self.nodes.is_busy(*node, until);
+                (!own.contains(node), others, *node)
+            });
+        }
+        free.truncate(agreement.slot_nodes() as usize);
+        free.sort_unstable();
+        free
+    }
+
+    /// The nodes that are kept for the slot that an agreement has now, or has next.
+    pub(super) fn kept_for(&self, agreement: &Agreement) -> Option<&KeptNodes> {
+        let kept = self.kept.get(&(agreement.work(), agreement.slot_number()))?;
+        (kept.restarts == agreement.restarts()).then_some(kept)
+    }
+
+    /// Whether the nodes of an agreement are kept for its slot.
+    pub(super) fn holds(&self, agreement: &Agreement, now: Time) -> bool {
+        let start = agreement.slot().start;
+        self.kept_for(agreement).is_some_and(|kept| {
+            // One of a slot that was tried before begins at another time.
+            let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
+            begins && kept.nodes.len() >= agreement.slot_nodes() as usize
+        })
+    }
+
+    /// Whether nobody has a node from `now` on.
+    pub(super) fn is_free(&self, node: u32, now: Time) -> bool {
+        self.bound_until.get(&node).is_none_or(|until| *until <= now)
+    }
+
+    /// Binds nodes until an instant.
+    pub(super) fn bind(&mut self, nodes: &[u32], until: Time) {
+        for node in nodes {
+            let bound = self.bound_until.entry(*node).or_insert(until);
+            *bound = (*bound).max(until);
+        }
+    }
+
+    /// Ends a binding that lasts until `until` at an instant, where that is earlier. A binding that was made meanwhile stays: an end
+    /// may be told long after it came.
+    pub(super) fn unbind(&mut self, nodes: &[u32], until: Time, at: Time) {
+        for node in nodes {
+            if let Some(bound) = self.bound_until.get_mut(node).filter(|bound| **bound == until) {
+                *bound = at.min(until);
+            }
+        }
+    }
+
+    /// Moves the end of a binding.
+    pub(super) fn rebind(&mut self, nodes: &[u32], until: Time) {
+        for node in nodes {
+            self.bound_until.insert(*node, until);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How nodes stand, as operators see it and say it.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use super::nodes::{NodeState, Reporter, Said};
+use crate::agreement::{Note, NoteKind};
+use crate::planner::decide::Decider;
+use crate::planner::{Command, Error, Planner, Repaired, Resource};
+use crate::store::Change;
+
+/// How one node stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Its number in the resource, from 0.
+    pub node: u32,
+    /// What it is called; its number where it has no name.
+    pub name: String,
+    /// The worst that is said of it.
+    pub state: NodeState,
+    /// Who says that it is not up.
+    pub said: Vec<(Reporter, Said)>,
+}
+
+/// How many nodes of a resource stand how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Up.
+    pub up: u32,
+    /// Drained.
+    pub drained: u32,
+    /// Down.
+    pub down: u32,
+}
+
+/// What an operator says of nodes of a resource from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saying {
+    /// Its own, in the audit trail.
+    pub id: Uuid,
+    /// Who says it.
+    pub party: String,
+    /// The nodes in the words of who says it.
+    pub words: String,
+    /// Name of the resource.
+    pub resource: String,
+    /// Numbers of the nodes.
+    pub nodes: BTreeSet<u32>,
+    /// How they stand. Up takes back what an operator has said before; what the executor says stands on.
+    pub state: NodeState,
+    /// Why, where that is said; forgotten with the state.
+    pub reason: Option<String>,
+}
+
+impl Planner {
+    /// The resources of the domain.
+    pub fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// How many nodes of each resource stand how at one moment, in the order of [`Planner::resources`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn node_counts(&self) -> Result<Vec<NodeCounts>, Error> {
+        self.ask(Command::NodeCounts).await
+    }
+
+    /// How the nodes of a resource stand, by their numbers.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
+    pub async fn nodes(&self, resource: String) -> Result<Vec<Standing>, Error> {
+        self.ask(|reply| Command::Nodes(resource, reply)).await
+    }
+
+    /// Takes what an operator says of nodes and puts the plan right, as [`Planner::set_nodes`] does; nodes that are not
+    /// named stand as before.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
+    pub async fn say_nodes(&self, saying: Saying) -> Result<Repaired, Error> {
+        self.ask(|reply| Command::SayNodes(saying, reply)).await
+    }
+}
+
+impl Decider<'_> {
+    /// Takes what an operator says of some nodes.
+    pub(in crate::planner) fn say_nodes(&mut self, saying: &Saying) -> Result<Repaired, Error> {
+        let at = self.plan.resources.place(&saying.resource);
+        let of = at
+            .and_then(|at| self.plan.resources.get(at))
+            .ok_or(Error::NotFound)?;
+        let capacity = of.resource.capacity;
+        if saying.nodes.last().is_none_or(|last| *last >= capacity) {
+            return Err(Error::NotFound);
+        }
+        let report = of
+            .nodes
+            .with(capacity, &saying.nodes, saying.state, saying.reason.as_deref());
+        let why = saying
+            .reason
+            .as_deref()
+            .map_or_else(String::new, |reason| format!(", {reason}"));
+        self.batch.push(Change::Note(Note {
+            at: self.now,
+            kind: NoteKind::NodesSaid,
+            subject: saying.id,
+            negotiation: None,
+            party: Some(saying.party.clone()),
+            detail: format!(
+                "{} of {}: {}{why}",
+                saying.words,
+                saying.resource,
+                saying.state.word()
+            ),
+        }));
+        self.set_nodes(&saying.resource, Reporter::Operator, &report)
+    }
+
+    /// How many nodes of each resource stand how.
+    pub(in crate::planner) fn node_counts(&self) -> Vec<NodeCounts> {
+        let resources = self.settings.resources.iter();
+        let count = |of: &Resource| {
+            let at = self.plan.resources.place(&of.name);
+            let at = at.and_then(|at| self.plan.resources.get(at));
+            at.map_or_else(NodeCounts::default, |of| of.nodes.counts(of.resource.capacity))
+        };
+        resources.map(count).collect()
+    }
+
+    /// How the nodes of a resource stand.
+    pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<Standing>, Error> {
+        let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
+        let of = self.plan.resources.get(at).ok_or(Error::NotFound)?;
+        let said = |node| {
+            [Reporter::Executor, Reporter::Operator]
+                .into_iter()
+                .filter_map(move |by| Some((by, of.nodes.said(node, by)?.clone())))
+        };
+        let standing = |node| Standing {
+            node,
+            name: of.resource.names_of(&[node]),
+            state: of.nodes.state(node),
+            said: said(node).collect(),
+        };
+        Ok((0..of.resource.capacity).map(standing).collect())
+    }
+}

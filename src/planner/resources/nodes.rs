@@ -1,0 +1,586 @@
+//! How the nodes of a resource stand, and when how many of them are out of use.
+//!
+//! What an executor reports and what an operator says are kept apart, and the worse of the two holds. A node that an executor
+//! reports back is trusted again only when it has been up for a while, for longer each time that it fails.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use scheduler::{Interval, Seconds, Time};
+use uuid::Uuid;
+
+use super::failures::Failures;
+use super::node_status::NodeCounts;
+use crate::agreement::Agreement;
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
+/// For how long failures of a node count towards how long it has to be up before it is trusted again.
+const REMEMBERED: Seconds = 3_600;
+/// Failures of one node that are remembered.
+const FAILURES_MAX: usize = 10;
+/// Later than any plan reaches: when what has no end ends.
+const FAR: Time = Time(1 << 40);
+/// Into how many steps the time that a repair is thought to take is rounded, so that the plan does not change all the time.
+const STEPS: Seconds = 8;
+
+/// How one node stands, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeState {
+    /// It can be given to anybody.
+    Up,
+    /// It keeps what runs on it and is given to nobody else.
+    Drained,
+    /// It is gone, and what ran on it with it.
+    Down,
+}
+
+impl NodeState {
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Drained => "drained",
+            Self::Down => "down",
+        }
+    }
+
+    /// The state that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Up, Self::Drained, Self::Down]
+            .into_iter()
+            .find(|state| state.word() == word)
+    }
+}
+
+/// Who says how nodes stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reporter {
+    /// What executes on them.
+    Executor,
+    /// A person.
+    Operator,
+}
+
+impl Reporter {
+    /// The word that is stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Executor => "executor",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The reporter that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Executor, Self::Operator]
+            .into_iter()
+            .find(|reporter| reporter.word() == word)
+    }
+}
+
+/// A time in which a node is not ours: others' reservations and jobs, maintenance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BusyTime {
+    /// Number of the node in the resource, from 0.
+    pub node: u32,
+    /// From when until when.
+    pub interval: Interval,
+}
+
+/// What becomes of nodes that were given to a party that does not use them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unused {
+    /// The party is told.
+    Warn,
+    /// They are taken back, and others may have them.
+    Reclaim,
+}
+
+/// What the plan has for a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The agreements with a place there, in order of start, each with the numbers of the nodes that it was given when its slot
+    /// began; none before.
+    pub agreements: Vec<(Agreement, Vec<u32>)>,
+    /// Those of them that are made only when their nodes are held.
+    pub waiting: Vec<Uuid>,
+    /// The work of the agreements that some of these take the place of, by the ids of these.
+    pub replaced: BTreeMap<Uuid, Uuid>,
+    /// The work of the agreements that have moved for these.
+    pub moved: Vec<Uuid>,
+    /// When nodes are not to be used, by the word of operators and of the configuration: what executes there does not know.
+    pub left_out: Vec<BusyTime>,
+}
+
+/// The nodes that a resource keeps for an agreement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptNodes {
+    /// The agreement whose identity its work bears ([`crate::agreement::Agreement::work`]).
+    pub agreement: Uuid,
+    /// The piece of its work that they are for, from 1.
+    pub piece: u32,
+    /// How often its work was lost before.
+    pub restarts: u32,
+    /// Numbers of the nodes in the resource, from 0.
+    pub nodes: Vec<u32>,
+    /// Since when, or from when on.
+    pub since: Time,
+}
+
+/// How the nodes of a resource stand, and when they are not ours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeReport {
+    /// The state of each node by its number; those beyond the end are up.
+    pub states: Vec<NodeState>,
+    /// When nodes are others'.
+    pub busy: Vec<BusyTime>,
+    /// Why nodes are not up, by their numbers, where that is said.
+    pub reasons: BTreeMap<u32, String>,
+}
+
+impl NodeReport {
+    fn state(&self, node: usize) -> NodeState {
+        self.states.get(node).copied().unwrap_or(NodeState::Up)
+    }
+
+    /// Whether a node is worse than in an earlier report.
+    pub fn is_worse_than(&self, before: &Self) -> bool {
+        let mut states = self.states.iter().enumerate();
+        states.any(|(node, state)| *state > before.state(node))
+    }
+
+    /// The nodes that are down, and were not down in an earlier report.
+    pub fn newly_down(&self, before: &Self) -> Vec<u32> {
+        let is_new = |node: &u32| before.state(*node as usize) != NodeState::Down;
+        let down = (0..)
+            .zip(&self.states)
+            .filter(|(_, state)| **state == NodeState::Down);
+        down.map(|(node, _)| node).filter(is_new).collect()
+    }
+
+    /// Has nodes that are down keep what runs on them, and get nothing new.
+    pub fn spare(&mut self, nodes: &[u32]) {
+        for node in nodes {
+            if let Some(state) = self.states.get_mut(*node as usize) {
+                *state = (*state).min(NodeState::Drained);
+            }
+        }
+    }
+
+    /// This report with each node as the better of the two has it.
+    #[must_use]
+    pub fn or_better(mut self, other: &Self) -> Self {
+        for (node, state) in self.states.iter_mut().enumerate() {
+            *state = (*state).min(other.state(node));
+        }
+        let (states, is_up) = (&self.states, |state: &NodeState| *state == NodeState::Up);
+        self.reasons
+            .retain(|node, _| !states.get(*node as usize).is_none_or(is_up));
+        self
+    }
+}
+
+/// What somebody says of a node that is not up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// How it stands.
+    pub state: NodeState,
+    /// Since when.
+    pub since: Micros,
+    /// Why, where that is said.
+    pub reason: Option<String>,
+}
+
+/// How the nodes of one resource stand.
+#[derive(Debug, Clone, Default)]
+pub(in crate::planner) struct Nodes {
+    /// Those that are not up, by who says so.
+    said: BTreeMap<(u32, Reporter), Said>,
+    /// Since when those that an executor reports back are up.
+    recovering: BTreeMap<u32, Time>,
+    /// When each has failed lately.
+    failed: BTreeMap<u32, VecDeque<Time>>,
+    busy: Vec<BusyTime>,
+    /// Planned times without so many nodes, the highest numbers.
+    maintenance: Vec<(Interval, u32)>,
+    /// What is out of use in the plan.
+    pub(in crate::planner) blocks: Vec<(Interval, u32)>,
+}
+
+impl Nodes {
+    pub(in crate::planner) fn new(maintenance: Vec<(Interval, u32)>) -> Self {
+        Self {
+            maintenance,
+            ..Self::default()
+        }
+    }
+
+    /// Takes back what was stored.
+    pub(in crate::planner) fn restore(&mut self, node: u32, by: Reporter, said: Said) {
+        self.said.insert((node, by), said);
+    }
+
+    /// How a node stands: the worst that is said.
+    pub(in crate::planner) fn state(&self, node: u32) -> NodeState {
+        let said = |by| self.said(node, by).map_or(NodeState::Up, |said| said.state);
+        said(Reporter::Executor).max(said(Reporter::Operator))
+    }
+
+    /// How many of so many nodes are neither down nor drained.
+    pub(in crate::planner) fn up(&self, capacity: u32) -> u32 {
+        self.counts(capacity).up
+    }
+
+    /// How many of so many nodes stand how.
+    pub(in crate::planner) fn counts(&self, capacity: u32) -> NodeCounts {
+        let mut counts = NodeCounts {
+            up: capacity,
+            ..NodeCounts::default()
+        };
+        let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
+        for node in out.range(..capacity) {
+            match self.state(*node) {
+                NodeState::Up => continue,
+                NodeState::Drained => counts.drained += 1,
+                NodeState::Down => counts.down += 1,
+            }
+            counts.up -= 1;
+        }
+        counts
+    }
+
+    /// What somebody says of a node; none where that is that it is up.
+    pub(in crate::planner) fn said(&self, node: u32, by: Reporter) -> Option<&Said> {
+        self.said.get(&(node, by))
+    }
+
+    /// What an operator has said of all nodes, with some of them changed.
+    pub(in crate::planner) fn with(
+        &self,
+        capacity: u32,
+        nodes: &BTreeSet<u32>,
+        state: NodeState,
+        reason: Option<&str>,
+    ) -> NodeReport {
+        let mut report = NodeReport::default();
+        for node in 0..capacity {
+            let before = self.said(node, Reporter::Operator);
+            let (state, reason) = if nodes.contains(&node) {
+                (state, reason.map(str::to_owned))
+            } else {
+                let state = before.map_or(NodeState::Up, |said| said.state);
+                (state, before.and_then(|said| said.reason.clone()))
+            };
+            report.states.push(state);
+            report.reasons.extend(reason.map(|reason| (node, reason)));
+        }
+        report
+    }
+
+    /// Takes over which nodes are others', and when.
+    pub(in crate::planner) fn recall_busy(&mut self, before: &Self) {
+        self.busy.clone_from(&before.busy);
+    }
+
+    /// Whether any node is down.
+    pub(in crate::planner) fn any_down(&self) -> bool {
+        let mut said = self.said.keys();
+        said.any(|(node, _)| self.state(*node) == NodeState::Down)
+    }
+
+    /// Whether anything is to be thought of at all.
+    pub(in crate::planner) fn is_plain(&self) -> bool {
+        self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()
+    }
+
+    /// When which of so many nodes are not to be used that what executes on them may take for its own: operators have said so, or
+    /// it is planned.
+    pub(in crate::planner) fn left_out(&self, capacity: u32) -> Vec<BusyTime> {
+        let by_operators = self.said.keys().filter(|(_, by)| *by == Reporter::Operator);
+        let by_operators = by_operators.map(|(node, _)| (*node, Interval::new(Time::MIN, Time::MAX)));
+        let planned = self.maintenance.iter().flat_map(|(interval, nodes)| {
+            let without = capacity.saturating_sub(*nodes)..capacity;
+            without.map(|node| (node, *interval))
+        });
+        let out = by_operators.chain(planned);
+        out.map(|(node, interval)| BusyTime { node, interval }).collect()
+    }
+
+    /// Whether a node is others' at some time of an interval.
+    pub(in crate::planner) fn is_busy(&self, node: u32, interval: Interval) -> bool {
+        let is = |of: &BusyTime| of.node == node && of.interval.meets(interval);
+        self.busy.iter().any(is)
+    }
+
+    /// Whether a node of so many stands, and is not others' or out of use by plan at some time of an interval.
+    pub(in crate::planner) fn may_be_kept(&self, node: u32, capacity: u32, interval: Interval) -> bool {
+        let planned =
+            |(of, nodes): &(Interval, u32)| of.meets(interval) && node >= capacity.saturating_sub(*nodes);
+        self.state(node) == NodeState::Up
+            && !self.is_busy(node, interval)
+            && !self.maintenance.iter().any(planned)
+    }
+
+    /// Takes what is reported; answers with the states that are to be stored.
+    pub(in crate::planner) fn hear(
+        &mut self,
+        by: Reporter,
+        report: &NodeReport,
+        capacity: u32,
+        now: Time,
+        settle: Seconds,
+    ) -> Vec<(u32, NodeState)> {
+        let since = now.seconds().saturating_mul(MICROS_PER_SECOND);
+        if by == Reporter::Executor {
+            self.busy.clone_from(&report.busy);
+            self.busy.retain(|of| of.node < capacity && of.interval.end > now);
+        }
+        let mut changed = Vec::new();
+        for node in 0..capacity {
+            let next = report.states.get(node as usize).copied().unwrap_or(NodeState::Up);
+            let said = self.said(node, by);
+            let before = said.map_or(NodeState::Up, |said| said.state);
+            let reason = report.reasons.get(&node);
+            // Why it is up is nobody's question.
+            let as_before = next == before && said.is_none_or(|said| said.reason.as_ref() == reason);
+            let since = said.map_or(since, |said| if next == before { said.since } else { since });
+            let damped = by == Reporter::Executor && before == NodeState::Down && next == NodeState::Up;
+            if damped && !self.has_settled(node, now, settle) {
+                continue;
+            }
+            if by == Reporter::Executor {
+                self.recovering.remove(&node);
+            }
+            if as_before {
+                continue;
+            }
+            if next == NodeState::Down && next != before {
+                let failed = self.failed.entry(node).or_default();
+                failed.push_back(now);
+                if failed.len() > FAILURES_MAX {
+                    failed.pop_front();
+                }
+            }
+            match next {
+                NodeState::Up => self.said.remove(&(node, by)),
+                state => {
+                    let reason = reason.cloned();
+                    self.said.insert((node, by), Said { state, since, reason })
+                }
+            };
+            changed.push((node, next));
+        }
+        changed
+    }
+
+    /// Whether a node that is reported back has been up for long enough, which is longer for each of its last failures.
+    fn has_settled(&mut self, node: u32, now: Time, settle: Seconds) -> bool {
+        let failed = self.failed.entry(node).or_default();
+        while failed.front().is_some_and(|at| *at < now - REMEMBERED) {
+            failed.pop_front();
+        }
+        let times = i64::try_from(failed.len()).unwrap_or(1).max(1);
+        let since = *self.recovering.entry(node).or_insert(now);
+        now - since >= settle * times
+    }
+
+    /// How many nodes are out of use when, from `now` on. What runs on a node that is drained keeps it, until the instant
+    /// that `kept` tells.
+    pub(in crate::planner) fn out_of_use(
+        &self,
+        capacity: u32,
+        now: Time,
+        failures: &Failures,
+        kept: impl Fn(u32) -> Option<Time>,
+    ) -> Vec<(Interval, u32)> {
+        let mut each: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
+        let mut add = |node: u32, interval: Interval| {
+            let rest = Interval::new(interval.start.max(now), interval.end.min(FAR));
+            if node < capacity && !rest.is_empty() {
+                each.entry(node).or_default().push(rest);
+            }
+        };
+        let step = (failures.repair / STEPS).max(1);
+        let until = Time((now + failures.repair).seconds().div_euclid(step) * step + step);
+        let nodes: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
+        for node in nodes {
+            let from = match self.state(node) {
+                NodeState::Up => continue,
+                NodeState::Drained => kept(node).unwrap_or(now),
+                NodeState::Down => now,
+            };
+            add(node, Interval::new(from, until.max(from)));
+        }
+        for of in &self.busy {
+            add(of.node, of.interval);
+        }
+        for (interval, nodes) in &self.maintenance {
+            for node in capacity.saturating_sub(*nodes)..capacity {
+                add(node, *interval);
+            }
+        }
+        let mut changes: BTreeMap<Time, i64> = BTreeMap::new();
+        for mut intervals in each.into_values() {
+            intervals.sort_unstable_by_key(|of| of.start);
+            let mut reached = Time::MIN;
+            for Interval { start, end } in intervals {
+                let start = start.max(reached);
+                if start < end {
+                    *changes.entry(start).or_default() += 1;
+                    *changes.entry(end).or_default() -= 1;
+                    reached = end;
+                }
+            }
+        }
+        steps(&changes)
+    }
+
+    /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
+    pub(in crate::planner) fn next_look(&self, now: Time, failures: &Failures) -> Option<Time> {
+        let step = (failures.repair / STEPS).max(1);
+        let lasting = !self.said.is_empty();
+        lasting.then(|| Time(now.seconds().div_euclid(step) * step + step))
+    }
+}
+
+/// A function of time from its changes, as intervals on which it is the same and not 0.
+fn steps(changes: &BTreeMap<Time, i64>) -> Vec<(Interval, u32)> {
+    let mut steps: Vec<(Interval, u32)> = Vec::new();
+    let mut count = 0_i64;
+    let mut ends = changes.keys().skip(1);
+    for (start, change) in changes {
+        count += change;
+        let Some(end) = ends.next() else { break };
+        let Ok(nodes) = u32::try_from(count) else { continue };
+        if nodes == 0 {
+            continue;
+        }
+        match steps.last_mut() {
+            Some((last, before)) if *before == nodes && last.end == *start => last.end = *end,
+            _ => steps.push((Interval::new(*start, *end), nodes)),
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(start: i64, end: i64) -> Interval {
+        Interval::new(Time(start), Time(end))
+    }
+
+    const FAILURES: Failures = Failures {
+        repair: 80,
+        settle: 5,
+        taken_back_pays: true,
+    };
+
+    fn report(states: &[NodeState]) -> NodeReport {
+        NodeReport {
+            states: states.to_vec(),
+            ..NodeReport::default()
+        }
+    }
+
+    #[test]
+    fn of_two_looks_the_better_holds_for_each_node() {
+        use NodeState::{Down, Drained, Up};
+        let before = report(&[Up, Down]);
+        let mut first = report(&[Down, Down, Drained]);
+        first.reasons = [(0, "gone".to_owned()), (2, "to be repaired".to_owned())].into();
+        assert!(first.is_worse_than(&before) && !before.is_worse_than(&first));
+        let mut second = first.clone();
+        second.states[0] = Up;
+        for agreed in [second.clone().or_better(&first), first.or_better(&second)] {
+            assert_eq!(agreed.states, [Up, Down, Drained]);
+            assert_eq!(agreed.reasons, [(2, "to be repaired".to_owned())].into());
+        }
+    }
+
+    #[test]
+    fn nodes_that_are_spared_keep_what_runs_and_count_as_newly_down_again() {
+        use NodeState::{Down, Drained, Up};
+        let before = report(&[Down, Drained, Up]);
+        let mut now = report(&[Down, Down, Down, Down]);
+        assert_eq!(now.newly_down(&before), [1, 2, 3]);
+        now.spare(&[1, 3, 9]);
+        assert_eq!(now.states, [Down, Drained, Down, Drained]);
+        assert_eq!(report(&[Down; 4]).newly_down(&now), [1, 3]);
+    }
+
+    #[test]
+    fn what_is_out_of_use_is_counted_once_a_node() {
+        let mut nodes = Nodes::new(vec![(at(100, 200), 2)]);
+        let mut down = report(&[NodeState::Up, NodeState::Down]);
+        down.busy = vec![
+            BusyTime {
+                node: 1,
+                interval: at(5, 20),
+            },
+            BusyTime {
+                node: 3,
+                interval: at(150, 250),
+            },
+        ];
+        let changed = nodes.hear(Reporter::Executor, &down, 4, Time(0), 5);
+        assert_eq!(changed, [(1, NodeState::Down)]);
+        let out = nodes.out_of_use(4, Time(0), &FAILURES, |_| None);
+        assert_eq!(out, [(at(0, 90), 1), (at(100, 200), 2), (at(200, 250), 1)]);
+        assert_eq!(nodes.next_look(Time(0), &FAILURES), Some(Time(10)));
+    }
+
+    #[test]
+    fn a_drained_node_is_kept_by_what_runs_on_it() {
+        let mut nodes = Nodes::default();
+        let drained = report(&[NodeState::Drained]);
+        nodes.hear(Reporter::Operator, &drained, 2, Time(0), 5);
+        let out = nodes.out_of_use(2, Time(0), &FAILURES, |_| Some(Time(30)));
+        assert_eq!(out, [(at(30, 90), 1)]);
+    }
+
+    #[test]
+    fn a_node_that_flaps_is_trusted_later_each_time_and_an_operator_at_once() {
+        let mut nodes = Nodes::default();
+        let (up, down) = (report(&[NodeState::Up]), report(&[NodeState::Down]));
+        let mut trusted = |failures: i64, from: i64| {
+            nodes.hear(Reporter::Executor, &down, 1, Time(from), 5);
+            let back = (from + 1..from + 100)
+                .find(|at| !nodes.hear(Reporter::Executor, &up, 1, Time(*at), 5).is_empty());
+            assert_eq!(back, Some(from + 1 + 5 * failures));
+        };
+        trusted(1, 0);
+        trusted(2, 100);
+        trusted(3, 200);
+        trusted(1, 200 + REMEMBERED + 1);
+        nodes.hear(Reporter::Operator, &down, 1, Time(9_000), 5);
+        assert_eq!(nodes.state(0), NodeState::Down);
+        let changed = nodes.hear(Reporter::Operator, &up, 1, Time(9_001), 5);
+        assert_eq!(
+            (changed, nodes.state(0)),
+            (vec![(0, NodeState::Up)], NodeState::Up)
+        );
+    }
+
+    #[test]
+    fn what_operators_say_and_what_is_planned_is_left_out_and_what_is_reported_is_not() {
+        let mut nodes = Nodes::new(vec![(at(50, 60), 1)]);
+        nodes.hear(Reporter::Executor, &report(&[NodeState::Down]), 3, Time(0), 5);
+        nodes.hear(
+            Reporter::Operator,
+            &report(&[NodeState::Up, NodeState::Drained]),
+            3,
+            Time(0),
+            5,
+        );
+        let left_out: Vec<_> = nodes
+            .left_out(3)
+            .into_iter()
+            .map(|of| (of.node, of.interval))
+            .collect();
+        assert_eq!(
+            left_out,
+            [(1, Interval::new(Time::MIN, Time::MAX)), (2, at(50, 60))]
+        );
+    }
+}

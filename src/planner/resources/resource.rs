@@ -1,0 +1,82 @@
+//! What a provider has: sets of nodes, how fast they are, and what durations mean on them.
+
+use std::collections::BTreeMap;
+
+use scheduler::domain::Attribute;
+use scheduler::{Interval, Rate};
+
+use crate::agreement::Shape;
+use crate::planner::Planner;
+
+/// A set of identical nodes that placements are made on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its name, unique in the domain.
+    pub name: String,
+    /// What executes on it; `local` is this machine.
+    pub kind: String,
+    /// How many nodes it has.
+    pub capacity: u32,
+    /// How fast its nodes work.
+    pub rate: Rate,
+    /// What can be asked of its nodes.
+    pub attributes: BTreeMap<String, Attribute>,
+    /// What its nodes are called, by their numbers; those beyond the end go by their numbers.
+    pub node_names: Vec<String>,
+    /// When it will be without so many nodes, the ones with the highest numbers.
+    pub maintenance: Vec<(Interval, u32)>,
+    /// Whether nothing new is promised on it until [`Planner::open`](crate::planner::Planner::open): it has to be checked first.
+    pub closed: bool,
+}
+
+impl Resource {
+    /// Nodes of the reference rate of which nothing particular is known.
+    pub fn new(name: &str, kind: &str, capacity: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            capacity,
+            rate: Rate::REFERENCE,
+            attributes: BTreeMap::new(),
+            node_names: Vec::new(),
+            maintenance: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// What some of its nodes are called, for people.
+    pub(in crate::planner) fn names_of(&self, nodes: &[u32]) -> String {
+        let name = |node: &u32| {
+            let named = self.node_names.get(*node as usize);
+            named.cloned().unwrap_or_else(|| node.to_string())
+        };
+        nodes.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Planner {
+    /// A size as it would be on a resource, by the resource's name; `None` where there is no such resource, or it has too few nodes.
+    pub fn size_on(&self, resource: &str, scaling: Scaling, shape: Shape) -> Option<Shape> {
+        let found = self.resources.iter().find(|of| of.name == resource)?;
+        (shape.nodes <= found.capacity).then(|| scaling.shape(shape, found.rate))
+    }
+}
+
+/// What the durations of an offer are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scaling {
+    /// As contracted: the nodes are held that long, on whatever resource.
+    Contract,
+    /// At the reference rate: a resource divides them by its own.
+    ReferenceRate,
+}
+
+impl Scaling {
+    /// A size with the duration that it has on a resource of that rate.
+    pub fn shape(self, shape: Shape, rate: Rate) -> Shape {
+        match self {
+            Self::Contract => shape,
+            Self::ReferenceRate => shape.at(rate),
+        }
+    }
+}

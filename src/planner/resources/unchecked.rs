@@ -1,0 +1,88 @@
+//! Resources on which nothing new is promised, because they have not been checked yet. What was promised there before stays.
+
+use crate::planner::decide::Decider;
+use crate::planner::{Command, Error, Planner};
+
+impl Planner {
+    /// Opens a resource for new promises, where it was configured as closed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
+    pub async fn open(&self, resource: String) -> Result<(), Error> {
+        self.ask(|reply| Command::Open(resource, reply)).await
+    }
+}
+
+impl Decider<'_> {
+    /// Opens a resource for new promises; `None` where there is none of this name.
+    pub(in crate::planner) fn open(&mut self, resource: &str) -> Option<()> {
+        let at = self.plan.resources.place(resource)?;
+        self.plan.resources.open(at);
+        Some(())
+    }
+
+    /// Names the resources that are closed, in words; `None` where all are open.
+    pub(in crate::planner) fn words_of_closed(&self) -> Option<String> {
+        let closed: Vec<&str> = self.plan.resources.closed().collect();
+        (!closed.is_empty()).then(|| {
+            format!(
+                "nothing is promised on {} before it has been checked; no other resource takes what is asked for",
+                closed.join(", ")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::{Reason, Time};
+
+    use super::super::nodes::{NodeReport, NodeState, Reporter};
+    use crate::planner::tests::domain::{Domain, proposal};
+    use crate::planner::{Plan, Resource};
+
+    fn closed(name: &str) -> Resource {
+        Resource {
+            closed: true,
+            ..Resource::new(name, "slurm", 4)
+        }
+    }
+
+    #[test]
+    fn nothing_new_is_promised_on_a_closed_resource_and_an_open_one_stays_open_when_the_plan_is_read_anew() {
+        let mut domain = Domain::new(vec![closed("cluster")]);
+        let refusal = domain.place(proposal(2, 100, (0, 400))).unwrap_err();
+        assert_eq!(refusal.reason, Reason::ResourceNotOffered);
+        assert!(
+            refusal.binding.contains("promised on cluster before"),
+            "{refusal:?}"
+        );
+        assert_eq!(domain.decide(|decider| decider.open("no-such")), None);
+        domain.decide(|decider| decider.open("cluster")).unwrap();
+        let first = domain.place(proposal(2, 100, (0, 400))).unwrap().agreement;
+        assert_eq!(first.resource, "cluster");
+
+        let known = domain.known.values().cloned().collect();
+        let mut rebuilt = Plan::rebuild(&domain.settings, known, Vec::new(), Time(0)).unwrap();
+        rebuilt.recall_reports(&domain.plan, Time(0));
+        domain.plan = rebuilt;
+        domain.place(proposal(2, 100, (0, 400))).unwrap();
+        domain.check();
+    }
+
+    #[test]
+    fn what_was_promised_is_kept_on_a_closed_resource_where_its_own_nodes_fail() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 4), closed("cluster")]);
+        let promised = domain.place(proposal(4, 100, (100, 200))).unwrap().agreement;
+        assert_eq!(promised.resource, "local");
+        assert!(domain.place(proposal(4, 100, (100, 200))).is_err());
+        let report = NodeReport {
+            states: vec![NodeState::Drained; 4],
+            ..NodeReport::default()
+        };
+        let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+        assert_eq!(repaired.unwrap().moved, 1);
+        assert_eq!(domain.of(promised.id).resource, "cluster");
+        domain.check();
+    }
+}
