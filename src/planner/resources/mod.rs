@@ -11,46 +11,29 @@ pub(super) mod resource;
 pub(super) mod unchecked;
 
 mod out_of_use;
+mod resource_plan;
 mod wish;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scheduler::admission::{Improved, TRIES};
-use scheduler::domain::{Attribute, Candidate, Domain, Objective, Planned, Task};
-use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, SlotTree, Time};
-use uuid::Uuid;
+use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time};
 
 use self::out_of_use::Looks;
+pub(super) use self::resource_plan::ResourcePlan;
 pub(super) use self::wish::Wish;
-use super::{KeptNodes, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter};
+use super::{Resource, Scaling, Settings};
+use crate::agreement::Filter;
 use crate::planner::invariant::Impossible;
 use crate::planner::placement::move_up::ToLookAt;
-use crate::planner::resources::nodes::{NodeState, Nodes, Reporter, Said};
+use crate::planner::resources::nodes::{Nodes, Reporter, Said};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
 /// Of those that lie in its window so many are looked at, to find these.
 const LYING_MAX: usize = 1_024;
-
-/// One resource's share of the plan.
-pub(super) struct ResourcePlan {
-    pub(super) resource: Resource,
-    pub(super) schedule: Schedule,
-    /// Until when each node is bound, by its number.
-    bound_until: BTreeMap<u32, Time>,
-    /// The nodes that are kept for agreements, by the ids under which their work is known and the numbers of its pieces.
-    pub(super) kept: HashMap<(Uuid, u32), KeptNodes>,
-    /// How its nodes stand.
-    pub(super) nodes: Nodes,
-}
-
-impl Planned for ResourcePlan {
-    fn plan(&self) -> &SlotTree {
-        self.schedule.tree()
-    }
-}
 
 /// The resources with their plans, each known by its place in the configuration.
 pub(super) struct Resources {
@@ -531,75 +514,4 @@ fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
         Some([Interval::of(of.from, duration), Interval::of(of.to, duration)])
     };
     moves.iter().filter_map(slots).flatten().collect()
-}
-
-impl ResourcePlan {
-    /// As many nodes as an agreement has that are up and free from `now` on: those that are kept for it, then the
-    /// lowest-numbered, and those that are kept for others or are others' before it ends last.
-    pub(super) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let is_up = |node: &u32| self.nodes.state(*node) == NodeState::Up;
-        let mut free: Vec<u32> = (0..self.resource.capacity)
-            .filter(|node| self.is_free(*node, now))
-            .filter(is_up)
-            .collect();
-        if !self.kept.is_empty() || !self.nodes.is_plain() {
-            let own = self.kept_for(agreement);
-            let own = own.map_or(&[][..], |of| of.nodes.as_slice());
-            let kept: BTreeSet<u32> = self.kept.values().flat_map(|of| &of.nodes).copied().collect();
-            let until = Interval::new(now, agreement.slot().end);
-            free.sort_by_cached_key(|node| {
-                let others = kept.contains(node) || self.nodes.is_busy(*node, until);
-                (!own.contains(node), others, *node)
-            });
-        }
-        free.truncate(agreement.slot_nodes() as usize);
-        free.sort_unstable();
-        free
-    }
-
-    /// The nodes that are kept for the slot that an agreement has now, or has next.
-    pub(super) fn kept_for(&self, agreement: &Agreement) -> Option<&KeptNodes> {
-        let kept = self.kept.get(&(agreement.work(), agreement.slot_number()))?;
-        (kept.restarts == agreement.restarts()).then_some(kept)
-    }
-
-    /// Whether the nodes of an agreement are kept for its slot.
-    pub(super) fn holds(&self, agreement: &Agreement, now: Time) -> bool {
-        let start = agreement.slot().start;
-        self.kept_for(agreement).is_some_and(|kept| {
-            // One of a slot that was tried before begins at another time.
-            let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
-            begins && kept.nodes.len() >= agreement.slot_nodes() as usize
-        })
-    }
-
-    /// Whether nobody has a node from `now` on.
-    pub(super) fn is_free(&self, node: u32, now: Time) -> bool {
-        self.bound_until.get(&node).is_none_or(|until| *until <= now)
-    }
-
-    /// Binds nodes until an instant.
-    pub(super) fn bind(&mut self, nodes: &[u32], until: Time) {
-        for node in nodes {
-            let bound = self.bound_until.entry(*node).or_insert(until);
-            *bound = (*bound).max(until);
-        }
-    }
-
-    /// Ends a binding that lasts until `until` at an instant, where that is earlier. A binding that was made meanwhile stays: an end
-    /// may be told long after it came.
-    pub(super) fn unbind(&mut self, nodes: &[u32], until: Time, at: Time) {
-        for node in nodes {
-            if let Some(bound) = self.bound_until.get_mut(node).filter(|bound| **bound == until) {
-                *bound = at.min(until);
-            }
-        }
-    }
-
-    /// Moves the end of a binding.
-    pub(super) fn rebind(&mut self, nodes: &[u32], until: Time) {
-        for node in nodes {
-            self.bound_until.insert(*node, until);
-        }
-    }
 }
