@@ -28,7 +28,7 @@ pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
     Promise, ProposalReason,
 };
-pub use run::JobRun;
+pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};

@@ -1,39 +1,135 @@
-//! The jobs of an agreement, told apart.
+//! The identity of one attempt to do the work of a slot.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Agreement;
 
-/// One of the jobs that an agreement has in the course of time: one for each piece of its work, and one more each time that work
-/// was lost and is run again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobRun {
-    /// The agreement.
+/// What stands between the agreement and the numbers.
+const SEPARATOR: char = '.';
+
+/// One attempt to do the work of a slot: *the* identity of its job, folder, claim, reservation, submission and report. Written as
+/// `AGREEMENT`, `AGREEMENT.SLOT` or `AGREEMENT.SLOT.ATTEMPT`, the shortest of these that says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Run {
+    /// The agreement with which the work began ([`Agreement::work`]).
     pub agreement: Uuid,
-    /// Which piece of its work, from 1.
-    pub piece: u32,
-    /// How often its work had been lost before.
-    pub restarts: u32,
+    /// The number of the slot in it, from 1.
+    pub slot: u32,
+    /// The number of the attempt, from 0: how often work of the agreement had been lost before.
+    pub attempt: u32,
 }
 
-impl JobRun {
-    /// The first job of an agreement.
+impl Run {
+    /// The first attempt of the first slot.
     pub const fn first(agreement: Uuid) -> Self {
         Self {
             agreement,
-            piece: 1,
-            restarts: 0,
+            slot: 1,
+            attempt: 0,
         }
     }
 }
 
-impl From<&Agreement> for JobRun {
-    /// The job that it has now, or has next; the last one when all are over.
+impl From<&Agreement> for Run {
+    /// The run that it has now, or has next; the last one when all are over.
     fn from(agreement: &Agreement) -> Self {
         Self {
-            agreement: agreement.id,
-            piece: agreement.slot_number(),
-            restarts: agreement.restarts(),
+            agreement: agreement.work(),
+            slot: agreement.slot_number(),
+            attempt: agreement.restarts(),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.agreement)?;
+        match (self.slot, self.attempt) {
+            (1, 0) => Ok(()),
+            (slot, 0) => write!(f, "{SEPARATOR}{slot}"),
+            (slot, attempt) => write!(f, "{SEPARATOR}{slot}{SEPARATOR}{attempt}"),
+        }
+    }
+}
+
+/// A text is not the name of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected the id of an agreement, then the numbers of a slot and of an attempt")]
+pub struct NoRun;
+
+impl FromStr for Run {
+    type Err = NoRun;
+
+    /// Only what [`Display`](fmt::Display) writes: no two names mean one run.
+    fn from_str(text: &str) -> Result<Self, NoRun> {
+        let mut parts = text.split(SEPARATOR);
+        let agreement = parts.next().and_then(|id| id.parse().ok()).ok_or(NoRun)?;
+        let mut number = |default: u32| match parts.next() {
+            None => Ok(default),
+            Some(number) => number.parse().map_err(|_| NoRun),
+        };
+        let run = Self {
+            agreement,
+            slot: number(1)?,
+            attempt: number(0)?,
+        };
+        if run.to_string() == text {
+            Ok(run)
+        } else {
+            Err(NoRun)
+        }
+    }
+}
+
+impl TryFrom<String> for Run {
+    type Error = NoRun;
+
+    fn try_from(text: String) -> Result<Self, NoRun> {
+        text.parse()
+    }
+}
+
+impl From<Run> for String {
+    fn from(run: Run) -> Self {
+        run.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_slot_and_each_attempt_has_one_name() {
+        let agreement = Uuid::from_u128(7);
+        let of = |slot, attempt| Run {
+            agreement,
+            slot,
+            attempt,
+        };
+        for (run, behind) in [
+            (of(1, 0), ""),
+            (of(3, 0), ".3"),
+            (of(1, 2), ".1.2"),
+            (of(3, 12), ".3.12"),
+        ] {
+            let text = format!("{agreement}{behind}");
+            assert_eq!((run.to_string(), text.parse()), (text.clone(), Ok(run)));
+        }
+        for wrong in ["", ".2", "7"] {
+            assert_eq!(wrong.parse::<Run>(), Err(NoRun), "{wrong}");
+        }
+        for behind in [".1", ".2.0", ".02", ".2.", ".2.1.1", ".+2", "."] {
+            assert_eq!(
+                format!("{agreement}{behind}").parse::<Run>(),
+                Err(NoRun),
+                "{behind}"
+            );
         }
     }
 }

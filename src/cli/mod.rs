@@ -191,8 +191,8 @@ impl From<crate::store::Error> for Failure {
 pub fn run() -> ExitCode {
     // What serves one job is a process of its own, single-threaded and small.
     let command = match Cli::parse().command {
-        Command::Supervise { job } => return crate::execution::supervisor::run(&job),
-        Command::Launch { job } => return crate::execution::launch::run(&job),
+        Command::Supervise { job } => return crate::execution::job::supervisor::run(&job),
+        Command::Launch { job } => return crate::execution::job::launch::run(&job),
         Command::Advise(options) => return exit(operator::advise::run(&options)),
         Command::Bench(options) => return exit(bench::run(options)),
         Command::Cluster(options) => return exit(operator::cluster::run(options)),

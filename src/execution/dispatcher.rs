@@ -1,8 +1,8 @@
 //! The task that makes the plan happen: begins the slots that are due, has their jobs started, follows them, stops those
 //! of terminated agreements, and tells the planner how they went.
 //!
-//! It remembers nothing that matters. In each round it asks the planner what is to run and the executors how each of it
-//! stands, and does what is missing between the two; what failed, or was cut off by a crash, is simply still missing in
+//! It remembers nothing that matters. In each round it asks the planner which jobs should run and the executors how each
+//! stands, and does the missing steps; a step that failed, or was cut off by a crash, is still missing in
 //! the next round. So a restart is no special case. No round waits for an executor: each resource's agreements are
 //! attended to in a lane of its own, and one that is still at it sits a round out.
 
@@ -18,13 +18,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use super::files::InputFiles;
-pub use super::lane::Shared;
-use super::lane::{Failure, Hands, Lane};
-use super::trouble::{Doing, Troubles};
 use crate::agreement::Agreement;
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
+use crate::execution::faults::{Doing, Faults};
+use crate::execution::files::inputs::InputFiles;
+
+pub use crate::execution::lane::Shared;
+use crate::execution::lane::{Context, Failure, Lane};
 use crate::planner::Planner;
 
 /// How often running jobs are looked at.
@@ -37,14 +38,14 @@ const RETRY: (Duration, Duration) = (TICK, Duration::from_secs(2));
 
 /// Makes the plan happen.
 pub struct Dispatcher {
-    hands: Arc<Hands>,
+    context: Arc<Context>,
     /// By name of the resource.
     lanes: HashMap<String, Arc<Lane>>,
     attending: JoinSet<Attended>,
     /// The resources whose lane is at work.
     busy: HashSet<String>,
     /// What goes wrong at the moment.
-    troubles: HashMap<Concern, Trouble>,
+    retries: HashMap<Concern, Retry>,
 }
 
 /// What a lane has done.
@@ -62,7 +63,7 @@ enum Concern {
 }
 
 /// A failure that lasts.
-struct Trouble {
+struct Retry {
     /// What was last said about it.
     message: String,
     wait: Duration,
@@ -83,19 +84,19 @@ impl Dispatcher {
         let executors: Vec<(String, Shared)> = executors.into_iter().collect();
         let clusters = executors.iter().filter(|(_, of)| of.is_cluster());
         let (unseen, _) = watch::channel(clusters.map(|(name, _)| name.clone()).collect());
-        let hands = Arc::new(Hands {
+        let context = Arc::new(Context {
             unseen,
             planner,
             catalogue,
             files,
             clock,
-            troubles: Troubles::default(),
+            faults: Faults::default(),
         });
         let lane = |(resource, shared): (String, Shared)| {
             let lane = Lane {
                 resource: resource.clone(),
                 shared,
-                hands: Arc::clone(&hands),
+                context: Arc::clone(&context),
                 has_followed: AtomicBool::new(false),
                 look_now: Notify::new(),
             };
@@ -103,21 +104,21 @@ impl Dispatcher {
         };
         Self {
             lanes: executors.into_iter().map(lane).collect(),
-            hands,
+            context,
             attending: JoinSet::new(),
             busy: HashSet::new(),
-            troubles: HashMap::new(),
+            retries: HashMap::new(),
         }
     }
 
     /// The faults of the resources at present; others read them while this runs.
-    pub fn troubles(&self) -> Troubles {
-        self.hands.troubles.clone()
+    pub fn faults(&self) -> Faults {
+        self.context.faults.clone()
     }
 
     /// The clusters that have not been looked at since the start. The start waits until there is none.
     pub fn unseen(&self) -> watch::Receiver<BTreeSet<String>> {
-        self.hands.unseen.subscribe()
+        self.context.unseen.subscribe()
     }
 
     /// Runs until `stop` is cancelled. Jobs that run then run on, and are followed again after the next start.
@@ -127,7 +128,7 @@ impl Dispatcher {
             prepared.spawn(Arc::clone(lane).keep_prepared(stop.clone()));
             prepared.spawn(Arc::clone(lane).keep_informed(stop.clone()));
         }
-        let mut due = self.hands.planner.subscribe();
+        let mut due = self.context.planner.subscribe();
         // Those of an earlier run of the service are followed from the start.
         let mut following = true;
         while !stop.is_cancelled() {
@@ -142,7 +143,7 @@ impl Dispatcher {
                         self.take_note(attended);
                     }
                     changed = due.changed() => {
-                        // Without a planner nothing is due, and soon somebody cancels.
+                        // Without a planner nothing is due, and this task is cancelled soon.
                         if changed.is_err() {
                             tokio::time::sleep(wait).await;
                         }
@@ -158,14 +159,15 @@ impl Dispatcher {
     /// How long there is nothing to do when that is the next instant with something due. No less than a tick: what fails
     /// is tried again, but not at once.
     fn until(&self, next: Option<Time>) -> Duration {
-        let left = next.map(|at| at.seconds().saturating_mul(MICROS_PER_SECOND) - self.hands.clock.micros());
+        let left =
+            next.map(|at| at.seconds().saturating_mul(MICROS_PER_SECOND) - self.context.clock.micros());
         left.map_or(IDLE, |left| {
             Duration::from_micros(u64::try_from(left).unwrap_or(0))
         })
         .clamp(TICK, IDLE)
     }
 
-    /// Begins what is due and has the lanes attend to what runs; answers whether anything may be running.
+    /// Begins due slots and has the lanes attend to running jobs; answers whether anything may be running.
     async fn round(&mut self, following: bool) -> bool {
         if !self.may_try(&Concern::Planner) {
             return following;
@@ -175,7 +177,7 @@ impl Dispatcher {
         let Ok(running) = outcome else { return true };
         let any = !running.is_empty();
         let ids: HashSet<Uuid> = running.iter().map(|agreement| agreement.id).collect();
-        self.troubles.retain(|concern, _| match concern {
+        self.retries.retain(|concern, _| match concern {
             Concern::Agreement(id) => ids.contains(id),
             Concern::Planner | Concern::Resource(_) => true,
         });
@@ -183,11 +185,11 @@ impl Dispatcher {
         any
     }
 
-    /// Begins what is due, and lists what is to run now.
+    /// Begins due slots, and lists the agreements that should run now.
     async fn what_runs(&self, following: bool) -> Result<Vec<Agreement>, Failure> {
-        let planner = &self.hands.planner;
+        let planner = &self.context.planner;
         let due = *planner.subscribe().borrow();
-        let begun = if due.is_some_and(|at| at <= self.hands.clock.now()) {
+        let begun = if due.is_some_and(|at| at <= self.context.clock.now()) {
             planner.begin_due().await?
         } else {
             Vec::new()
@@ -260,29 +262,29 @@ impl Dispatcher {
 
     /// Whether it is time for a try, as far as earlier failures go.
     fn may_try(&self, with: &Concern) -> bool {
-        self.troubles
+        self.retries
             .get(with)
-            .is_none_or(|trouble| trouble.next_try <= Instant::now())
+            .is_none_or(|retry| retry.next_try <= Instant::now())
     }
 
     /// Keeps account of what fails: says it when it is new, and when it is over. Of a resource its lane says it.
     fn note(&mut self, with: Concern, failure: Option<&Failure>) {
         let said = matches!(with, Concern::Resource(_));
         let Some(failure) = failure else {
-            if self.troubles.remove(&with).is_some() && !said {
+            if self.retries.remove(&with).is_some() && !said {
                 info!(concern = ?with, "works again");
             }
             return;
         };
         let message = failure.to_string();
-        let before = self.troubles.get(&with);
+        let before = self.retries.get(&with);
         if !said && before.is_none_or(|before| before.message != message) {
             warn!(concern = ?with, %message, "failed; trying again");
         }
         let wait = before.map_or(RETRY.0, |before| (before.wait * 2).min(RETRY.1));
-        self.troubles.insert(
+        self.retries.insert(
             with,
-            Trouble {
+            Retry {
                 message,
                 wait,
                 next_try: Instant::now() + wait,

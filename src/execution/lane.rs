@@ -1,5 +1,5 @@
 //! One resource's side of the dispatcher. All calls of its executor are made here: each under a time-out, only so many at
-//! a time, and never two about one agreement, so that an executor that hangs holds a few threads and nobody else.
+//! a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no other.
 
 mod nodes;
 mod prepare;
@@ -15,19 +15,17 @@ use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use super::figures::{Calls, Cost, Delays};
-use super::files::InputFiles;
-use super::limits::Allowance;
-use super::local::OUTPUT_LIMIT;
-use super::retention::JobFolders;
-use super::trouble::{Doing, Troubles};
-use super::{
-    ExecutionError, Executor, JobId, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork,
-    WORTH_STARTING,
-};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, Stretch};
+use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, Run, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::execution::faults::{Doing, Faults};
+use crate::execution::files::inputs::InputFiles;
+use crate::execution::files::retention::JobFolders;
+use crate::execution::job::limits::Allowance;
+use crate::execution::job::spec::WORTH_STARTING;
+use crate::execution::local::OUTPUT_LIMIT;
+use crate::execution::metrics::{Calls, Cost, Delays};
 use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
 
@@ -39,14 +37,14 @@ const JUDGED_AT_ONCE: usize = 2;
 /// How long a request waits for such a judgement: that of a slower executor counts for the next request.
 const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// What all lanes act with.
-pub(super) struct Hands {
+pub(super) struct Context {
     pub(super) planner: Planner,
     pub(super) catalogue: Arc<Catalogue>,
     /// The files that jobs may read.
     pub(super) files: InputFiles,
     pub(super) clock: Clock,
     /// The present faults, for operators.
-    pub(super) troubles: Troubles,
+    pub(super) faults: Faults,
     /// The clusters that have not been looked at since the start.
     pub(super) unseen: watch::Sender<BTreeSet<String>>,
 }
@@ -97,8 +95,8 @@ impl Shared {
         self.executor.kept_nodes().len()
     }
 
-    /// Why it would refuse a job, as [`Executor::refusal_of`] tells; `None` also where it does not answer in time. Requests wait for
-    /// this, so that only some ask at a time, and none takes the place of a call about a job that runs.
+    /// Why it would refuse a job, as [`Executor::refusal_of`] tells; `None` also where it does not answer in time. Requests wait
+    /// for this, so that only some ask at a time, and none takes the place of a call about a job that runs.
     pub async fn refusal_of(&self, job: ProspectiveJob) -> Option<String> {
         let asked = async {
             // The semaphore is never closed.
@@ -162,7 +160,7 @@ pub(super) enum Failure {
 pub(super) struct Lane {
     pub(super) resource: String,
     pub(super) shared: Shared,
-    pub(super) hands: Arc<Hands>,
+    pub(super) context: Arc<Context>,
     /// Whether the plan has been handed over once since the start: it is known then how early slots are reserved.
     pub(super) has_followed: AtomicBool,
     /// Has the nodes looked at now.
@@ -184,12 +182,12 @@ impl From<Outcome> for Unstarted {
 }
 
 /// Says on its end that a call has returned.
-struct Asked {
+struct OpenCall {
     shared: Shared,
     about: About,
 }
 
-impl Drop for Asked {
+impl Drop for OpenCall {
     fn drop(&mut self) {
         let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.remove(&self.about);
@@ -227,19 +225,18 @@ impl Lane {
         results
     }
 
-    /// Does what is missing between what an agreement says and how its job stands.
+    /// Does the missing steps between the state of an agreement and the state of its job.
     async fn attend(&self, agreement: Agreement) -> Result<(), Failure> {
-        let (id, work) = (agreement.id, agreement.work());
-        let own = job_of(&agreement);
-        let restarts = agreement.restarts();
-        if restarts > 0 {
-            let way = self.call(Some(work), move |executor| executor.make_way(own, restarts));
+        let (id, own) = (agreement.id, Run::from(&agreement));
+        let work = own.agreement;
+        if own.attempt > 0 {
+            let way = self.call(Some(work), move |executor| executor.end_earlier_attempts(own));
             if !way.await? {
                 return Ok(());
             }
             if agreement.waits_to_run_again() {
                 // Nothing is left of the job that was lost, and the next one waits for its slot.
-                return Ok(self.hands.planner.report_stopped(id).await?);
+                return Ok(self.context.planner.report_stopped(id).await?);
             }
         }
         let end = slot_end(&agreement);
@@ -277,7 +274,7 @@ impl Lane {
                 }
                 match started {
                     Some(at) if agreement.slot_started().is_none() => {
-                        if known(self.hands.planner.report_started((&agreement).into(), at).await)? {
+                        if known(self.context.planner.report_started((&agreement).into(), at).await)? {
                             self.shared.delays.note(agreement.slot().start, at);
                         }
                         Ok(())
@@ -289,9 +286,9 @@ impl Lane {
         }
     }
 
-    /// Has what is left of a job stopped whose agreement is over because its nodes were lost.
+    /// Stops the rest of a job whose agreement is over because its nodes were lost.
     async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
-        let (work, own) = (agreement.work(), job_of(agreement));
+        let (work, own) = (agreement.work(), Run::from(agreement));
         match status {
             JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(own)).await,
             JobStatus::Ended(end) => self.report_ended(agreement, end).await,
@@ -307,7 +304,7 @@ impl Lane {
         JobEnd {
             outcome,
             started: agreement.slot_started(),
-            ended: self.hands.clock.micros(),
+            ended: self.context.clock.micros(),
             input_bytes: 0,
             output_bytes: 0,
             truncated: false,
@@ -319,7 +316,7 @@ impl Lane {
     /// Starts a job, where what it is to go on from is there.
     async fn start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
         let start = move |executor: &dyn Executor| {
-            if !executor.can_go_on(&job)? {
+            if !executor.can_resume(&job)? {
                 return Ok(false);
             }
             info!(agreement = %job.agreement, program = %job.program.display(), "starting");
@@ -334,17 +331,17 @@ impl Lane {
     /// What the catalogue has of what an agreement runs.
     fn application_of(&self, agreement: &Agreement) -> Option<&Application> {
         let job = agreement.job.as_ref()?;
-        let catalogue = &self.hands.catalogue;
+        let catalogue = &self.context.catalogue;
         catalogue.find(&job.application, job.version.as_deref())
     }
 
-    /// The job of an agreement that nobody has started; where it is not to be started, what has become of it.
+    /// The job of an agreement that was not started; where it is not to be started, why.
     fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Unstarted> {
         if agreement.state == AgreementState::ObservedAndTerminating {
             return Err(Outcome::Terminated.into());
         }
         // A start that was reported and has left no trace was on a disk that is gone: it is not repeated.
-        if agreement.slot_started().is_some() || agreement.slot().end <= self.hands.clock.now() {
+        if agreement.slot_started().is_some() || agreement.slot().end <= self.context.clock.now() {
             return Err(Outcome::Lost.into());
         }
         let job = agreement.job.as_ref().ok_or(Outcome::Lost)?;
@@ -363,7 +360,7 @@ impl Lane {
             .of(application.limits, agreement.slot_nodes());
         let piece = piece_of(agreement, application);
         let save = piece.and_then(|piece| piece.save);
-        if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.hands.clock.micros())) {
+        if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.context.clock.micros())) {
             return Err(Outcome::Lost.into());
         }
         let resumes = piece.filter(|piece| piece.number > 1);
@@ -378,7 +375,7 @@ impl Lane {
             inputs: application
                 .files(&job.arguments)
                 .into_iter()
-                .filter_map(|name| self.hands.files.find(&agreement.party, name))
+                .filter_map(|name| self.context.files.find(&agreement.party, name))
                 .collect(),
             nodes: agreement.slot_nodes(),
             slot_end: slot_end(agreement),
@@ -390,7 +387,7 @@ impl Lane {
     }
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {
-        if known(self.hands.planner.report_ended(agreement.into(), end).await)? {
+        if known(self.context.planner.report_ended(agreement.into(), end).await)? {
             let began = end.started.filter(|_| agreement.slot_started().is_none());
             if let Some(at) = began {
                 self.shared.delays.note(agreement.slot().start, at);
@@ -401,7 +398,7 @@ impl Lane {
     }
 
     async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {
-        if known(self.hands.planner.report_unable(agreement.into(), why).await)? {
+        if known(self.context.planner.report_unable(agreement.into(), why).await)? {
             warn!(agreement = %agreement.id, why = why.words(), "cannot go on");
         }
         Ok(())
@@ -416,8 +413,8 @@ impl Lane {
     pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
         let (resource, what) = (&self.resource, doing.words());
         let message = failure.map(ToString::to_string);
-        let now = self.hands.clock.micros();
-        if self.hands.troubles.note(resource, doing, message.clone(), now) {
+        let now = self.context.clock.micros();
+        if self.context.faults.note(resource, doing, message.clone(), now) {
             match message {
                 None => info!(resource, what, "works again"),
                 Some(message) => warn!(resource, what, message, "failed; trying again"),
@@ -462,25 +459,17 @@ impl Lane {
     }
 
     /// Notes that a call about something is made; `None` while an earlier one has not returned.
-    fn ask_about(&self, about: Option<Uuid>) -> Option<Asked> {
+    fn ask_about(&self, about: Option<Uuid>) -> Option<OpenCall> {
         let about = (self.resource.clone(), about);
         let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(about.clone()).then(|| Asked {
+        asked.insert(about.clone()).then(|| OpenCall {
             shared: self.shared.clone(),
             about,
         })
     }
 }
 
-/// The job that an agreement has now, or had last.
-fn job_of(agreement: &Agreement) -> JobId {
-    JobId {
-        agreement: agreement.work(),
-        piece: agreement.slot_number(),
-    }
-}
-
-/// What the job of an agreement is told about the piece of work that it does.
+/// What the job of an agreement is told about the slot that it serves.
 fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
     let of = agreement.slots.is_split().then_some(agreement.slots.len())?;
     Some(PieceSpec {
@@ -500,7 +489,7 @@ fn save_of(agreement: &Agreement, application: &Application) -> Option<SaveWork>
     })
 }
 
-/// Whether a piece would have to save its work before it has done any to speak of.
+/// Whether a slot would have to save its work before it has done any to speak of.
 fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
     let [whole, left] = [slot.start.seconds() * MICROS_PER_SECOND, now]
         .map(|from| slot.end.seconds() * MICROS_PER_SECOND - from - save.grace);
@@ -510,10 +499,11 @@ fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
 /// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slots that are
 /// not over.
 fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
-    let slot = |piece: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
-        agreement: agreement.work(),
-        piece,
-        restarts: agreement.restarts(),
+    let slot = |number: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
+        run: Run {
+            slot: number,
+            ..Run::from(agreement)
+        },
         party: agreement.party.clone(),
         nodes,
         interval,

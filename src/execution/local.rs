@@ -9,10 +9,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::folder::{Claim, Folder};
-use super::retention::JobFolders;
-use super::{ExecutionError, Executor, JobId, JobSpec, JobStatus, SaveWork};
+use super::{ExecutionError, Executor, JobSpec, JobStatus, SaveWork};
+use crate::agreement::Run;
 use crate::clock::Micros;
+use crate::execution::files::retention::JobFolders;
+use crate::execution::job::folder::{Claim, Folder};
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
 pub(super) const EXECUTABLE: &str = "/proc/self/exe";
@@ -28,7 +29,7 @@ pub struct LocalExecutor {
     folders: JobFolders,
     executable: PathBuf,
     /// The supervisors that this process has spawned, to be reaped.
-    supervisors: Mutex<HashMap<JobId, Spawned>>,
+    supervisors: Mutex<HashMap<Run, Spawned>>,
     /// Those among them that have recorded the end, and clear up.
     leaving: Mutex<Vec<Child>>,
 }
@@ -63,24 +64,24 @@ impl LocalExecutor {
         }
     }
 
-    /// The same with the folders of its jobs among these, for whose quotas somebody cares.
+    /// The same with its job folders among these, whose quotas are enforced.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
         Self { folders, ..self }
     }
 
     /// The folder of a job.
-    pub fn folder(&self, job: JobId) -> Folder {
-        Folder::of_job(self.folders.path(), job)
+    pub fn folder(&self, run: Run) -> Folder {
+        Folder::of(self.folders.path(), run)
     }
 
     /// Sees to it that a supervisor is at work. One too many does no harm: it finds the lock taken and ends. Where the
     /// last one gave up, this says so, and still spawns the next one in its time.
-    fn supervise(&self, job: JobId, folder: &Folder) -> Result<(), ExecutionError> {
+    fn supervise(&self, run: Run, folder: &Folder) -> Result<(), ExecutionError> {
         let failed = ExecutionError::system("supervise", folder.path());
         let mut supervisors = self.supervisors();
         let mut result = Ok(());
-        if let Some(spawned) = supervisors.get_mut(&job) {
+        if let Some(spawned) = supervisors.get_mut(&run) {
             match spawned.process.try_wait() {
                 Ok(None) => return Ok(()),
                 // One that was killed, or found another at work, is no failure.
@@ -97,7 +98,7 @@ impl LocalExecutor {
         }
         let process = self.spawn(folder)?;
         supervisors.insert(
-            job,
+            run,
             Spawned {
                 process,
                 at: Instant::now(),
@@ -122,43 +123,43 @@ impl LocalExecutor {
     }
 
     /// Lets a supervisor go that has recorded the end, and takes the statuses of those that have cleared up by now.
-    fn reap(&self, job: JobId) {
-        let spawned = self.supervisors().remove(&job);
+    fn reap(&self, run: Run) {
+        let spawned = self.supervisors().remove(&run);
         let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         leaving.extend(spawned.map(|spawned| spawned.process));
         leaving.retain_mut(|process| matches!(process.try_wait(), Ok(None)));
     }
 
-    fn supervisors(&self) -> MutexGuard<'_, HashMap<JobId, Spawned>> {
+    fn supervisors(&self) -> MutexGuard<'_, HashMap<Run, Spawned>> {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Executor for LocalExecutor {
-    fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
-        let id = job.id();
-        let Some(before) = id.piece.checked_sub(1).filter(|piece| *piece > 0) else {
+    fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
+        let run = job.run();
+        let Some(before) = run.slot.checked_sub(1).filter(|slot| *slot > 0) else {
             return Ok(true);
         };
-        let before = self.folder(JobId { piece: before, ..id });
+        let before = self.folder(Run { slot: before, ..run });
         Ok(before.end()?.is_some() && is_folder(&before.work())?)
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         Folder::create(self.folders.path(), job)?;
-        self.poll(job.id()).map(|_| ())
+        self.poll(job.run()).map(|_| ())
     }
 
-    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
-        let folder = self.folder(job);
+    fn poll(&self, run: Run) -> Result<JobStatus, ExecutionError> {
+        let folder = self.folder(run);
         if let Some(end) = folder.end()? {
-            self.reap(job);
+            self.reap(run);
             return Ok(JobStatus::Ended(end));
         }
         if folder.spec()?.is_none() {
             return Ok(JobStatus::NotStarted);
         }
-        self.supervise(job, &folder)?;
+        self.supervise(run, &folder)?;
         let started = match folder.claim()? {
             Some(Claim::Started { began, .. }) => Some(began.at),
             Some(Claim::Abandoned) | None => None,
@@ -166,16 +167,16 @@ impl Executor for LocalExecutor {
         Ok(JobStatus::Running { started })
     }
 
-    fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
-        let folder = self.folder(job);
+    fn keep_until(&self, run: Run, end: Micros) -> Result<(), ExecutionError> {
+        let folder = self.folder(run);
         match folder.spec()? {
             Some(job) if job.slot_end != end => folder.put_until(end),
             _ => Ok(()),
         }
     }
 
-    fn save_before_end(&self, job: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        let folder = self.folder(job);
+    fn save_before_end(&self, run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let folder = self.folder(run);
         match folder.spec()? {
             // It goes on as it was started: its program may be another by now.
             Some(job) if folder.save(&job)?.is_some() != save.is_some() => folder.put_save(save),
@@ -183,23 +184,24 @@ impl Executor for LocalExecutor {
         }
     }
 
-    fn make_way(&self, job: JobId, restarts: u32) -> Result<bool, ExecutionError> {
-        let folder = self.folder(job);
-        let Some(before) = folder.spec()?.filter(|spec| spec.restarts < restarts) else {
+    fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
+        let folder = self.folder(run);
+        let before = folder.spec()?.map(|spec| spec.run());
+        let Some(before) = before.filter(|before| before.attempt < run.attempt) else {
             return Ok(true);
         };
         if folder.end()?.is_none() {
-            self.stop(job)?;
-            self.poll(job)?;
+            self.stop(before)?;
+            self.poll(before)?;
             return Ok(false);
         }
-        self.reap(job);
-        self.folders.put_aside(job, before.restarts)?;
+        self.reap(before);
+        self.folders.put_aside(before)?;
         Ok(true)
     }
 
-    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
-        let folder = self.folder(job);
+    fn stop(&self, run: Run) -> Result<(), ExecutionError> {
+        let folder = self.folder(run);
         if folder.spec()?.is_none() || folder.end()?.is_some() {
             return Ok(());
         }

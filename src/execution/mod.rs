@@ -1,40 +1,32 @@
 //! Execution: from a slot of the plan to work that really runs. [`Executor`] is the seam to the real world, [`local`] runs
 //! processes of this machine, [`slurm`] jobs of a cluster, and [`dispatcher`] is the task that makes the plan happen. Each
-//! resource has its executor, by its kind, and a lane of its own in the dispatcher, so that one that hangs holds nobody
-//! else.
+//! resource has its executor, by its kind, and a lane of its own in the dispatcher, so that an executor that hangs delays no
+//! other.
 //!
 //! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
 //! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
 
-mod began;
 pub mod dispatcher;
-mod figures;
+pub mod faults;
 pub mod files;
-pub mod folder;
+pub mod job;
 mod lane;
-pub mod launch;
-pub mod limits;
 pub mod local;
-mod process;
-pub mod retention;
-pub mod shortage;
+mod metrics;
 pub mod slurm;
-pub mod supervisor;
-mod tree;
-pub mod trouble;
 
-pub use figures::{Calls, Cost, expose};
+pub use job::spec::{JobSpec, PieceSpec, SaveWork};
+pub use metrics::{Calls, Cost, expose};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
-use crate::agreement::JobEnd;
-use crate::catalogue::{CheckpointSignal, JobLimits};
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::agreement::{JobEnd, Run};
+use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
 
@@ -60,91 +52,10 @@ pub enum Found {
     Wrong(String),
 }
 
-/// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
-/// has changed since.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobSpec {
-    /// The agreement that it serves. There is never more than one job of an agreement, or of a piece of its work, at a time.
-    pub agreement: Uuid,
-    /// The party that it belongs to.
-    pub party: String,
-    /// The application of the catalogue that it runs; empty where that was not written down.
-    #[serde(default)]
-    pub application: String,
-    /// The program, by its absolute path.
-    pub program: PathBuf,
-    /// Its arguments, checked against the catalogue.
-    pub arguments: Vec<String>,
-    /// The files that it reads, by absolute path; it finds them in its working folder by their names.
-    pub inputs: Vec<PathBuf>,
-    /// Nodes that it may use.
-    pub nodes: u32,
-    /// When it is stopped, in microseconds of the wall clock.
-    pub slot_end: Micros,
-    /// Bytes kept of each of its two outputs; what it writes beyond is dropped.
-    pub output_limit: u64,
-    /// What else it may have; what is `None` is not limited.
-    #[serde(default)]
-    pub limits: JobLimits,
-    /// Which piece of the agreement's work it does; none where it was to do all of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub piece: Option<PieceSpec>,
-    /// How often work of the agreement was lost before: each time has a job of its own.
-    #[serde(default)]
-    pub restarts: u32,
-}
-
-/// What a job is told about the piece of work that it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PieceSpec {
-    /// Its number, from 1.
-    pub number: u32,
-    /// How many there are.
-    pub of: u32,
-    /// How it is told to save its work before its slot ends, as was known when it was started: the last piece was not. It may
-    /// change while it runs ([`Executor::save_before_end`]).
-    pub save: Option<SaveWork>,
-}
-
-/// How a job is told to save its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SaveWork {
-    /// By this signal,
-    pub signal: CheckpointSignal,
-    /// so many microseconds before its slot ends.
-    pub grace: Micros,
-}
-
-/// The identity of a job: never is one started twice, unless its work was lost and its template has that run again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct JobId {
-    /// The agreement that it serves.
-    pub agreement: Uuid,
-    /// Which piece of the agreement's work it does, from 1.
-    pub piece: u32,
-}
-
-impl From<Uuid> for JobId {
-    /// The job of an agreement whose work is done in one piece.
-    fn from(agreement: Uuid) -> Self {
-        Self { agreement, piece: 1 }
-    }
-}
-
-impl JobSpec {
-    /// Its identity.
-    pub fn id(&self) -> JobId {
-        JobId {
-            agreement: self.agreement,
-            piece: self.piece.map_or(1, |piece| piece.number),
-        }
-    }
-}
-
 /// How a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobStatus {
-    /// Nobody has asked for it.
+    /// It was not asked for.
     NotStarted,
     /// It runs or is about to.
     Running {
@@ -158,12 +69,8 @@ pub enum JobStatus {
 /// A placement that the plan has for a resource, as its executor is told of it in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSlot {
-    /// The agreement, whose identity the slot bears wherever it is kept.
-    pub agreement: Uuid,
-    /// The piece of the agreement's work that it is for, from 1.
-    pub piece: u32,
-    /// How often work of the agreement was lost before.
-    pub restarts: u32,
+    /// The run that it is for, whose name its reservation has.
+    pub run: Run,
     /// The party that it belongs to.
     pub party: String,
     /// Nodes.
@@ -176,13 +83,29 @@ pub struct PlannedSlot {
     pub begun: bool,
     /// Whether a request waits for its nodes.
     pub is_awaited: bool,
-    /// The agreement whose slot gives way to it once the request is granted, and stays as it is until then: what is reserved for
-    /// this one beside that one's nodes is to make it whole.
+    /// The agreement whose slot gives way to it once the request is granted, and stays as it is until then: the
+    /// reservations for this one add the nodes and times that it lacks.
     pub replaces: Option<Uuid>,
     /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
     pub has_job: bool,
     /// The application of the catalogue that the job runs; empty without a job.
     pub application: String,
+}
+
+impl PlannedSlot {
+    /// The names of all its reservations. A slot that replaces another one has up to three while it waits; these have the names
+    /// of slots that its agreement does not have.
+    pub(crate) fn reservations(&self) -> impl Iterator<Item = Run> + use<> {
+        let (run, count) = (self.run, if self.replaces.is_some() { 3 } else { 1 });
+        debug_assert!(
+            count == 1 || run.slot == 1,
+            "{run} replaces another one in several slots"
+        );
+        (0..count).map(move |more| Run {
+            slot: run.slot + more,
+            ..run
+        })
+    }
 }
 
 /// A job that may be promised.
@@ -200,10 +123,6 @@ pub struct ProspectiveJob {
 
 /// How long a call may take if its executor says nothing else: a disk or a command that needs longer is in trouble.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How long before it has to save its work a piece is started at the latest, in microseconds: what would do less than that is
-/// not worth the danger that it saves nothing. The script of a cluster's jobs has it in milliseconds.
-const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 
 /// The seam to the real world: what runs the jobs of a resource. Its calls may wait for disks and commands: they are made
 /// off the async threads, each for at most [`Executor::patience`]; the caller then goes on without the answer and calls
@@ -267,18 +186,17 @@ pub trait Executor: Send + Sync {
         None
     }
 
-    /// The agreements without a job whose nodes nobody uses, and what is to become of those, as of when it was last told of
-    /// the plan.
+    /// The agreements without a job whose nodes are not used, and what to do with them, as of the last hand-over of the plan.
     fn unused(&self) -> Vec<(Uuid, Unused)> {
         Vec::new()
     }
 
-    /// Whether what a job is to go on from is there: for a later piece of work, what the piece before it has saved. Asked before
+    /// Whether what a job is to go on from is there: for a later slot, what the slot before it has saved. Asked before
     /// a job is started for the first time.
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
+    fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
         let _ = job;
         Ok(true)
     }
@@ -294,15 +212,15 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError>;
+    fn poll(&self, run: Run) -> Result<JobStatus, ExecutionError>;
 
     /// How a job has ended by its own record, against every other source; none where the record does not say that it has. Asked
     /// before the job counts as lost with its nodes.
     ///
     /// # Errors
     /// When the record cannot be read at the moment.
-    fn recorded_end(&self, job: JobId) -> Result<Option<JobEnd>, ExecutionError> {
-        let _ = job;
+    fn recorded_end(&self, run: Run) -> Result<Option<JobEnd>, ExecutionError> {
+        let _ = run;
         Ok(None)
     }
 
@@ -311,8 +229,8 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that could not be arranged; a further call tries again.
-    fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
-        let _ = (job, end);
+    fn keep_until(&self, run: Run, end: Micros) -> Result<(), ExecutionError> {
+        let _ = (run, end);
         Ok(())
     }
 
@@ -321,8 +239,8 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that could not be arranged; a further call tries again.
-    fn save_before_end(&self, job: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        let _ = (job, save);
+    fn save_before_end(&self, run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let _ = (run, save);
         Ok(())
     }
 
@@ -330,16 +248,15 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When the request could not be left; the job runs on.
-    fn stop(&self, job: JobId) -> Result<(), ExecutionError>;
+    fn stop(&self, run: Run) -> Result<(), ExecutionError>;
 
-    /// Sees to it that nothing runs of the jobs of this identity that there were before their work had been lost so often, and
-    /// that their records are out of the way; answers whether that is so. Asked before anything else about a job of an
-    /// agreement whose work was lost before.
+    /// Stops the attempts before this run, and puts their records aside when nothing of them runs; answers whether that is so.
+    /// Asked before anything else about a run that is not the first attempt.
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn make_way(&self, job: JobId, restarts: u32) -> Result<bool, ExecutionError> {
-        let _ = (job, restarts);
+    fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
+        let _ = run;
         Ok(true)
     }
 
@@ -382,12 +299,12 @@ pub enum ExecutionError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A record of a job is not what was written; somebody must look at it.
+    /// A record of a job is not as it was written; an operator must look at it.
     #[error("{path} is damaged: {reason}")]
     Damaged {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// Slurm did not do it; another try may help.
@@ -396,9 +313,9 @@ pub enum ExecutionError {
 }
 
 impl ExecutionError {
-    /// Whether the machine lacked something that it may have again later ([`shortage`]).
+    /// Whether the machine lacked something that it may have again later ([`job::shortage`]).
     pub fn is_shortage(&self) -> bool {
-        matches!(self, Self::System { source, .. } if shortage::is_shortage(source))
+        matches!(self, Self::System { source, .. } if job::shortage::is_shortage(source))
     }
 
     /// For `map_err`: says what was being done, and to what.

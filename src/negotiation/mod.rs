@@ -48,9 +48,9 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
 use crate::execution::dispatcher::Shared;
-use crate::execution::files::InputFiles;
-use crate::execution::retention::JobFolders;
-use crate::execution::trouble::{Doing, Troubles};
+use crate::execution::faults::{Doing, Faults};
+use crate::execution::files::inputs::InputFiles;
+use crate::execution::files::retention::JobFolders;
 use crate::metrics::{Exposition, Kind};
 use crate::planner::{self, Planner};
 use crate::prediction::{Predictions, Work};
@@ -102,7 +102,7 @@ pub struct Negotiation {
     /// Whom decisions may be told.
     call_backs: Policy,
     /// What goes wrong with resources.
-    troubles: Troubles,
+    faults: Faults,
     /// The clusters by their resources, for their metrics, and for what they would refuse.
     clusters: Arc<[(String, Shared)]>,
     /// Rung when there is a pending agreement to decide.
@@ -233,7 +233,7 @@ impl Negotiation {
             currency,
             predictions: None,
             call_backs: Policy::default(),
-            troubles: Troubles::default(),
+            faults: Faults::default(),
             clusters: Arc::default(),
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
@@ -301,8 +301,8 @@ impl Negotiation {
 
     /// The same service with the faults of resources, and the metrics of clusters, for operators.
     #[must_use]
-    pub fn showing(mut self, troubles: Troubles, clusters: Vec<(String, Shared)>) -> Self {
-        self.troubles = troubles;
+    pub fn showing(mut self, faults: Faults, clusters: Vec<(String, Shared)>) -> Self {
+        self.faults = faults;
         self.clusters = clusters.into();
         self
     }
@@ -321,12 +321,12 @@ impl Negotiation {
 
     /// The resources on which nothing new is promised, because they have not passed their checks.
     pub fn closed(&self) -> Vec<String> {
-        self.troubles.failing_in(Doing::PassChecks)
+        self.faults.failing_in(Doing::PassChecks)
     }
 
     /// The clusters that do not tell how their nodes stand.
     pub fn silent(&self) -> Vec<String> {
-        self.troubles.failing_in(Doing::TellNodes)
+        self.faults.failing_in(Doing::TellNodes)
     }
 
     /// Writes down what is counted here and below.
@@ -339,8 +339,8 @@ impl Negotiation {
             "In how many of its doings a resource fails at the moment; /resources says which and why.",
         );
         for resource in self.planner.resources() {
-            let troubles = self.troubles.of(&resource.name);
-            family.sample(&[("resource", &resource.name)], troubles.len());
+            let faults = self.faults.of(&resource.name);
+            family.sample(&[("resource", &resource.name)], faults.len());
         }
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {

@@ -55,8 +55,8 @@ pub use resources::nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, 
 pub use resources::resource::{Resource, Scaling};
 
 use crate::agreement::{
-    Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, JobRun, Leeway, Money, NegotiationInstance,
-    NegotiationOffer, Shape, Wording,
+    Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, Leeway, Money, NegotiationInstance,
+    NegotiationOffer, Run, Shape, Wording,
 };
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Lease, Store};
@@ -302,17 +302,17 @@ enum Command {
         reply: Reply<()>,
     },
     Started {
-        run: JobRun,
+        run: Run,
         at: Micros,
         reply: Reply<()>,
     },
     Ended {
-        run: JobRun,
+        run: Run,
         end: JobEnd,
         reply: Reply<()>,
     },
     Unable {
-        run: JobRun,
+        run: Run,
         why: Unable,
         reply: Reply<()>,
     },

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use scheduler::Reason;
 
 use super::*;
-use crate::agreement::{AgreementState, EventKind, GuaranteeState, JobRun, Outcome, ServiceState, Values};
+use crate::agreement::{AgreementState, EventKind, GuaranteeState, Outcome, Run, ServiceState, Values};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::ResourceRow;
 
@@ -253,9 +253,7 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
     let domain = Domain::start().await;
     let id = domain.place(proposal(2, 100, 0..100)).await.unwrap().id;
     let kept = vec![KeptNodes {
-        agreement: id,
-        piece: 1,
-        restarts: 0,
+        run: Run::first(id),
         nodes: vec![1, 3],
         since: Time(NOW),
     }];
@@ -284,7 +282,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
     domain.turn(6);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Completed, 0, 5))
+        .report_ended(Run::first(id), ended(Outcome::Completed, 0, 5))
         .await
         .unwrap();
     let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
@@ -323,7 +321,7 @@ async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
     domain.turn(101);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Killed, 0, 101))
+        .report_ended(Run::first(id), ended(Outcome::Killed, 0, 101))
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -339,12 +337,12 @@ async fn an_end_is_recorded_once() {
     domain.turn(6);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Completed, 0, 5))
+        .report_ended(Run::first(id), ended(Outcome::Completed, 0, 5))
         .await
         .unwrap();
     let again = domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Failed { exit: 1 }, 0, 6))
+        .report_ended(Run::first(id), ended(Outcome::Failed { exit: 1 }, 0, 6))
         .await;
     assert_eq!(again, Err(Error::NotFound));
     assert_eq!(domain.store.executions(id).await.unwrap().len(), 1);
@@ -385,7 +383,7 @@ async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
     domain.turn(3);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Terminated, 0, 2))
+        .report_ended(Run::first(id), ended(Outcome::Terminated, 0, 2))
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -402,7 +400,7 @@ async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
     domain.turn(3);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Completed, 0, 2))
+        .report_ended(Run::first(id), ended(Outcome::Completed, 0, 2))
         .await
         .unwrap();
     assert_eq!(
@@ -539,7 +537,7 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
     domain.turn(10);
     domain
         .planner
-        .report_ended(JobRun::first(first.id), ended(Outcome::Completed, 0, 9))
+        .report_ended(Run::first(first.id), ended(Outcome::Completed, 0, 9))
         .await
         .unwrap();
     domain.move_up().await;

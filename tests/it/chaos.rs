@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Outcome, Shape, Values};
+use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Run, Shape, Values};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
     BusyTime, Error, Failures, NodeReport, NodeState, Planner, Proposal, Reporter, Resource, Scaling,
@@ -393,13 +393,13 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
                     (false, _) => Outcome::Completed,
                 };
                 let ended = planner
-                    .report_ended(JobRun::from(&one), job_end(&one, outcome, clock))
+                    .report_ended(Run::from(&one), job_end(&one, outcome, clock))
                     .await;
                 assert!(ended.is_ok(), "it ran: {ended:?}");
             }
         }
         for one in planner.begin_due().await.expect("it answers") {
-            let started = planner.report_started(JobRun::from(&one), clock.micros()).await;
+            let started = planner.report_started(Run::from(&one), clock.micros()).await;
             assert!(started.is_ok(), "it runs: {started:?}");
         }
         if next.is_none() {

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, AgreementState, Job, JobRun, Limit, Outcome, ServiceState, Shape};
+use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Outcome, Run, ServiceState, Shape};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
-use bespeak::execution::files::InputFiles;
-use bespeak::execution::limits::Allowance;
+use bespeak::execution::files::inputs::InputFiles;
+use bespeak::execution::files::retention::{JobFolders, Removal};
+use bespeak::execution::job::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
-use bespeak::execution::retention::{JobFolders, Removal};
-use bespeak::execution::{ExecutionError, Executor, JobId, JobSpec, JobStatus};
+use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
 use scheduler::Seconds;
@@ -247,12 +247,12 @@ impl Executor for Hanging {
         self.local.start(job)
     }
 
-    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
+    fn poll(&self, job: Run) -> Result<JobStatus, ExecutionError> {
         self.hang();
         self.local.poll(job)
     }
 
-    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
+    fn stop(&self, job: Run) -> Result<(), ExecutionError> {
         self.hang();
         self.local.stop(job)
     }
@@ -402,7 +402,7 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
             .unwrap();
         service
             .planner
-            .report_started(JobRun::first(traceless.id), clock.micros())
+            .report_started(Run::first(traceless.id), clock.micros())
             .await
             .unwrap();
         service

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{JobEnd, Outcome};
 use bespeak::catalogue::{Catalogue, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::execution::folder::{Stream, Written};
+use bespeak::execution::files::outputs::{Stream, Written};
 use bespeak::execution::local::{LocalExecutor, OUTPUT_LIMIT, find_program};
 use bespeak::execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
@@ -66,7 +66,7 @@ impl Place {
     }
 
     fn output(&self, job: &JobSpec, stream: Stream) -> String {
-        let folder = self.executor().folder(job.id());
+        let folder = self.executor().folder(job.run());
         let file = folder.open(&Written::Stream(stream)).unwrap();
         file.map_or_else(String::new, |file| std::io::read_to_string(file).unwrap())
     }
@@ -111,7 +111,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 fn end(executor: &LocalExecutor, job: &JobSpec) -> JobEnd {
-    wait_for("end", || match executor.poll(job.agreement.into()).unwrap() {
+    wait_for("end", || match executor.poll(job.run()).unwrap() {
         JobStatus::Ended(end) => Some(end),
         status => {
             assert_ne!(status, JobStatus::NotStarted);
@@ -259,7 +259,7 @@ fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
         (said && processes(&job).len() >= 3).then_some(())
     });
     let until = now();
-    executor.keep_until(job.id(), until).unwrap();
+    executor.keep_until(job.run(), until).unwrap();
     let end = end(&executor, &job);
     assert_eq!(end.outcome, Outcome::Killed);
     assert!(end.ended >= until, "not before its slot was over");
@@ -282,10 +282,10 @@ fn a_job_that_is_asked_to_stop_is_terminated() {
     let executor = place.executor();
     executor.start(&job).unwrap();
     wait_for("process", || (processes(&job).len() == 1).then_some(()));
-    executor.stop(job.agreement.into()).unwrap();
-    executor.stop(job.agreement.into()).unwrap();
+    executor.stop(job.run()).unwrap();
+    executor.stop(job.run()).unwrap();
     assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
-    executor.stop(job.agreement.into()).unwrap();
+    executor.stop(job.run()).unwrap();
     assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
     assert_eq!(processes(&job), [] as [i32; 0]);
 }
@@ -297,7 +297,7 @@ fn a_job_that_is_stopped_or_whose_slot_is_over_before_it_starts_never_runs() {
     let service_dies = place.executor_with(Path::new("/bin/true"));
     let stopped = script("touch ran", 600);
     service_dies.start(&stopped).unwrap();
-    service_dies.stop(stopped.agreement.into()).unwrap();
+    service_dies.stop(stopped.run()).unwrap();
     let ended = end(&place.executor(), &stopped);
     assert_eq!((ended.outcome, ended.started), (Outcome::Terminated, None));
     assert!(!place.record(&stopped, "work/ran").exists());
@@ -350,7 +350,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
     // A disk that refuses, as far as one can be had for a test.
     fs::create_dir(place.record(&job, "stdout")).unwrap();
     let executor = place.executor();
-    let error = wait_for("failure", || executor.poll(job.agreement.into()).err()).to_string();
+    let error = wait_for("failure", || executor.poll(job.run()).err()).to_string();
     assert!(
         error.contains("supervisor.log in this folder says why"),
         "{error}"
@@ -361,7 +361,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
         "{log}"
     );
     fs::remove_dir(place.record(&job, "stdout")).unwrap();
-    let end = wait_for("end", || match executor.poll(job.agreement.into()) {
+    let end = wait_for("end", || match executor.poll(job.run()) {
         Ok(JobStatus::Ended(end)) => Some(end),
         _ => None,
     });
@@ -430,16 +430,16 @@ fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_s
     kill_process(first, Signal::KILL).unwrap();
     let executor = place.executor();
     let second = wait_for("another supervisor", || {
-        executor.poll(job.agreement.into()).unwrap();
+        executor.poll(job.run()).unwrap();
         place.supervisor(&job).filter(|second| *second != first)
     });
     assert!(matches!(
-        executor.poll(job.agreement.into()).unwrap(),
+        executor.poll(job.run()).unwrap(),
         JobStatus::Running { started: Some(_) }
     ));
     assert!(!processes(&job).is_empty(), "still running under {second:?}");
     let until = now();
-    executor.keep_until(job.id(), until).unwrap();
+    executor.keep_until(job.run(), until).unwrap();
     let end = end(&executor, &job);
     assert_eq!(end.outcome, Outcome::Killed);
     assert!(end.ended >= until);
@@ -484,7 +484,7 @@ fn however_often_and_whenever_supervisors_are_killed_a_job_never_runs_twice() {
                     if let Some(supervisor) = place.supervisor(&job) {
                         let _ = kill_process(supervisor, Signal::KILL);
                     }
-                    let _ = place.executor().poll(job.id()).unwrap();
+                    let _ = place.executor().poll(job.run()).unwrap();
                 }
                 let end = end(&place.executor(), &job);
                 let runs = fs::read_to_string(place.record(&job, "work/runs")).unwrap_or_default();
@@ -512,7 +512,7 @@ fn a_process_number_that_another_process_has_by_now_is_left_alone() {
         let process = serde_json::json!({ "pid": stranger.id(), "start_ticks": ticks, "boot": boot.trim() });
         let claim = serde_json::json!({ "kind": "started", "process": process, "at": 17 });
         fs::write(place.record(&job, "claim.json"), claim.to_string()).unwrap();
-        place.executor().stop(job.id()).unwrap();
+        place.executor().stop(job.run()).unwrap();
         let end = end(&place.executor(), &job);
         assert_eq!((end.outcome, end.started), (Outcome::Lost, Some(17)));
         assert!(stranger.try_wait().unwrap().is_none(), "the stranger still runs");

@@ -3,8 +3,8 @@
 mod domain;
 
 use bespeak::agreement::{
-    Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Limit, Money,
-    Obligated, Outcome, Posting, PostingKind, Shape, Values, Worth,
+    Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Limit, Money,
+    Obligated, Outcome, Posting, PostingKind, Run, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{Failures, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
@@ -152,7 +152,7 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     domain.clock.set((NOW + 700) * MICROS_PER_SECOND);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Killed, 700))
+        .report_ended(Run::first(id), ended(Outcome::Killed, 700))
         .await
         .expect("it is stored");
     // The price is owed for the slot, and half of it is paid back, rounded to the nearest millionth.
@@ -187,7 +187,7 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
     domain.pass(100).await;
     domain
         .planner
-        .report_ended(JobRun::first(lost.id), ended(Outcome::Lost, 100))
+        .report_ended(Run::first(lost.id), ended(Outcome::Lost, 100))
         .await
         .expect("it is stored");
     assert_eq!(
@@ -257,7 +257,7 @@ async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(ur
         .id;
     domain.pass(100).await;
     let turned_away = ended(Outcome::Exceeded { limit: Limit::Files }, 100);
-    let told = domain.planner.report_ended(JobRun::first(id), turned_away).await;
+    let told = domain.planner.report_ended(Run::first(id), turned_away).await;
     told.expect("it is stored");
     assert_eq!(
         domain.balance().await,
@@ -299,13 +299,13 @@ async fn each_side_pays_for_what_it_owes(url: String) {
     let at = (NOW + 101) * MICROS_PER_SECOND;
     domain
         .planner
-        .report_started(JobRun::first(id), at)
+        .report_started(Run::first(id), at)
         .await
         .expect("it is stored");
     assert_eq!(domain.balance().await, -700 - 50);
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Completed, 110))
+        .report_ended(Run::first(id), ended(Outcome::Completed, 110))
         .await
         .expect("it is stored");
     assert_eq!(domain.balance().await, -750 - PRICE);
@@ -341,7 +341,7 @@ async fn a_forged_ledger_is_found(url: String) {
     domain.pass(100).await;
     domain
         .planner
-        .report_ended(JobRun::first(id), ended(Outcome::Completed, 110))
+        .report_ended(Run::first(id), ended(Outcome::Completed, 110))
         .await
         .expect("it is stored");
     assert_eq!(domain.balance().await, -PRICE);

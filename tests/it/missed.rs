@@ -1,7 +1,7 @@
 //! What was never started waits for another slot, on each store: while the service was down, and after the clock was stepped.
 
 use bespeak::agreement::{
-    Agreement, AgreementState, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Outcome, ServiceState, Shape,
+    Agreement, AgreementState, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Run, ServiceState, Shape,
     Values,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
@@ -131,7 +131,7 @@ impl Domain {
             transfer_in: 0,
             transfer_out: 0,
         };
-        let run = JobRun::from(&self.of(id).await);
+        let run = Run::from(&self.of(id).await);
         self.planner.report_ended(run, end).await.expect("it runs");
     }
 

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use bespeak::agreement::{
-    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, JobRun, Money, Outcome,
+    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Outcome, Run,
     ServiceState, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
@@ -417,7 +417,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
                 "it begins inside its slot"
             );
             if random.below(4) > 0 {
-                patient(|| planner.report_started(JobRun::from(&one), clock.micros()))
+                patient(|| planner.report_started(Run::from(&one), clock.micros()))
                     .await
                     .expect("it runs");
             }
@@ -440,8 +440,7 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
     ];
     let outcome = *random.choose(&outcomes).expect("not empty");
     end(planner, one, outcome, clock.micros()).await;
-    let again =
-        patient(|| planner.report_ended(JobRun::from(one), job_end(one, outcome, clock.micros()))).await;
+    let again = patient(|| planner.report_ended(Run::from(one), job_end(one, outcome, clock.micros()))).await;
     // A piece may wait for its next place.
     let goes_on = !one.slots.pieces().is_empty() && again == Ok(());
     assert!(
@@ -454,7 +453,7 @@ async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
     let mut asked = 0;
     let ended = patient(|| {
         asked += 1;
-        planner.report_ended(JobRun::from(one), job_end(one, outcome, at))
+        planner.report_ended(Run::from(one), job_end(one, outcome, at))
     })
     .await;
     // Asked again, it may have been told before.

@@ -27,7 +27,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::agreement::{JobEnd, Outcome};
+use bespeak::agreement::{JobEnd, Outcome, Run};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
@@ -71,7 +71,7 @@ impl Site {
     }
 
     fn reservation(&self, slot: &PlannedSlot) -> Option<BTreeMap<String, String>> {
-        self.cluster.reservation(&name_of("cluster", slot.agreement))
+        self.cluster.reservation(&name_of("cluster", slot.run))
     }
 
     /// Reserves a node from now on and says what is to run there: a script that may last so many seconds.
@@ -79,7 +79,7 @@ impl Site {
         let slot = slot(1, 0, seconds);
         self.executor.prepare(std::slice::from_ref(&slot)).unwrap();
         JobSpec {
-            agreement: slot.agreement,
+            agreement: slot.run.agreement,
             party: slot.party,
             application: slot.application,
             program: "/bin/sh".into(),
@@ -98,7 +98,7 @@ impl Site {
     fn end_of(&self, agreement: Uuid) -> JobEnd {
         let mut last = None;
         poll_until(PATIENCE, || {
-            last = Some(self.executor.poll(agreement.into()));
+            last = Some(self.executor.poll(Run::first(agreement)));
             matches!(last, Some(Ok(JobStatus::Ended(_))))
         });
         match last {
@@ -110,7 +110,7 @@ impl Site {
     fn until_started(&self, agreement: Uuid) {
         let started = || {
             matches!(
-                self.executor.poll(agreement.into()),
+                self.executor.poll(Run::first(agreement)),
                 Ok(JobStatus::Running { started: Some(_) })
             )
         };
@@ -171,9 +171,7 @@ fn settings(cluster: &Cluster) -> Settings {
 /// A slot that begins so many seconds from now.
 fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
     PlannedSlot {
-        agreement: Uuid::now_v7(),
-        piece: 1,
-        restarts: 0,
+        run: Run::first(Uuid::now_v7()),
         party: "physics".into(),
         nodes,
         interval: Interval::of(Clock::system().now() + delay, seconds),
@@ -234,13 +232,13 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
         "scontrol",
         &[
             "delete",
-            &format!("ReservationName={}", name_of("cluster", third.agreement)),
+            &format!("ReservationName={}", name_of("cluster", third.run)),
         ],
     );
     site.executor.prepare(&[long.clone(), third.clone()]).unwrap();
     assert!(site.reservation(&third).is_some());
     // A reservation of that kind that this service has not made is another one's.
-    let name = name_of("cluster", Uuid::now_v7());
+    let name = name_of("cluster", Run::first(Uuid::now_v7()));
     let named = format!("ReservationName={name}");
     site.cluster.run(
         "scontrol",
@@ -264,9 +262,7 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
         .prepare(&[fits.clone(), too_many.clone()])
         .unwrap_err();
     assert!(
-        refused
-            .to_string()
-            .contains(&name_of("cluster", too_many.agreement)),
+        refused.to_string().contains(&name_of("cluster", too_many.run)),
         "{refused}"
     );
     assert_eq!(site.reservation(&fits).unwrap()["NodeCnt"], "4");
@@ -339,7 +335,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     );
     job.inputs = vec![input];
     let id = job.agreement;
-    assert_eq!(site.executor.poll(id.into()).unwrap(), JobStatus::NotStarted);
+    assert_eq!(site.executor.poll(Run::first(id)).unwrap(), JobStatus::NotStarted);
     site.executor.start(&job).unwrap();
     site.executor.start(&job).unwrap();
     let end = site.end_of(id);
@@ -351,7 +347,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     assert_eq!(site.output(id, "stdout"), "a b|$HOME; *\n");
     assert_eq!(
         site.output(id, "stderr"),
-        format!("1 {}", name_of("cluster", id))[..20]
+        format!("1 {}", name_of("cluster", Run::first(id)))[..20]
     );
     assert!(end.truncated && end.output_bytes == 33, "{end:?}");
     assert!(
@@ -362,11 +358,14 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     assert!(!site.data.path().join(format!("jobs/{id}/work/link")).exists());
     site.restart();
     site.executor.start(&job).unwrap();
-    assert_eq!(site.executor.poll(id.into()).unwrap(), JobStatus::Ended(end));
+    assert_eq!(site.executor.poll(Run::first(id)).unwrap(), JobStatus::Ended(end));
     assert_eq!(site.cluster.jobs().len(), 1, "{:?}", site.cluster.jobs());
     // Over, though a user goes on in it: it is given back with what runs there.
     site.executor.prepare(&[]).unwrap();
-    assert_eq!(site.cluster.reservation(&name_of("cluster", id)), None);
+    assert_eq!(
+        site.cluster.reservation(&name_of("cluster", Run::first(id))),
+        None
+    );
 }
 
 #[test]
@@ -377,7 +376,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     let shared = site.shared_folder(overrun.agreement);
     assert!(poll_until(PATIENCE, || shared.join("work/ready").exists()));
     let until = Clock::system().micros();
-    site.executor.keep_until(overrun.id(), until).unwrap();
+    site.executor.keep_until(overrun.run(), until).unwrap();
     let end = site.end_of(overrun.agreement);
     assert_eq!(end.outcome, Outcome::Killed);
     assert!(end.ended >= until, "{end:?}");
@@ -387,7 +386,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     let stopped = site.job("sleep 6000", 600);
     site.executor.start(&stopped).unwrap();
     site.until_started(stopped.agreement);
-    site.executor.stop(stopped.agreement.into()).unwrap();
+    site.executor.stop(stopped.run()).unwrap();
     assert_eq!(site.end_of(stopped.agreement).outcome, Outcome::Terminated);
 
     let lost = site.job("sleep 6000", 600);
@@ -395,7 +394,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     site.until_started(lost.agreement);
     let node = site
         .cluster
-        .reservation(&name_of("cluster", lost.agreement))
+        .reservation(&name_of("cluster", Run::first(lost.agreement)))
         .unwrap()["Nodes"]
         .clone();
     site.cluster
@@ -425,7 +424,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             site.until_started(job.agreement);
         }
         site.cluster.kill_controller();
-        let down = poll_until(PATIENCE, || match site.executor.poll(job.agreement.into()) {
+        let down = poll_until(PATIENCE, || match site.executor.poll(job.run()) {
             Err(ExecutionError::Slurm(Error::Down(_) | Error::Slow { .. })) | Ok(JobStatus::Ended(_)) => true,
             Ok(_) => false,
             Err(other) => panic!("{other}"),
@@ -434,9 +433,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
         site.cluster.start_controller();
         site.restart();
         let slot = PlannedSlot {
-            agreement: job.agreement,
-            piece: 1,
-            restarts: 0,
+            run: Run::first(job.agreement),
             party: job.party.clone(),
             nodes: 1,
             interval: Interval::of(Clock::system().now(), 600),
@@ -479,7 +476,7 @@ fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_jo
     assert_eq!(site.executor.unused(), []);
     let script = site.cluster.folder().join("script");
     fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();
-    let reservation = format!("--reservation={}", name_of("cluster", used.agreement));
+    let reservation = format!("--reservation={}", name_of("cluster", used.run));
     let user = format!("--uid={}", Cluster::user());
     let mut arguments = vec![
         &*reservation,
@@ -498,6 +495,6 @@ fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_jo
             told = site.executor.unused();
             !told.is_empty()
         });
-        assert_eq!(told, [(idle.agreement, expected)]);
+        assert_eq!(told, [(idle.run.agreement, expected)]);
     }
 }

@@ -4,7 +4,7 @@ use scheduler::Seconds;
 use serde::Deserialize;
 
 use crate::catalogue::{JobLimits, LimitKeys};
-use crate::execution::limits;
+use crate::execution::job::limits;
 
 /// What is to be kept for longer than ten years is to be kept elsewhere.
 const KEEP_DAYS_MAX: u32 = 3_650;

@@ -25,7 +25,7 @@ use crate::cli::config::history::History;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::scheduling::Scheduling;
 use crate::cli::config::tls::Tls;
-use crate::execution::limits::Allowance;
+use crate::execution::job::limits::Allowance;
 use crate::execution::local::find_program;
 use resources::Resource;
 

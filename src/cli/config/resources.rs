@@ -9,7 +9,7 @@ use wsag::time::DateTime;
 
 use super::slurm::Slurm;
 use crate::catalogue::{JobLimits, LimitKeys};
-use crate::execution::limits::Allowance;
+use crate::execution::job::limits::Allowance;
 use crate::execution::slurm::Settings;
 use crate::planner;
 

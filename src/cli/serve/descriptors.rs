@@ -3,7 +3,7 @@
 
 use crate::cli::Failure;
 use crate::cli::config::Limits;
-use crate::execution::limits::raise_open_files;
+use crate::execution::job::limits::raise_open_files;
 use crate::http::Connections;
 
 /// The standard streams, the listener, what the runtime waits with, signals, and what libraries open for a moment.

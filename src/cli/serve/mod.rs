@@ -27,9 +27,9 @@ use crate::callbacks::CallBacks;
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
 use crate::execution::dispatcher::{Dispatcher, Shared};
-use crate::execution::files::InputFiles;
+use crate::execution::files::inputs::InputFiles;
+use crate::execution::files::retention::JobFolders;
 use crate::execution::local::LocalExecutor;
-use crate::execution::retention::JobFolders;
 use crate::execution::slurm::SlurmExecutor;
 use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
@@ -153,7 +153,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         files.clone(),
         clock.clone(),
     );
-    let troubles = dispatcher.troubles();
+    let faults = dispatcher.faults();
     let unseen = dispatcher.unseen();
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
@@ -161,7 +161,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders)
         .predicting(predictions)
         .telling(config.call_backs())
-        .showing(troubles, clusters);
+        .showing(faults, clusters);
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
     let api = Api {

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use uuid::Uuid;
 
-use super::super::trouble::Doing;
-use super::super::{Executor, Found};
-use super::{Failure, Lane, job_of};
-use crate::agreement::{Agreement, JobEnd, ServiceState};
+use super::{Failure, Lane};
+use crate::agreement::{Agreement, JobEnd, Run, ServiceState};
+use crate::execution::faults::Doing;
+use crate::execution::{Executor, Found};
 use crate::planner::{NodeReport, Repaired, Reporter};
 
 /// How often the executor of a cluster is asked how its nodes stand.
@@ -42,14 +42,14 @@ struct Seen {
 impl Lane {
     /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
     /// until its checks have found nothing wrong, its nodes have been seen, and the plan has been handed over.
-    pub(in crate::execution) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
+    pub(crate) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = Seen::default();
         let mut is_open = false;
         let unmade = Some("its checks have not been made yet".to_owned());
         let note = |message| {
-            let now = self.hands.clock.micros();
-            self.hands
-                .troubles
+            let now = self.context.clock.micros();
+            self.context
+                .faults
                 .note(&self.resource, Doing::PassChecks, message, now)
         };
         note(unmade);
@@ -64,7 +64,7 @@ impl Lane {
                     }
                     Err(failure) => self.note(Doing::PassChecks, Some(&failure)),
                 }
-                self.hands
+                self.context
                     .unseen
                     .send_if_modified(|unseen| unseen.remove(&self.resource));
             }
@@ -96,8 +96,11 @@ impl Lane {
         if !nodes_are_seen {
             return Err(Failure::Unfit("its nodes have not been seen yet".to_owned()));
         }
-        self.hands.planner.open(self.resource.clone()).await?;
-        info!(resource = self.resource, "checked: it promises from now on");
+        self.context.planner.open(self.resource.clone()).await?;
+        info!(
+            resource = self.resource,
+            "checks passed: promises are made from now on"
+        );
         Ok(())
     }
 
@@ -117,7 +120,7 @@ impl Lane {
         }
         let resource = self.resource.clone();
         let told = self
-            .hands
+            .context
             .planner
             .set_nodes(resource, Reporter::Executor, report.clone());
         let repaired = told.await?;
@@ -151,7 +154,7 @@ impl Lane {
     /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Answers with those of the nodes
     /// whose jobs' records cannot be read now.
     async fn ask_records(&self, down: Vec<u32>) -> Result<Vec<u32>, Failure> {
-        let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let planned = self.context.planner.planned_on(self.resource.clone()).await?;
         let mut unread = Vec::new();
         for (agreement, given) in planned.agreements {
             let runs = agreement.job.is_some() && agreement.service == ServiceState::Processing;
@@ -176,10 +179,10 @@ impl Lane {
     /// How the job of an agreement has ended by its own record. Where its executor is asked about it just now, this waits for a
     /// moment.
     async fn recorded_end(&self, agreement: &Agreement) -> Result<Option<JobEnd>, Failure> {
-        let (own, restarts) = (job_of(agreement), agreement.restarts());
+        let own = Run::from(agreement);
         let read = move |executor: &dyn Executor| {
             // Records of a job that was lost before say nothing of this one.
-            if restarts > 0 && !executor.make_way(own, restarts)? {
+            if own.attempt > 0 && !executor.end_earlier_attempts(own)? {
                 return Ok(None);
             }
             executor.recorded_end(own)

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::Executor;
-use super::super::trouble::Doing;
 use super::{Failure, Lane, known, planned_slots};
+use crate::execution::Executor;
+use crate::execution::faults::Doing;
 
 /// The pause between two hand-overs of a changing plan: changes come in groups.
 const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
@@ -22,8 +22,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 
 impl Lane {
     /// Hands the plan of a cluster to its executor whenever it changes, until `stop`.
-    pub(in crate::execution) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
-        let mut changes = self.hands.planner.subscribe_changes();
+    pub(crate) async fn keep_prepared(self: Arc<Self>, stop: CancellationToken) {
+        let mut changes = self.context.planner.subscribe_changes();
         let (mut retry, mut has_changed) = (PREPARE_PAUSE, false);
         loop {
             has_changed |= changes.has_changed().unwrap_or(false);
@@ -51,24 +51,24 @@ impl Lane {
     }
 
     async fn prepare(&self) -> Result<(), Failure> {
-        let planned = self.hands.planner.planned_on(self.resource.clone()).await?;
+        let planned = self.context.planner.planned_on(self.resource.clone()).await?;
         let (waiting, moved, replaced) = (planned.waiting, planned.moved, planned.replaced);
         let agreements = planned.agreements.iter();
         let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
         let slots = planned.agreements.into_iter();
         let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
         for slot in &mut slots {
-            slot.is_awaited = waiting.contains(&slot.agreement) || moved.contains(&slot.agreement);
-            slot.replaces = replaced.get(&slot.agreement).copied();
+            slot.is_awaited = waiting.contains(&slot.run.agreement) || moved.contains(&slot.run.agreement);
+            slot.replaces = replaced.get(&slot.run.agreement).copied();
         }
-        slots.sort_by_key(|slot| (slot.interval.start, slot.agreement, slot.piece));
+        slots.sort_by_key(|slot| (slot.interval.start, slot.run.agreement, slot.run.slot));
         let prepare = move |executor: &dyn Executor| {
             executor.leave_out(planned.left_out);
             executor.prepare(&slots)
         };
         let prepared = self.call(None, prepare).await;
         let kept = self.shared.executor.kept_nodes();
-        let (planner, resource) = (&self.hands.planner, || self.resource.clone());
+        let (planner, resource) = (&self.context.planner, || self.resource.clone());
         let within = self.shared.executor.reserves_within();
         let is_followed = prepared.is_ok() || within.is_some();
         if let Some(within) = within {
@@ -89,7 +89,7 @@ impl Lane {
         }
         for (work, unused) in self.shared.executor.unused() {
             let id = ids.get(&work).copied().unwrap_or(work);
-            known(self.hands.planner.report_unused(id, unused).await)?;
+            known(self.context.planner.report_unused(id, unused).await)?;
         }
         prepared
     }

@@ -1,9 +1,13 @@
-//! The helper: a small process with the rights that a cluster's jobs need, beside a service that has none. It listens on a socket of
-//! its machine, where only the service may speak to it, and does what [`super::operation`] has words for, one request a
-//! connection, where its own configuration allows that.
+//! The helper: a small process with the rights that a cluster's jobs need, beside a service that has none. It listens on a socket
+//! of its machine, where only the service may speak to it, and does what [`operation`] has words
+//! for, one request a connection, where its own configuration allows that.
 //!
 //! What it is told is not believed: the process that listens on the network may have been taken over. Then it can still have the
-//! applications of the catalogue run for the users of parties on the nodes of the resources, but nothing else as anybody else.
+//! applications of the catalogue run for the users of parties on the nodes of the resources, but nothing else with the rights of
+//! other users.
+
+pub(super) mod operation;
+mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -19,16 +23,16 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use tracing::{info, warn};
 
-use super::super::{ExecutionError, SaveWork};
-use super::command::{Error, Slurm};
-use super::operation::{Done, Operation, Submission};
-use super::wire::{FILES_MAX, Reply, Request, receive, send};
-use super::work::{Item, Place};
 use super::{CALLS_OF_ONE_USE, Settings, SlurmExecutor};
 use crate::catalogue::{Application, Catalogue, is_file_name};
+use crate::execution::slurm::commands::{Error, Slurm};
+use crate::execution::slurm::helper::operation::{Done, Operation, Submission};
+use crate::execution::slurm::helper::socket::{FILES_MAX, Reply, Request, receive, send};
+use crate::execution::slurm::jobs::shared_folder::{Item, Place};
+use crate::execution::{ExecutionError, SaveWork};
 
 /// What errors call it.
-pub(super) const HELPER: &str = "bespeak-helper";
+pub(crate) const HELPER: &str = "bespeak-helper";
 /// Requests that are worked on at the same time; more wait.
 const WORKERS: usize = 16;
 /// How long a request may take to arrive.
@@ -42,7 +46,7 @@ const MINUTES_MAX: i64 = u32::MAX as i64;
 
 /// The helper as the service has it.
 #[derive(Debug)]
-pub(super) struct Helper {
+pub(crate) struct Helper {
     socket: PathBuf,
     resource: String,
     /// How long an answer may take.
@@ -51,7 +55,7 @@ pub(super) struct Helper {
 
 impl Helper {
     /// The one that a cluster's settings name.
-    pub(super) fn of(settings: &Settings) -> Option<Arc<Self>> {
+    pub(crate) fn of(settings: &Settings) -> Option<Arc<Self>> {
         let helper = |socket: &PathBuf| {
             Arc::new(Self {
                 socket: socket.clone(),
@@ -62,12 +66,12 @@ impl Helper {
         settings.helper.as_ref().map(helper)
     }
 
-    pub(super) fn socket(&self) -> &Path {
+    pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 
     /// Has something done, and counts that as a call of the program that does it.
-    pub(super) fn have_done(&self, operation: &Operation, slurm: &Slurm) -> Result<Done, ExecutionError> {
+    pub(crate) fn have_done(&self, operation: &Operation, slurm: &Slurm) -> Result<Done, ExecutionError> {
         let done = self.ask(operation, &[]);
         let outcome = match &done {
             Err(ExecutionError::Slurm(error)) => error.word(),
@@ -79,7 +83,7 @@ impl Helper {
     }
 
     /// Has something done with these files.
-    pub(super) fn ask(&self, operation: &Operation, files: &[File]) -> Result<Done, ExecutionError> {
+    pub(crate) fn ask(&self, operation: &Operation, files: &[File]) -> Result<Done, ExecutionError> {
         let missing = |why: io::Error| Error::Missing {
             program: HELPER,
             why: format!("{}: {why}", self.socket.display()),
@@ -111,12 +115,12 @@ impl Helper {
     }
 
     /// The same where there is nothing to give or to get.
-    pub(super) fn tell(&self, operation: &Operation) -> Result<(), ExecutionError> {
+    pub(crate) fn tell(&self, operation: &Operation) -> Result<(), ExecutionError> {
         self.ask(operation, &[]).map(drop)
     }
 
     /// The same for what only looks at folders.
-    pub(super) fn look(&self, operation: &Operation) -> io::Result<Done> {
+    pub(crate) fn look(&self, operation: &Operation) -> io::Result<Done> {
         self.ask(operation, &[]).map_err(|error| match error {
             ExecutionError::System { source, .. } => source,
             other => io::Error::other(other.to_string()),
@@ -129,7 +133,7 @@ impl Helper {
 pub struct Serving {
     clusters: BTreeMap<String, SlurmExecutor>,
     catalogue: Catalogue,
-    /// Who may speak to it, beside its own user.
+    /// The user that may speak to it, beside its own.
     user: u32,
 }
 
@@ -186,7 +190,9 @@ impl Serving {
                 Ok((stream, _)) => self.answer(&stream),
                 // The other side has given up, or files are short for a moment.
                 Err(why) if why.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(why) if super::super::shortage::is_shortage(&why) => thread::sleep(ARRIVES_WITHIN),
+                Err(why) if crate::execution::job::shortage::is_shortage(&why) => {
+                    thread::sleep(ARRIVES_WITHIN);
+                }
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
                 Err(why) => return Err(why),
             }
@@ -205,7 +211,7 @@ impl Serving {
                 (reply, None)
             }
         };
-        // Who has gone away needs no answer.
+        // A client that has gone away needs no answer.
         let _ = stream.set_write_timeout(Some(ARRIVES_WITHIN));
         let _ = send(stream, &reply, file.as_slice());
     }
@@ -269,7 +275,7 @@ impl Serving {
             Operation::Cancel { jobs } => {
                 let jobs = ours(cluster, jobs, true)?;
                 if jobs.is_empty() {
-                    // As scancel says of those that have ended.
+                    // The words of scancel for jobs that have ended.
                     let said = "Invalid job id specified".to_owned();
                     return Err(Reply::Refused("scancel".to_owned(), said));
                 }
@@ -308,10 +314,7 @@ impl Serving {
             Operation::Remove { id } | Operation::Pack { id } => is_safe(&settings.work_dir).and_then(|()| {
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
-                ensure(
-                    !is_other,
-                    "what is there in place of the job's folder is no folder",
-                )
+                ensure(!is_other, "the job's folder is no folder")
             }),
             Operation::Touch | Operation::Clear => is_safe(&settings.work_dir),
             Operation::Release { .. } | Operation::Undedicate => Ok(()),
@@ -327,7 +330,7 @@ impl Serving {
         )?;
         instants([&crate::clock::second_of(of.slot_end).seconds()])?;
         of.save.map_or(Ok(()), saves)?;
-        let is_later = of.place.id.piece > 1;
+        let is_later = of.place.id.slot > 1;
         ensure(of.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
@@ -426,7 +429,7 @@ fn is_safe(work_dir: &Path) -> Result<(), Reply> {
     ensure(
         meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0,
         &format!(
-            "{} has to belong to the helper's user, and nobody else may write there",
+            "{} has to belong to the helper's user, and only that user may write there",
             work_dir.display()
         ),
     )
@@ -488,7 +491,7 @@ fn place(cluster: &SlurmExecutor, place: &Place) -> Result<(), Reply> {
     user_of(cluster, &place.party)?;
     let Place { id, common, .. } = place;
     ensure(
-        common == id || id.piece > 1 && common.piece == 1 && common.agreement == id.agreement,
+        common == id || id.slot > 1 && common.slot == 1 && common.agreement == id.agreement,
         "that is the folder of another job",
     )
 }

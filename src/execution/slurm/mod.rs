@@ -1,41 +1,23 @@
 //! A cluster that Slurm runs, shared with batch jobs that know nothing of us.
 //!
 //! Every slot becomes a reservation of named nodes in good time: no later than the longest job that could reach into it,
-//! counted back from its start, so that no batch job ever does ([`reserve`]). A job is submitted into its reservation when
-//! the slot begins ([`job`]); a slot without a job hands its reservation to the user of its party.
+//! counted back from its start, so that no batch job ever does ([`reservations`]). A job is submitted into its reservation when
+//! the slot begins ([`jobs`]); a slot without a job hands its reservation to the user of its party.
 //!
-//! Slurm may be down, slow or forgetful at any time. What it holds of ours is therefore known by the agreement's id and the
-//! number of the piece of its work ([`id`]), which reservations and jobs bear as their name, and is compared with the plan
-//! again and again. That nothing runs twice does
-//! not rest on what Slurm remembers: a job first claims its folder on the disk that all nodes share ([`work`]), and
-//! whoever comes second goes away.
+//! Slurm may be down, slow or forgetful at any time. So our reservations and jobs have the names of their runs ([`Run`]), and are
+//! compared with the plan again and again. That nothing runs twice does not rest on Slurm's memory: a job first claims its folder
+//! on the disk that all nodes share ([`jobs::shared_folder`]), and a second job goes away.
 
-mod cancelled;
-mod check;
-mod command;
-mod cost;
-mod dedicated;
-mod disk;
-mod draft;
-mod handed;
+mod checks;
+mod commands;
+mod condition;
 mod helper;
 mod hostlist;
-mod id;
-mod job;
-mod judge;
-mod load;
-mod names;
-mod operation;
-mod pace;
+mod jobs;
 mod policy;
-mod present;
-mod reservation;
-mod reserve;
-mod targets;
-mod view;
-mod way;
-mod wire;
-mod work;
+mod query;
+mod reservations;
+mod snapshot;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -48,30 +30,29 @@ use std::time::{Duration, Instant};
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-pub use command::Error;
-use command::Slurm;
-use cost::Costs;
-pub(in crate::execution) use disk::{Disk, OUT_OF_SIGHT};
-use handed::Handed;
+pub use commands::Error;
+use commands::Slurm;
 use helper::Helper;
 pub use helper::Serving as Helping;
+use helper::operation::{Operation, Submission};
 pub use hostlist::expand as expand_nodes;
-use id::SlotId;
-use judge::{Given, Verdict};
-use operation::{Operation, Submission};
-use pace::Pace;
+pub(crate) use jobs::disk::{Disk, OUT_OF_SIGHT};
+use jobs::dry_run::{GivenVerdict, Verdict};
+use jobs::shared_folder;
 pub use policy::{Policies, Policy};
-use present::Observed;
-use reserve::Refused;
-use view::{JobRow, PartitionRow};
+use query::{JobRow, PartitionRow};
+use reservations::cost::Costs;
+use reservations::follow_plan::Refused;
+use reservations::handover::Handed;
+use reservations::rate::RateLimit;
+use snapshot::Observed;
 
-use super::folder::Folder;
-use super::retention::JobFolders;
+use super::files::retention::JobFolders;
+use super::job::folder::Folder;
 use super::{
-    Calls, Check, Cost, ExecutionError, Executor, JobId, JobSpec, JobStatus, PlannedSlot, ProspectiveJob,
-    SaveWork,
+    Calls, Check, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
 };
-use crate::agreement::JobEnd;
+use crate::agreement::{JobEnd, Run};
 use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
@@ -81,7 +62,7 @@ const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
 /// The same in times that it takes to list them: a controller with a long queue has better things to do.
 const LIST_GOOD_TIMES: u32 = 5;
 /// How long the list of partitions is cached: no longer than the margin by which reservations are made early
-/// (`reserve::MARGIN`).
+/// (`reservations::follow_plan::MARGIN`).
 const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
 /// Calls that one use of the executor makes, for the time that it may take in all.
 const CALLS_OF_ONE_USE: u32 = 6;
@@ -107,9 +88,9 @@ pub struct Settings {
     pub work_dir: PathBuf,
     /// The socket of the helper that does what needs rights; without one the service does that itself.
     pub helper: Option<PathBuf>,
-    /// Whom the jobs of a party belong to that is not named in `parties`.
+    /// The account of parties that are not named in `parties`.
     pub account: Account,
-    /// Whom the jobs of a party belong to, by its name.
+    /// The accounts of parties, by name.
     pub parties: BTreeMap<String, Account>,
     /// What the site wants of jobs and reservations besides.
     pub policies: Policies,
@@ -126,7 +107,7 @@ pub struct Settings {
     pub reclaim_after: Option<Seconds>,
 }
 
-/// Whom jobs belong to on the cluster.
+/// The owner of jobs on the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// The Unix user.
@@ -136,17 +117,16 @@ pub struct Account {
 }
 
 impl Settings {
-    /// Whom the jobs and reservations of a party belong to.
+    /// The account of a party's jobs and reservations.
     pub fn account_of(&self, party: &str) -> &Account {
         self.parties.get(party).unwrap_or(&self.account)
     }
 }
 
-/// The name of an agreement's reservation on a resource, and of its job there. It has the resource in it because several may
-/// be of one cluster, and an agreement may move between them. With work in pieces it is the first one's; those of later
-/// pieces, and of work that is run again, have numbers behind it.
-pub fn name_of(resource: &str, agreement: Uuid) -> String {
-    format!("{PREFIX}{resource}-{agreement}")
+/// The name of a run's reservation on a resource, and of its job there. It has the resource in it because several may be of one
+/// cluster, and an agreement may move between them.
+pub fn name_of(resource: &str, run: Run) -> String {
+    format!("{PREFIX}{resource}-{run}")
 }
 
 /// Makes reservations in a Slurm cluster and runs jobs in them.
@@ -154,7 +134,7 @@ pub fn name_of(resource: &str, agreement: Uuid) -> String {
 pub struct SlurmExecutor {
     settings: Settings,
     slurm: Slurm,
-    /// Who does what needs rights, where that is not the service itself.
+    /// Does what needs rights, where the service does not have them.
     helper: Option<Arc<Helper>>,
     /// The place of each node in the settings.
     numbers: HashMap<String, usize>,
@@ -168,14 +148,14 @@ pub struct SlurmExecutor {
     listed: Mutex<Option<Listed>>,
     /// What the cluster said when its nodes were last looked at, while nothing was changed since.
     observed: Mutex<Observed>,
-    pace: Mutex<Pace>,
+    rate: Mutex<RateLimit>,
     costs: Mutex<Costs>,
     /// The partitions, and when they were asked for.
     partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
     /// The reservations that Slurm held at the last look; none before the first.
     kept: Mutex<Option<Vec<KeptNodes>>>,
     /// The slots whose reservations were made or changed after the last look, and not read back yet.
-    made: Mutex<HashSet<SlotId>>,
+    made: Mutex<HashSet<Run>>,
     /// The reservations that Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
     /// The due slots that Slurm did not hold as planned at the last look: their agreements and begins.
@@ -185,20 +165,20 @@ pub struct SlurmExecutor {
     /// When nodes are not to be used, as the plan has it.
     left_out: Mutex<Vec<BusyTime>>,
     handed: Mutex<HashMap<Uuid, Handed>>,
-    /// Whether Slurm could not be asked since it last told what runs: who used what meanwhile is not known.
+    /// Whether Slurm could not be asked since it last listed the jobs: the use of reservations meanwhile is not known.
     blind: AtomicBool,
     /// What the cluster was like when it was last asked how its nodes stand.
     condition: Mutex<Option<(Instant, Condition)>>,
     /// The users of this machine that were looked up.
-    owners: Mutex<HashMap<String, work::Owner>>,
-    /// Held while the files of a job are fetched: what is fetched later is newer.
+    owners: Mutex<HashMap<String, shared_folder::Owner>>,
+    /// Held while the files of a job are fetched: a later fetch brings newer files.
     fetching: Arc<Mutex<()>>,
     /// When something was last tried for a job that is not worth trying in every round.
-    tried: Mutex<HashMap<SlotId, Instant>>,
+    tried: Mutex<HashMap<Run, Instant>>,
     /// What Slurm has said of jobs, by what they would be submitted with.
-    verdicts: Mutex<HashMap<Vec<OsString>, Given>>,
+    verdicts: Mutex<HashMap<Vec<OsString>, GivenVerdict>>,
     /// The planned slots whose jobs have been judged.
-    judged: Mutex<HashSet<SlotId>>,
+    judged: Mutex<HashSet<Run>>,
 }
 
 /// The jobs that Slurm knows of, or why it did not say, and when it was asked.
@@ -219,7 +199,7 @@ impl SlurmExecutor {
         let marks = data_dir.join("reservations").join(&settings.resource);
         fs::create_dir_all(&marks).map_err(ExecutionError::system("create", &marks))?;
         let script = data_dir.join("slurm-job.sh");
-        fs::write(&script, job::SCRIPT).map_err(ExecutionError::system("write", &script))?;
+        fs::write(&script, jobs::status::SCRIPT).map_err(ExecutionError::system("write", &script))?;
         let numbers = settings.nodes.iter().enumerate();
         Ok(Self {
             slurm: Slurm {
@@ -236,7 +216,7 @@ impl SlurmExecutor {
             listed: Mutex::default(),
             observed: Mutex::default(),
             costs: Mutex::default(),
-            pace: Mutex::new(Pace::new(settings.changes_a_minute)),
+            rate: Mutex::new(RateLimit::new(settings.changes_a_minute)),
             settings,
             partitions: Mutex::default(),
             kept: Mutex::default(),
@@ -256,13 +236,13 @@ impl SlurmExecutor {
         })
     }
 
-    /// The same with the records of its jobs among these folders, for whose quotas somebody cares.
+    /// The same with its job folders among these, whose quotas are enforced.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
         Self { folders, ..self }
     }
 
-    /// The jobs that Slurm knows of, as of just now. Whoever asks while another one does gets the same answer, also when
+    /// The jobs that Slurm knows of, as of just now. Two callers at the same time get one answer, also when
     /// it is that Slurm is down.
     fn listed_jobs(&self) -> Result<Arc<Vec<JobRow>>, Error> {
         let mut listed = lock(&self.listed);
@@ -294,7 +274,7 @@ impl SlurmExecutor {
         jobs
     }
 
-    /// The partitions of the cluster, as of a while ago: they change when somebody configures them.
+    /// The partitions of the cluster, as of a minute ago at most: they change with the configuration.
     fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
         let known = lock(&self.partitions).clone();
         if let Some((at, partitions)) = known
@@ -320,13 +300,11 @@ impl SlurmExecutor {
 
     /// Whether nodes are reserved for a job, or may be: it was not looked at since the start.
     fn may_be_kept(&self, job: &JobSpec) -> bool {
-        let id = SlotId::from(job);
-        let is_its =
-            |of: &KeptNodes| (of.agreement, of.piece, of.restarts) == (id.agreement, id.piece, id.restarts);
+        let run = job.run();
         let is_kept = lock(&self.kept)
             .as_ref()
-            .is_none_or(|kept| kept.iter().any(is_its));
-        is_kept || lock(&self.made).contains(&id)
+            .is_none_or(|kept| kept.iter().any(|of| of.run == run));
+        is_kept || lock(&self.made).contains(&run)
     }
 
     /// Forgets the list of jobs, because it has changed by our own doing.
@@ -342,7 +320,7 @@ impl SlurmExecutor {
     }
 
     /// Whether it is time for another try at something for a job; that it is now tried is noted.
-    fn may_try(&self, id: SlotId, pause: Duration) -> bool {
+    fn may_try(&self, id: Run, pause: Duration) -> bool {
         let mut tried = lock(&self.tried);
         tried.retain(|_, at| at.elapsed() < pause);
         if tried.contains_key(&id) {
@@ -377,7 +355,7 @@ impl SlurmExecutor {
         &self,
         job: &JobSpec,
         save: Option<SaveWork>,
-        work: &work::Work,
+        work: &shared_folder::SharedFolder,
     ) -> Result<(), ExecutionError> {
         let Some(place) = work.place() else {
             return self.submit(job, save, work);
@@ -389,23 +367,23 @@ impl SlurmExecutor {
     }
 
     /// The name of a reservation, and of its job, on this resource.
-    fn name_of(&self, id: SlotId) -> String {
-        format!("{PREFIX}{}-{id}", self.settings.resource)
+    fn name_of(&self, id: Run) -> String {
+        name_of(&self.settings.resource, id)
     }
 
     /// Which reservation or job of ours has this name, if one of this resource has.
-    fn id_of(&self, name: &str) -> Option<SlotId> {
+    fn id_of(&self, name: &str) -> Option<Run> {
         let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
         rest.strip_prefix('-')?.parse().ok()
     }
 
-    fn mark(&self, id: SlotId) -> PathBuf {
+    fn mark(&self, id: Run) -> PathBuf {
         self.marks.join(id.to_string())
     }
 
     /// The service's own folder of a job.
-    fn folder(&self, job: JobId) -> Folder {
-        Folder::of_job(self.folders.path(), job)
+    fn folder(&self, run: Run) -> Folder {
+        Folder::of(self.folders.path(), run)
     }
 }
 
@@ -447,10 +425,15 @@ impl Executor for SlurmExecutor {
         self.unused_now()
     }
 
-    fn can_go_on(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
+    fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
         let work_dir = &self.settings.work_dir;
         let failed = |error| ExecutionError::system("look into", work_dir)(error);
-        if job.id().piece == 1 || self.work_of(job)?.exists(work::Part::Work).map_err(failed)? {
+        if job.run().slot == 1
+            || self
+                .shared_folder_of(job)?
+                .exists(shared_folder::Part::Work)
+                .map_err(failed)?
+        {
             return Ok(true);
         }
         // Where nothing is, the disk may be away.
@@ -462,31 +445,31 @@ impl Executor for SlurmExecutor {
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         self.intend(job)?;
-        self.status(job.id()).map(drop)
+        self.status(job.run()).map(drop)
     }
 
-    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
+    fn poll(&self, job: Run) -> Result<JobStatus, ExecutionError> {
         self.status(job)
     }
 
-    fn recorded_end(&self, job: JobId) -> Result<Option<JobEnd>, ExecutionError> {
+    fn recorded_end(&self, job: Run) -> Result<Option<JobEnd>, ExecutionError> {
         self.end_by_record(job)
     }
 
-    fn keep_until(&self, job: JobId, end: Micros) -> Result<(), ExecutionError> {
+    fn keep_until(&self, job: Run, end: Micros) -> Result<(), ExecutionError> {
         self.stop_at(job, end)
     }
 
-    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
+    fn stop(&self, job: Run) -> Result<(), ExecutionError> {
         self.ask_to_stop(job)
     }
 
-    fn save_before_end(&self, job: JobId, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+    fn save_before_end(&self, job: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
         self.tell_to_save(job, save)
     }
 
-    fn make_way(&self, job: JobId, restarts: u32) -> Result<bool, ExecutionError> {
-        self.clear_the_way(job, restarts)
+    fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
+        self.end_attempt_before(run)
     }
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {

@@ -136,7 +136,7 @@ impl Policy {
     }
 
     /// What sbatch is told of it.
-    pub(super) fn arguments(&self) -> impl Iterator<Item = OsString> + '_ {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> + '_ {
         let single = [
             ("qos", &self.qos),
             ("constraint", &self.constraint),

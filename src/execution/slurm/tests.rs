@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-pub(super) fn executor() -> (TempDir, SlurmExecutor) {
+pub(crate) fn executor() -> (TempDir, SlurmExecutor) {
     let data = tempfile::tempdir().unwrap();
     let settings = Settings {
         resource: "cluster".into(),

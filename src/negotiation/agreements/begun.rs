@@ -1,10 +1,10 @@
 //! What cannot change any more of an agreement whose slot has begun.
 
-use crate::negotiation::views;
 use wsag::ns;
 
 use crate::agreement::{Agreement, Filter, Job, Shape};
 use crate::negotiation::request::offer::{Check, Request};
+use crate::negotiation::views;
 use crate::planner::Scaling;
 
 impl Check<'_> {

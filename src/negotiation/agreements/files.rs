@@ -6,14 +6,15 @@ use wsag::listings::{FileList, ListedFile};
 use wsag::time::DateTime;
 
 use super::show::Output;
-use crate::agreement::Agreement;
+use crate::agreement::{Agreement, Run};
 use crate::catalogue::is_file_name;
 use crate::clock::Micros;
 use crate::execution::ExecutionError;
-use crate::execution::files::{self, UploadError};
-use crate::execution::folder::{Folder, Stream};
-use crate::execution::retention::Removal;
-use crate::execution::shortage::is_shortage;
+use crate::execution::files::inputs::{self, UploadError};
+use crate::execution::files::outputs::Stream;
+use crate::execution::files::retention::Removal;
+use crate::execution::job::folder::Folder;
+use crate::execution::job::shortage::is_shortage;
 use crate::negotiation::{Error, Negotiation, Scope, views::instant};
 
 /// A list of files.
@@ -43,7 +44,7 @@ pub struct FileView {
 
 /// An upload under way: dropped before its end it leaves nothing behind.
 #[derive(Debug)]
-pub struct Upload(files::Upload);
+pub struct Upload(inputs::Upload);
 
 impl FilesView {
     /// As a document.
@@ -173,7 +174,7 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let folder = Folder::of(self.jobs.path(), agreement.work());
+        let folder = Folder::of(self.jobs.path(), Run::first(agreement.work()));
         still_kept(&agreement, &folder)?;
         let written = blocking(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();

@@ -1,14 +1,14 @@
 //! One agreement: the whole, its parts, and what its job wrote.
 
-use crate::negotiation::views::documents;
 use std::fs::File;
 use std::io::Read;
 
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
-use crate::execution::folder::Folder;
+use crate::agreement::{Agreement, Run};
+use crate::execution::job::folder::Folder;
 use crate::execution::slurm::name_of;
+use crate::negotiation::views::documents;
 use crate::negotiation::{AgreementView, ContextView, Error, Negotiation, Scope, TermsView};
 
 /// The whole of an agreement, or a part that has an address of its own.
@@ -97,7 +97,7 @@ impl Negotiation {
         let handed = agreement.job.is_none()
             && !agreement.state.is_final()
             && self.planner.kind_of(&agreement.resource) == Some("slurm");
-        handed.then(|| name_of(&agreement.resource, agreement.work()))
+        handed.then(|| name_of(&agreement.resource, Run::first(agreement.work())))
     }
 
     /// What an agreement's job has written, from its beginning: to `stdout`, to `stderr`, or to a file of its working
@@ -107,7 +107,10 @@ impl Negotiation {
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let (folder, name) = (Folder::of(self.jobs.path(), agreement.work()), name.to_owned());
+        let (folder, name) = (
+            Folder::of(self.jobs.path(), Run::first(agreement.work())),
+            name.to_owned(),
+        );
         super::files::still_kept(&agreement, &folder)?;
         let file = super::files::blocking(move || match folder.written(&name)? {
             None => Ok(None),

@@ -119,7 +119,7 @@ impl Negotiation {
         let counts = self.planner.node_counts().await?;
         let mut resources = Vec::new();
         for (resource, counts) in self.planner.resources().iter().zip(counts) {
-            let troubles = self.troubles.of(&resource.name);
+            let faults = self.faults.of(&resource.name);
             resources.push(ResourceView {
                 name: resource.name.clone(),
                 kind: resource.kind.clone(),
@@ -127,7 +127,7 @@ impl Negotiation {
                 up: counts.up,
                 drained: counts.drained,
                 down: counts.down,
-                troubles: troubles
+                troubles: faults
                     .into_iter()
                     .map(|of| TroubleView {
                         doing: of.doing.words().to_owned(),

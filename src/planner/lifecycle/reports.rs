@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::retry::NEVER_STARTED;
-use crate::agreement::{EventKind, JobEnd, JobRun, Outcome, ServiceState};
+use crate::agreement::{EventKind, JobEnd, Outcome, Run, ServiceState};
 use crate::clock::{Micros, STEP_MIN};
 use crate::planner::decide::Decider;
 use crate::planner::{Command, Error, Planner};
@@ -33,7 +33,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_started(&self, run: JobRun, at: Micros) -> Result<(), Error> {
+    pub async fn report_started(&self, run: Run, at: Micros) -> Result<(), Error> {
         self.ask(|reply| Command::Started { run, at, reply }).await
     }
 
@@ -42,7 +42,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_ended(&self, run: JobRun, end: JobEnd) -> Result<(), Error> {
+    pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<(), Error> {
         self.ask(|reply| Command::Ended { run, end, reply }).await
     }
 
@@ -50,7 +50,7 @@ impl Planner {
     ///
     /// # Errors
     /// As those of [`Planner::report_ended`].
-    pub async fn report_unable(&self, run: JobRun, why: Unable) -> Result<(), Error> {
+    pub async fn report_unable(&self, run: Run, why: Unable) -> Result<(), Error> {
         self.ask(|reply| Command::Unable { run, why, reply }).await
     }
 
@@ -65,21 +65,20 @@ impl Planner {
 
 impl Decider<'_> {
     /// Records the real start of a job.
-    pub(in crate::planner) fn report_started(&mut self, run: JobRun, at: Micros) -> Result<(), Error> {
-        self.is_its_job(run)?;
-        self.started(run.agreement, at)
+    pub(in crate::planner) fn report_started(&mut self, run: Run, at: Micros) -> Result<(), Error> {
+        let id = self.id_of_run(run)?;
+        self.started(id, at)
     }
 
     /// Records the end of a job and everything that follows from it.
-    pub(in crate::planner) fn report_ended(&mut self, run: JobRun, end: &JobEnd) -> Result<(), Error> {
-        self.is_its_job(run)?;
-        self.ended(run.agreement, end)
+    pub(in crate::planner) fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<(), Error> {
+        let id = self.id_of_run(run)?;
+        self.ended(id, end)
     }
 
     /// Ends the agreement of a job that cannot be started, now or later.
-    pub(in crate::planner) fn report_unable(&mut self, run: JobRun, why: Unable) -> Result<(), Error> {
-        self.is_its_job(run)?;
-        let agreement = self.live(run.agreement)?;
+    pub(in crate::planner) fn report_unable(&mut self, run: Run, why: Unable) -> Result<(), Error> {
+        let agreement = self.live(self.id_of_run(run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);
         }
@@ -88,17 +87,21 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Makes sure that a job is the one that its agreement has now, where there is such an agreement.
-    fn is_its_job(&self, run: JobRun) -> Result<(), Error> {
-        let lost = self.plan.stopping.get(&run.agreement);
-        let Some(agreement) = lost.or_else(|| self.plan.get(run.agreement)) else {
-            return Ok(());
-        };
-        let now = JobRun::from(agreement);
+    /// The agreement whose present run this is. An agreement that replaced another one has taken over that one's runs.
+    fn id_of_run(&self, run: Run) -> Result<Uuid, Error> {
+        let of = run.agreement;
+        let plan = &self.plan;
+        let own = plan.stopping.get(&of).or_else(|| plan.get(of));
+        let own = own.filter(|agreement| agreement.work() == of);
+        let all = || plan.stopping.values().chain(plan.live().iter());
+        let agreement = own
+            .or_else(|| all().find(|agreement| agreement.origin == Some(of)))
+            .ok_or(Error::NotFound)?;
+        let now = Run::from(agreement);
         if now == run {
-            return Ok(());
+            return Ok(agreement.id);
         }
-        tracing::info!(?run, ?now, "a report of another job of the agreement is ignored");
+        tracing::info!(%run, %now, "a report of another run of the agreement is ignored");
         Err(Error::NotFound)
     }
 }
@@ -202,14 +205,14 @@ mod tests {
         }
 
         /// Has the next slot of an agreement begin; answers with the job that it has then.
-        fn begin_next(&mut self, id: Uuid) -> JobRun {
+        fn begin_next(&mut self, id: Uuid) -> Run {
             self.now = self.of(id).slot().start.seconds();
             self.decide(|decider| decider.begin_due().map(drop)).unwrap();
             assert_eq!(self.of(id).service, ServiceState::Processing);
-            JobRun::from(self.of(id))
+            Run::from(self.of(id))
         }
 
-        fn report(&mut self, run: JobRun, outcome: Outcome) -> Result<(), Error> {
+        fn report(&mut self, run: Run, outcome: Outcome) -> Result<(), Error> {
             self.now += 2;
             let end = end(outcome, self.now);
             self.decide(|decider| decider.report_ended(run, &end))
@@ -223,7 +226,7 @@ mod tests {
         domain.report(first, Outcome::Checkpointed).unwrap();
         let second = domain.begin_next(id);
         let before = domain.of(id).clone();
-        assert_eq!((first.piece, second.piece), (1, 2));
+        assert_eq!((first.slot, second.slot), (1, 2));
         for outcome in [Outcome::Checkpointed, Outcome::Completed, Outcome::Lost] {
             assert_eq!(domain.report(first, outcome), Err(Error::NotFound));
         }
@@ -247,7 +250,7 @@ mod tests {
         );
         let second = domain.begin_next(id);
         let before = domain.of(id).clone();
-        assert_eq!((first.restarts, second.restarts), (0, 1));
+        assert_eq!((first.attempt, second.attempt), (0, 1));
         assert_eq!(domain.report(first, Outcome::Terminated), Err(Error::NotFound));
         assert_eq!(domain.of(id), &before);
         domain.report(second, Outcome::Checkpointed).unwrap();
@@ -259,7 +262,7 @@ mod tests {
         let (mut domain, id) = Domain::cut_in_two();
         let run = domain.begin_next(id);
         let unable = |run, why| move |decider: &mut Decider<'_>| decider.report_unable(run, why);
-        let late = JobRun { restarts: 7, ..run };
+        let late = Run { attempt: 7, ..run };
         let told = domain.decide(unable(late, Unable::NoApplication));
         assert_eq!(told, Err(Error::NotFound));
         domain.decide(unable(run, Unable::NoApplication)).unwrap();

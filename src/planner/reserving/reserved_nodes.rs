@@ -114,7 +114,7 @@ impl Plan {
         let Some(at) = self.resources.place(resource) else {
             return;
         };
-        let kept = kept.into_iter().map(|of| ((of.agreement, of.piece), of));
+        let kept = kept.into_iter().map(|of| (of.run, of));
         self.resources.bindings(at, |of| of.kept = kept.collect());
     }
 

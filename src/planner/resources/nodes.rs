@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::failures::Failures;
 use super::node_status::NodeCounts;
-use crate::agreement::Agreement;
+use crate::agreement::{Agreement, Run};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// For how long failures of a node count towards how long it has to be up before it is trusted again.
@@ -114,12 +114,8 @@ pub struct Planned {
 /// The nodes that a resource keeps for an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptNodes {
-    /// The agreement whose identity its work bears ([`crate::agreement::Agreement::work`]).
-    pub agreement: Uuid,
-    /// The piece of its work that they are for, from 1.
-    pub piece: u32,
-    /// How often its work was lost before.
-    pub restarts: u32,
+    /// The run that they are kept for.
+    pub run: Run,
     /// Numbers of the nodes in the resource, from 0.
     pub nodes: Vec<u32>,
     /// Since when, or from when on.

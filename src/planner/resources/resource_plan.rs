@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scheduler::domain::Planned;
 use scheduler::{Interval, Schedule, SlotTree, Time};
-use uuid::Uuid;
 
 use super::nodes::{NodeState, Nodes};
-use crate::agreement::Agreement;
+use crate::agreement::{Agreement, Run};
 use crate::planner::{KeptNodes, Resource};
 
 /// One resource's share of the plan.
@@ -16,8 +15,8 @@ pub(in crate::planner) struct ResourcePlan {
     pub(in crate::planner) schedule: Schedule,
     /// Until when each node is bound, by its number.
     pub(super) bound_until: BTreeMap<u32, Time>,
-    /// The nodes that are kept for agreements, by the ids under which their work is known and the numbers of its pieces.
-    pub(in crate::planner) kept: HashMap<(Uuid, u32), KeptNodes>,
+    /// The nodes that are kept for runs.
+    pub(in crate::planner) kept: HashMap<Run, KeptNodes>,
     /// How its nodes stand.
     pub(in crate::planner) nodes: Nodes,
 }
@@ -54,8 +53,7 @@ impl ResourcePlan {
 
     /// The nodes that are kept for the slot that an agreement has now, or has next.
     pub(in crate::planner) fn kept_for(&self, agreement: &Agreement) -> Option<&KeptNodes> {
-        let kept = self.kept.get(&(agreement.work(), agreement.slot_number()))?;
-        (kept.restarts == agreement.restarts()).then_some(kept)
+        self.kept.get(&Run::from(agreement))
     }
 
     /// Whether the nodes of an agreement are kept for its slot.

@@ -9,7 +9,7 @@ async fn a_clock_that_is_set_back_does_not_stop_it() {
     let waiting = domain.place(proposal(4, 100, 100..400)).await.unwrap().id;
     domain.turn(5);
     domain.planner.begin_due().await.unwrap();
-    let run = JobRun::first(id);
+    let run = Run::first(id);
     let at = (NOW + 5) * MICROS_PER_SECOND;
     domain.planner.report_started(run, at).await.unwrap();
     domain.turn(-1_000);
@@ -66,7 +66,7 @@ async fn a_run_time_is_what_was_measured_also_where_the_clock_is_set_back_meanwh
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(2, 100, 0..300))).await.unwrap().id;
     domain.planner.begin_due().await.unwrap();
-    let run = JobRun::first(id);
+    let run = Run::first(id);
     let at = NOW * MICROS_PER_SECOND;
     domain.planner.report_started(run, at).await.unwrap();
     // Set back by ten minutes, and it ends a minute after it began.

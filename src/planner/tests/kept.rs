@@ -15,9 +15,7 @@ async fn cluster() -> Domain {
 impl Domain {
     async fn keep(&self, kept: &[(Uuid, &[u32], i64)]) {
         let kept = kept.iter().map(|(agreement, nodes, since)| KeptNodes {
-            agreement: *agreement,
-            piece: 1,
-            restarts: 0,
+            run: Run::first(*agreement),
             nodes: nodes.to_vec(),
             since: Time(NOW + since),
         });
@@ -146,7 +144,7 @@ async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_s
         lines.into_iter().map(|(kind, _)| kind).collect::<Vec<_>>()
     };
     assert_eq!(kinds().await, [EventKind::Accepted, EventKind::Begun]);
-    let run = JobRun::from(&domain.shown(id).await);
+    let run = Run::from(&domain.shown(id).await);
     domain.turn(3);
     let at = (NOW + 2) * MICROS_PER_SECOND;
     domain.planner.report_started(run, at).await.unwrap();
@@ -167,7 +165,7 @@ async fn work_whose_slot_is_over_is_not_lost_with_its_nodes() {
     assert_eq!(said.await.unwrap().lost, 0);
     assert_eq!(domain.shown(id).await.state, AgreementState::Observed);
     let end = ended(Outcome::Completed, 0, 99);
-    domain.planner.report_ended(JobRun::first(id), end).await.unwrap();
+    domain.planner.report_ended(Run::first(id), end).await.unwrap();
     assert_eq!(domain.shown(id).await.outcome, Some(Outcome::Completed));
 }
 
@@ -186,11 +184,7 @@ async fn work_that_never_started_leaves_its_nodes_at_the_end_of_its_slot_to_who_
         started: None,
         ..ended(Outcome::Lost, 0, 100)
     };
-    domain
-        .planner
-        .report_ended(JobRun::first(one), never)
-        .await
-        .unwrap();
+    domain.planner.report_ended(Run::first(one), never).await.unwrap();
     domain.planner.begin_due().await.unwrap();
     assert_eq!(domain.shown(next).await.service, ServiceState::Idle);
     assert_eq!(domain.shown(one).await.placement().start, Time(NOW + 200));

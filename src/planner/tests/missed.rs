@@ -26,7 +26,7 @@ impl Domain {
 
     /// Reports that the present job of an agreement was never started in its slot.
     async fn never_started(&self, id: Uuid) -> Result<(), Error> {
-        let run = JobRun::from(&self.of(id).await);
+        let run = Run::from(&self.of(id).await);
         let end = JobEnd {
             started: None,
             ended: self.clock.micros(),
@@ -77,7 +77,7 @@ async fn a_slot_that_passes_while_the_service_is_down_is_had_later_in_its_window
         domain.turn(20);
         if job {
             let end = ended(Outcome::Completed, 17, 19);
-            domain.planner.report_ended(JobRun::first(id), end).await.unwrap();
+            domain.planner.report_ended(Run::first(id), end).await.unwrap();
         } else {
             domain.begin().await;
         }
@@ -122,7 +122,7 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
     );
     let late = domain
         .planner
-        .report_ended(JobRun::first(begun), ended(Outcome::Completed, 0, 5));
+        .report_ended(Run::first(begun), ended(Outcome::Completed, 0, 5));
     assert_eq!(late.await, Err(Error::NotFound), "that was the job before");
     let told = domain.timeline(begun).await;
     assert!(
@@ -136,7 +136,7 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
     let both = domain.begin().await;
     assert!(both.contains(&begun), "{both:?}");
     domain.turn(3_650);
-    let run = JobRun::from(&domain.of(begun).await);
+    let run = Run::from(&domain.of(begun).await);
     let end = ended(Outcome::Completed, 3_602, 3_650);
     domain.planner.report_ended(run, end).await.unwrap();
     let over = domain.of(begun).await;

@@ -59,9 +59,7 @@ async fn hold(domain: &Domain, id: Uuid, nodes: u32) {
 
 async fn hold_since(domain: &Domain, id: Uuid, nodes: u32, since: Time) {
     let kept = KeptNodes {
-        agreement: id,
-        piece: 1,
-        restarts: 0,
+        run: Run::first(id),
         nodes: (0..nodes).collect(),
         since,
     };
@@ -349,9 +347,7 @@ async fn a_slot_that_others_have_moved_for_is_promised_when_all_are_held() {
     let (domain, moved, asked, task) = moved_for_another().await;
     let planned = domain.planner.planned_on("local".into()).await.unwrap();
     let kept = planned.agreements.iter().map(|(of, _)| KeptNodes {
-        agreement: of.id,
-        piece: 1,
-        restarts: 0,
+        run: Run::first(of.id),
         nodes: (0..4).collect(),
         since: of.slot().start,
     });

@@ -1,6 +1,6 @@
 //! A cluster whose nodes look down while they, or the way to them, are only out of sight.
 
-use bespeak::agreement::JobEnd;
+use bespeak::agreement::{JobEnd, Run};
 use bespeak::planner::{NodeReport, NodeState};
 
 use super::*;
@@ -37,21 +37,21 @@ impl Executor for Cluster {
         self.local.start(job)
     }
 
-    fn poll(&self, job: JobId) -> Result<JobStatus, ExecutionError> {
+    fn poll(&self, job: Run) -> Result<JobStatus, ExecutionError> {
         if self.sight.no_jobs.load(Ordering::SeqCst) {
             return Err(unknown());
         }
         self.local.poll(job)
     }
 
-    fn recorded_end(&self, job: JobId) -> Result<Option<JobEnd>, ExecutionError> {
+    fn recorded_end(&self, job: Run) -> Result<Option<JobEnd>, ExecutionError> {
         match self.local.poll(job)? {
             JobStatus::Ended(end) => Ok(Some(end)),
             JobStatus::NotStarted | JobStatus::Running { .. } => Ok(None),
         }
     }
 
-    fn stop(&self, job: JobId) -> Result<(), ExecutionError> {
+    fn stop(&self, job: Run) -> Result<(), ExecutionError> {
         self.local.stop(job)
     }
 
@@ -102,7 +102,7 @@ fn a_job_that_has_recorded_its_end_is_not_lost_with_its_node() {
         fs::write(over(&folder), "").unwrap();
         let job = executor(folder.path());
         eventually("the record of the end", PATIENCE, async || {
-            matches!(job.poll(one.id.into()), Ok(JobStatus::Ended(_))).then_some(())
+            matches!(job.poll(Run::first(one.id)), Ok(JobStatus::Ended(_))).then_some(())
         })
         .await;
         sight.all_down.store(true, Ordering::SeqCst);

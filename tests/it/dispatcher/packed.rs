@@ -28,7 +28,7 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
         assert!(before.len() > 4, "{before:?}");
         let running = records(&folder, &runs);
         let executor = executor(folder.path());
-        let job = |of: &Agreement| JobId::from(of.id);
+        let job = |of: &Agreement| Run::first(of.id);
         let ended = [&quiet, &writes].map(|of| executor.poll(job(of)).unwrap());
 
         let folders = JobFolders::new(folder.path(), Some(1 << 20)).unwrap();

@@ -1,7 +1,7 @@
 //! How much of the disk the jobs of one party may have together.
 
-use bespeak::agreement::Limit;
-use bespeak::execution::retention::{JobFolders, Removal};
+use bespeak::agreement::{Limit, Run};
+use bespeak::execution::files::retention::{JobFolders, Removal};
 
 use super::*;
 
@@ -64,9 +64,24 @@ fn what_is_run_again_is_looked_at_as_if_nothing_had_been_there_and_what_was_lost
         restarts: 1,
         ..script(fill, 600)
     };
-    assert!(executor.make_way(again.id(), 1).unwrap());
-    assert!(executor.make_way(again.id(), 1).unwrap(), "that is so now");
-    assert_eq!(executor.poll(again.id()).unwrap(), JobStatus::NotStarted);
+    assert!(
+        executor
+            .end_earlier_attempts(Run {
+                attempt: 1,
+                ..again.run()
+            })
+            .unwrap()
+    );
+    assert!(
+        executor
+            .end_earlier_attempts(Run {
+                attempt: 1,
+                ..again.run()
+            })
+            .unwrap(),
+        "that is so now"
+    );
+    assert_eq!(executor.poll(again.run()).unwrap(), JobStatus::NotStarted);
     executor.start(&again).unwrap();
     wait_for("file", || place.record(&again, "work/one").exists().then_some(()));
     folders.look().unwrap();

@@ -35,7 +35,7 @@ fn ready(place: &Place, job: &JobSpec) -> LocalExecutor {
 /// Has it told now.
 fn tell(executor: &LocalExecutor, job: &JobSpec) {
     let soon = now() + GRACE * MICROS_PER_SECOND;
-    executor.keep_until(job.id(), soon).unwrap();
+    executor.keep_until(job.run(), soon).unwrap();
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_
         }
         tell(&executor, &job);
         wait_for("signal", || {
-            executor.poll(job.id()).unwrap();
+            executor.poll(job.run()).unwrap();
             place.record(&job, "work/told").exists().then_some(())
         });
         fs::write(place.record(&job, "work/go"), "").unwrap();
@@ -72,10 +72,10 @@ fn a_job_that_was_started_as_the_last_piece_is_told_to_save_its_work_where_that_
         );
         let executor = ready(&place, &job);
         let save = Some(SaveWork { signal, grace });
-        executor.save_before_end(job.id(), save).unwrap();
+        executor.save_before_end(job.run(), save).unwrap();
         if taken_back {
-            executor.save_before_end(job.id(), None).unwrap();
-            executor.keep_until(job.id(), now()).unwrap();
+            executor.save_before_end(job.run(), None).unwrap();
+            executor.keep_until(job.run(), now()).unwrap();
         } else {
             tell(&executor, &job);
         }
@@ -112,7 +112,7 @@ fn a_job_that_is_to_stop_while_it_saves_its_work_is_terminated() {
     wait_for("signal", || {
         place.record(&job, "work/told").exists().then_some(())
     });
-    executor.stop(job.id()).unwrap();
+    executor.stop(job.run()).unwrap();
     assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
 }
 

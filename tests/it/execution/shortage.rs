@@ -61,7 +61,7 @@ fn a_job_whose_supervisor_has_no_descriptor_when_it_ends_is_not_lost() {
         (ended && supervisors_log(&place, &job).contains(NO_DESCRIPTOR)).then_some(())
     });
     for _ in 0..20 {
-        let status = executor.poll(job.agreement.into()).unwrap();
+        let status = executor.poll(job.run()).unwrap();
         assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
         thread::sleep(Duration::from_millis(10));
     }
@@ -91,7 +91,7 @@ fn a_job_that_ends_on_a_full_disk_is_not_lost() {
         let tried = drafts.filter(|entry| entry.file_name() == "tmp").count() == 0;
         tried.then_some(())
     });
-    let status = executor.poll(job.agreement.into()).unwrap();
+    let status = executor.poll(job.run()).unwrap();
     assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
     fs::remove_file(place.record(&job, "work/fill")).unwrap();
     assert_eq!(end(&executor, &job).outcome, Outcome::Failed { exit: 5 });

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bespeak::agreement::Outcome;
+use bespeak::agreement::{Outcome, Run};
 use bespeak::clock::Clock;
 use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
@@ -21,15 +21,17 @@ const STRANGER: &str = "nobody-of-this-cluster";
 fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
     let site = Site::start();
     let job = site.job("sleep 600", 600);
-    let held = site.cluster.reservation(&name_of("cluster", job.agreement));
+    let held = site
+        .cluster
+        .reservation(&name_of("cluster", Run::first(job.agreement)));
     let node = format!("nodename={}", held.unwrap()["Nodes"]);
     site.cluster
         .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
     site.executor.start(&job).unwrap();
-    let status = site.executor.poll(job.id()).unwrap();
+    let status = site.executor.poll(job.run()).unwrap();
     assert_eq!(status, JobStatus::Running { started: None });
     let until = Clock::system().micros();
-    site.executor.keep_until(job.id(), until).unwrap();
+    site.executor.keep_until(job.run(), until).unwrap();
     let end = site.end_of(job.agreement);
     assert_eq!((end.outcome, end.started), (Outcome::Lost, None), "{end:?}");
     assert_eq!(site.cluster.jobs()[0][2], "CANCELLED");
@@ -41,7 +43,9 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
     let site = Site::start();
     for (hold, outcome) in [("uhold", Outcome::Terminated), ("hold", Outcome::Lost)] {
         let job = site.job("sleep 600", 600);
-        let held = site.cluster.reservation(&name_of("cluster", job.agreement));
+        let held = site
+            .cluster
+            .reservation(&name_of("cluster", Run::first(job.agreement)));
         let node = format!("nodename={}", held.unwrap()["Nodes"]);
         site.cluster
             .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
@@ -49,12 +53,12 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
         let listed = site.cluster.jobs();
         let id = listed
             .iter()
-            .find(|[_, name, _]| *name == name_of("cluster", job.agreement));
+            .find(|[_, name, _]| *name == name_of("cluster", Run::first(job.agreement)));
         site.cluster.run("scontrol", &[hold, &id.unwrap()[0]]);
         // It waits for its own user, and for nothing else.
         site.cluster.run("scontrol", &["update", &node, "state=resume"]);
         let until = Clock::system().micros();
-        site.executor.keep_until(job.id(), until).unwrap();
+        site.executor.keep_until(job.run(), until).unwrap();
         let end = site.end_of(job.agreement);
         assert_eq!((end.outcome, end.started), (outcome, None), "{hold}: {end:?}");
     }
@@ -64,13 +68,17 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
 fn a_job_that_is_cancelled_while_it_waits_is_ended_by_its_party_and_not_lost() {
     let site = Site::start();
     let job = site.job("sleep 600", 600);
-    let held = site.cluster.reservation(&name_of("cluster", job.agreement));
+    let held = site
+        .cluster
+        .reservation(&name_of("cluster", Run::first(job.agreement)));
     let node = format!("nodename={}", held.unwrap()["Nodes"]);
     site.cluster
         .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
     site.executor.start(&job).unwrap();
-    site.cluster
-        .run("scancel", &["--name", &name_of("cluster", job.agreement)]);
+    site.cluster.run(
+        "scancel",
+        &["--name", &name_of("cluster", Run::first(job.agreement))],
+    );
     let end = site.end_of(job.agreement);
     assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
 }
@@ -131,7 +139,7 @@ fn a_reservation_that_slurm_has_lost_and_does_not_make_again_is_lost_and_costs_n
         let start = now() + 10;
         let offer = Offer::reserve(2, 8).within(start, start + 8);
         let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
-        let name = name_of("cluster", id);
+        let name = name_of("cluster", Run::first(id));
         assert!(cluster.reservation(&name).is_some(), "held before it is promised");
         fs::write(&refuses, "").expect("a file can be written");
         cluster.run("scontrol", &["delete", &format!("ReservationName={name}")]);

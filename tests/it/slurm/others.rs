@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::Outcome;
+use bespeak::agreement::{Outcome, Run};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::execution::retention::JobFolders;
+use bespeak::execution::files::retention::JobFolders;
 use bespeak::execution::slurm::{Settings, SlurmExecutor, name_of};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 use bespeak::planner::Unused;
@@ -41,7 +41,7 @@ fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
 fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_lost() {
     let site = Site::start();
     let job = site.job("sleep 600", 600);
-    let reservation = format!("--reservation={}", name_of("cluster", job.agreement));
+    let reservation = format!("--reservation={}", name_of("cluster", Run::first(job.agreement)));
     let nodes = format!("-N{}", job.nodes);
     let own = ["-Jown", "--exclusive", "-t1", &nodes, &reservation];
     submit(&site.cluster, &own, "sleep 600");
@@ -55,7 +55,7 @@ fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_los
     );
     site.executor.start(&job).unwrap();
     let until = Clock::system().micros();
-    site.executor.keep_until(job.id(), until).unwrap();
+    site.executor.keep_until(job.run(), until).unwrap();
     let end = site.end_of(job.agreement);
     assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
 }
@@ -93,7 +93,7 @@ fn a_job_whose_user_forges_its_end_runs_on_until_slurm_says_that_it_has_ended() 
     let mut started = None;
     let since = Instant::now();
     poll_until(PATIENCE, || {
-        match site.executor.poll(id.into()).unwrap() {
+        match site.executor.poll(Run::first(id)).unwrap() {
             JobStatus::Running { started: Some(at) } => started = Some(at),
             JobStatus::Running { started: None } => {}
             other => panic!("a forged end is believed: {other:?}"),
@@ -121,17 +121,21 @@ fn a_record_tells_the_end_where_slurm_cannot_be_asked_and_nothing_where_its_disk
     let id = job.agreement;
     site.executor.start(&job).unwrap();
     site.until_started(id);
-    assert_eq!(site.executor.recorded_end(id.into()).unwrap(), None, "it runs");
+    assert_eq!(
+        site.executor.recorded_end(Run::first(id)).unwrap(),
+        None,
+        "it runs"
+    );
     site.cluster.kill_controller();
     let (shared, away) = (site.shared_folder(id), site.cluster.folder().join("away"));
     fs::rename(&shared, &away).unwrap();
-    let unread = site.executor.recorded_end(id.into());
+    let unread = site.executor.recorded_end(Run::first(id));
     assert!(unread.is_err(), "{unread:?}");
     fs::rename(&away, &shared).unwrap();
     fs::write(&stop, "").unwrap();
     let mut end = None;
     poll_until(PATIENCE, || {
-        end = site.executor.recorded_end(id.into()).unwrap();
+        end = site.executor.recorded_end(Run::first(id)).unwrap();
         end.is_some()
     });
     assert_eq!(end.expect("it has ended").outcome, Outcome::Failed { exit: 3 });
@@ -157,14 +161,14 @@ fn names_of_jobs_with_line_breaks_and_separators_are_not_taken_for_other_jobs() 
     let job = site.job("sleep 6000", 600);
     site.executor.start(&job).unwrap();
     site.until_started(job.agreement);
-    let own = name_of("cluster", job.agreement);
+    let own = name_of("cluster", Run::first(job.agreement));
     // Each would read as a line of its own: our job, ended; a node that is others' for ever.
     let names = [
         format!("a\n1|COMPLETED|(null)|n1|1|2|0|{own}"),
         "b|c\n9|RUNNING|(null)|n[1-4]|1|N/A|0|x".to_owned(),
         "\n\n|".to_owned(),
         // The name of a job of ours that is none.
-        name_of("cluster", Uuid::now_v7()),
+        name_of("cluster", Run::first(Uuid::now_v7())),
     ];
     for name in &names {
         submit(
@@ -181,7 +185,7 @@ fn names_of_jobs_with_line_breaks_and_separators_are_not_taken_for_other_jobs() 
     );
     let since = Instant::now();
     while since.elapsed() < MANY_ROUNDS {
-        let status = site.executor.poll(job.id()).unwrap();
+        let status = site.executor.poll(job.run()).unwrap();
         assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
     }
     let busy = || -> Vec<u32> {
@@ -224,7 +228,7 @@ fn an_agreement_that_moves_between_two_resources_of_one_cluster_keeps_its_reserv
     let slot = slot(2, 600, 600);
     let plan = std::slice::from_ref(&slot);
     let held = |partition: &str| {
-        let row = site.cluster.reservation(&name_of(partition, slot.agreement))?;
+        let row = site.cluster.reservation(&name_of(partition, slot.run))?;
         Some(row["Nodes"].clone())
     };
     left.prepare(plan).unwrap();
@@ -263,7 +267,7 @@ fn time_in_which_slurm_is_down_is_not_held_against_who_could_not_submit() {
     site.executor.prepare(plan).unwrap();
     let before = site.executor.unused();
     assert!(
-        !before.contains(&(idle.agreement, Unused::Reclaim)),
+        !before.contains(&(idle.run.agreement, Unused::Reclaim)),
         "too slow a machine: {before:?}"
     );
     site.cluster.kill_controller();
@@ -276,13 +280,16 @@ fn time_in_which_slurm_is_down_is_not_held_against_who_could_not_submit() {
     assert!(poll_until(PATIENCE, || site.executor.prepare(plan).is_ok()));
     // Longer than after which it is reclaimed, and none of it counts.
     let after = site.executor.unused();
-    assert!(!after.contains(&(idle.agreement, Unused::Reclaim)), "{after:?}");
+    assert!(
+        !after.contains(&(idle.run.agreement, Unused::Reclaim)),
+        "{after:?}"
+    );
     // From now on it does.
     let reclaimed = || {
         site.executor.prepare(plan).unwrap();
         site.executor
             .unused()
-            .contains(&(idle.agreement, Unused::Reclaim))
+            .contains(&(idle.run.agreement, Unused::Reclaim))
     };
     assert!(poll_until(PATIENCE, reclaimed));
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use bespeak::agreement::Run;
 use bespeak::clock::Clock;
 use bespeak::execution::slurm::name_of;
 use bespeak::execution::{Executor, PlannedSlot};
@@ -39,7 +40,7 @@ pub(super) fn running(site: &Site) -> usize {
 /// The same slot under another agreement.
 fn replaced(slot: &PlannedSlot) -> PlannedSlot {
     PlannedSlot {
-        agreement: Uuid::now_v7(),
+        run: Run::first(Uuid::now_v7()),
         ..slot.clone()
     }
 }
@@ -108,7 +109,7 @@ fn a_reservation_that_is_made_anew_because_others_are_in_its_way_keeps_its_nodes
     std::mem::swap(&mut one.interval, &mut other.interval);
     site.executor.prepare(&[other.clone(), one.clone()]).unwrap();
     let log = fs::read_to_string(site.cluster.folder().join("slurmctld.log")).unwrap();
-    let ours = [&one, &other].map(|slot| name_of("cluster", slot.agreement));
+    let ours = [&one, &other].map(|slot| name_of("cluster", slot.run));
     let mut keeping = 0;
     let mut deleted = 0;
     for line in log.lines() {

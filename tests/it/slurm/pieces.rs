@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use bespeak::agreement::Outcome;
+use bespeak::agreement::{Outcome, Run};
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::execution::retention::JobFolders;
+use bespeak::execution::files::retention::JobFolders;
 use bespeak::execution::slurm::name_of;
 use bespeak::execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
 use scheduler::Interval;
@@ -38,7 +38,7 @@ pub(super) fn piece(
     seconds: i64,
 ) -> JobSpec {
     let job = site.job(script, seconds);
-    let number = of.map_or(1, |of| of.id().piece + 1);
+    let number = of.map_or(1, |of| of.run().slot + 1);
     let save = SaveWork {
         signal,
         grace: 3 * MICROS_PER_SECOND,
@@ -60,9 +60,7 @@ pub(super) fn piece(
 /// Has the reservation of a job made, and of no other.
 pub(super) fn prepare(site: &Site, job: &JobSpec) {
     let slot = PlannedSlot {
-        agreement: job.agreement,
-        piece: job.id().piece,
-        restarts: job.restarts,
+        run: job.run(),
         party: job.party.clone(),
         nodes: job.nodes,
         interval: Interval::new(
@@ -84,7 +82,7 @@ pub(super) fn prepare(site: &Site, job: &JobSpec) {
 pub(super) fn end_of(site: &Site, job: &JobSpec) -> (Outcome, Micros) {
     let mut end = None;
     poll_until(PATIENCE, || {
-        end = match site.executor.poll(job.id()) {
+        end = match site.executor.poll(job.run()) {
             Ok(bespeak::execution::JobStatus::Ended(of)) => Some(of),
             _ => None,
         };
@@ -104,7 +102,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     // Nobody looks when it is told: neither service nor controller is there. The controller has written the job down.
     let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
     assert!(poll_until(PATIENCE, running));
-    let own = name_of("cluster", first.agreement);
+    let own = name_of("cluster", Run::first(first.agreement));
     let written = || {
         let state = fs::read(site.cluster.folder().join("state/job_state")).unwrap_or_default();
         state.windows(own.len()).any(|bytes| bytes == own.as_bytes())
@@ -146,7 +144,10 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
         [own.clone(), format!("{own}.2"), format!("{own}.3")],
         "one job each"
     );
-    assert!(site.executor.can_go_on(&last).unwrap(), "what was saved is there");
+    assert!(
+        site.executor.can_resume(&last).unwrap(),
+        "what was saved is there"
+    );
     // Removed with the service's own.
     let shared = site.cluster.folder().join("work");
     let left = || fs::read_dir(&shared).unwrap().count();
@@ -156,11 +157,14 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
         .remove(first.agreement)
         .unwrap();
     assert_eq!(left(), 0);
-    let away = site.executor.can_go_on(&last).unwrap_err().to_string();
+    let away = site.executor.can_resume(&last).unwrap_err().to_string();
     assert!(away.contains("is its disk there?"), "{away}");
     fs::create_dir(shared.join("of-another-job")).unwrap();
-    assert!(!site.executor.can_go_on(&last).unwrap());
-    assert!(site.executor.can_go_on(&first).unwrap(), "it begins with nothing");
+    assert!(!site.executor.can_resume(&last).unwrap());
+    assert!(
+        site.executor.can_resume(&first).unwrap(),
+        "it begins with nothing"
+    );
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
     let stopped = piece(&site, None, stopped, CheckpointSignal::Usr2, 600);
     site.executor.start(&stopped).unwrap();
     site.until_started(stopped.agreement);
-    site.executor.stop(stopped.id()).unwrap();
+    site.executor.stop(stopped.run()).unwrap();
     assert_eq!(end_of(&site, &stopped).0, Outcome::Terminated);
 }
 
@@ -216,7 +220,7 @@ fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once(
         between(&server.client(), id).await;
         server.kill9();
         server.assert_verified();
-        let name = name_of("cluster", id);
+        let name = name_of("cluster", Run::first(id));
         assert!(cluster.reservation(&format!("{name}.2")).is_some());
         server.restart();
         let over = until(&server.client(), &cluster, id, "Complete").await;
@@ -242,7 +246,7 @@ fn nodes_are_given_back_between_two_pieces_and_a_node_that_fails_before_the_seco
         let client = server.client();
         let id = cut_in_two(&client, 40).await;
         between(&client, id).await;
-        let name = name_of("cluster", id);
+        let name = name_of("cluster", Run::first(id));
         eventually("the first piece's nodes to be free", SOON, async || {
             cluster.reservation(&name).is_none().then_some(())
         })
@@ -289,7 +293,7 @@ fn work_that_is_not_over_is_told_late_to_save_itself_and_its_rest_goes_on_in_ano
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(over.text("Outcome"), "completed", "{over:?}");
         assert_every_step_once(&cluster);
-        let name = name_of("cluster", id);
+        let name = name_of("cluster", Run::first(id));
         let mut names: Vec<String> = cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
         names.sort();
         assert_eq!(names, [name.clone(), format!("{name}.2")], "one job each");

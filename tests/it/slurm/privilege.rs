@@ -310,7 +310,7 @@ fn nothing_is_done_where_others_can_write(helper: &Helper, work_dir: &Path) {
     assert!(
         helper
             .refusal(&json!("touch"))
-            .contains("nobody else may write there")
+            .contains("only that user may write there")
     );
     fs::set_permissions(&helper.configuration, fs::Permissions::from_mode(0o666)).unwrap();
     let refused = output_of(&mut Helper::command(&helper.configuration), DEADLINE);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bespeak::agreement::Run;
 use bespeak::clock::Clock;
 use bespeak::execution::slurm::name_of;
 use bespeak::execution::{Executor, PlannedSlot};
@@ -22,7 +23,7 @@ use crate::support::{eventually, poll_until, run};
 fn replacing(old: &PlannedSlot, new: PlannedSlot) -> PlannedSlot {
     PlannedSlot {
         is_awaited: true,
-        replaces: Some(old.agreement),
+        replaces: Some(old.run.agreement),
         ..new
     }
 }
@@ -38,13 +39,13 @@ fn in_place(new: &PlannedSlot) -> PlannedSlot {
 
 /// What a slot's reservations are named after: all of it, or its nodes, then the time before and after.
 fn names(agreement: Uuid) -> [String; 3] {
-    let name = name_of("cluster", agreement);
+    let name = name_of("cluster", Run::first(agreement));
     [name.clone(), format!("{name}.2"), format!("{name}.3")]
 }
 
 /// Nodes and duration of the reservations of a slot, where they are.
 fn parts(site: &Site, slot: &PlannedSlot) -> [Option<(String, String)>; 3] {
-    names(slot.agreement).map(|name| {
+    names(slot.run.agreement).map(|name| {
         let row = site.cluster.reservation(&name)?;
         Some((row["NodeCnt"].clone(), row["Duration"].clone()))
     })
@@ -53,7 +54,7 @@ fn parts(site: &Site, slot: &PlannedSlot) -> [Option<(String, String)>; 3] {
 /// How many nodes are held for a slot, as the executor says.
 fn kept(site: &Site, slot: &PlannedSlot) -> BTreeSet<u32> {
     let kept = site.executor.kept_nodes();
-    let of = kept.into_iter().find(|of| of.agreement == slot.agreement);
+    let of = kept.into_iter().find(|of| of.run.agreement == slot.run.agreement);
     of.map_or_else(BTreeSet::new, |of| of.nodes.into_iter().collect())
 }
 
@@ -95,7 +96,10 @@ fn a_slot_that_replaces_another_one_gets_the_rest_beside_it_and_then_all_without
     site.executor
         .prepare(&[new.clone(), old.clone(), large.clone()])
         .unwrap_err();
-    assert_eq!(site.executor.refused(), [(large.agreement, large.interval.start)]);
+    assert_eq!(
+        site.executor.refused(),
+        [(large.run.agreement, large.interval.start)]
+    );
     assert!(kept(&site, &large).len() < 4);
     assert_eq!(
         (site.reservation(&old), kept(&site, &new)),
@@ -161,7 +165,7 @@ fn a_slot_that_has_begun_is_held_for_longer_where_its_own_nodes_can_be_and_other
     refused.unwrap_err();
     assert_eq!(
         site.executor.refused(),
-        [(too_long.agreement, too_long.interval.start)]
+        [(too_long.run.agreement, too_long.interval.start)]
     );
     assert_eq!(parts(&site, &too_long), [None, None, None]);
     assert_eq!(site.reservation(&old).as_ref(), Some(&before));
@@ -196,7 +200,9 @@ async fn offered(client: &Client, change: &Value) -> Value {
 
 /// What Slurm has of an agreement, without what depends on the moment.
 fn row(cluster: &Cluster, agreement: Uuid) -> BTreeMap<String, String> {
-    let mut row = cluster.reservation(&name_of("cluster", agreement)).unwrap();
+    let mut row = cluster
+        .reservation(&name_of("cluster", Run::first(agreement)))
+        .unwrap();
     row.remove("State");
     row
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::Outcome;
+use bespeak::agreement::{Outcome, Run};
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::execution::slurm::name_of;
@@ -27,11 +27,20 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
     let written = site.shared_folder(job.agreement).join("stdout");
     let begun = || fs::read_to_string(&written).is_ok_and(|text| text == "begun\n");
     assert!(poll_until(PATIENCE, begun), "it says so");
-    assert!(site.executor.make_way(job.id(), 0).unwrap(), "it is itself");
+    assert!(
+        site.executor.end_earlier_attempts(job.run()).unwrap(),
+        "it is itself"
+    );
     let alive = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
     // Its nodes were lost, as far as the plan knows, and it runs on.
     let cleared = || {
-        let cleared = site.executor.make_way(job.id(), 1).unwrap_or(false);
+        let cleared = site
+            .executor
+            .end_earlier_attempts(Run {
+                attempt: 1,
+                ..job.run()
+            })
+            .unwrap_or(false);
         assert!(!cleared || !alive(), "nothing runs of it");
         cleared
     };
@@ -40,7 +49,7 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
         "Slurm has {:?}",
         site.cluster.jobs()
     );
-    assert_eq!(site.executor.poll(job.id()).unwrap(), JobStatus::NotStarted);
+    assert_eq!(site.executor.poll(job.run()).unwrap(), JobStatus::NotStarted);
     let again = JobSpec {
         arguments: vec!["-c".into(), "ls; echo again".into()],
         restarts: 1,
@@ -49,8 +58,7 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
         ..job.clone()
     };
     let slot = bespeak::execution::PlannedSlot {
-        agreement: again.agreement,
-        restarts: 1,
+        run: again.run(),
         ..super::slot(1, 0, 600)
     };
     assert!(poll_until(PATIENCE, || site
@@ -66,7 +74,7 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
     );
     let before = site.data.path().join(format!("jobs/{}.0/stdout", job.agreement));
     assert_eq!(fs::read_to_string(before).unwrap(), "begun\n");
-    let own = name_of("cluster", job.agreement);
+    let own = name_of("cluster", Run::first(job.agreement));
     let names: Vec<String> = site.cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(
@@ -90,14 +98,21 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     let written = || fs::read_to_string(&stdout).is_ok_and(|text| text == "one\ntwo\n");
     assert!(poll_until(PATIENCE, written), "it has written what was there");
     assert_eq!(lines(), 2);
-    let held = format!("{}.2", name_of("cluster", first.agreement));
+    let held = format!("{}.2", name_of("cluster", Run::first(first.agreement)));
     let nodename = format!("nodename={}", site.cluster.reservation(&held).unwrap()["Nodes"]);
     // Slurm says so also of a node that it does not reach, where all goes on.
     site.cluster
         .run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
     assert_eq!(end_of(&site, &second).0, Outcome::Lost);
     let lost = Instant::now();
-    let cleared = || site.executor.make_way(second.id(), 1).unwrap_or(false);
+    let cleared = || {
+        site.executor
+            .end_earlier_attempts(Run {
+                attempt: 1,
+                ..second.run()
+            })
+            .unwrap_or(false)
+    };
     assert!(poll_until(PATIENCE, cleared));
     let ended = format!("{}.2/ended", site.shared_folder(first.agreement).display());
     assert!(

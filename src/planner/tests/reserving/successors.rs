@@ -9,9 +9,7 @@ async fn hold_all(domain: &Domain, held: &[(Uuid, u32)]) {
     let kept = held.iter().map(|(id, nodes)| {
         let of = planned.agreements.iter().find(|(of, _)| of.id == *id).unwrap();
         KeptNodes {
-            agreement: of.0.work(),
-            piece: 1,
-            restarts: 0,
+            run: Run::first(of.0.work()),
             nodes: (0..*nodes).collect(),
             since: of.0.slot().start,
         }

@@ -1,6 +1,7 @@
 //! Pieces on a resource that holds nodes by name.
 
 use super::*;
+use crate::agreement::Run;
 use crate::planner::KeptNodes;
 
 #[test]
@@ -22,9 +23,11 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
         ]
     );
     let kept = |piece, restarts, nodes: [u32; 2], since| KeptNodes {
-        agreement: agreement.id,
-        piece,
-        restarts,
+        run: Run {
+            agreement: agreement.id,
+            slot: piece,
+            attempt: restarts,
+        },
         nodes: nodes.to_vec(),
         since: Time(since),
     };

@@ -1,0 +1,117 @@
+//! What goes wrong with resources at the moment, for operators to see. Nothing is decided by it: what failed is tried
+//! again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::Micros;
+
+/// Characters of a message that are kept.
+const MESSAGE_MAX: usize = 500;
+
+/// What a resource is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doing {
+    /// To keep nodes for the plan.
+    FollowPlan,
+    /// To tell how its nodes stand.
+    TellNodes,
+    /// To start, follow and stop jobs.
+    RunJobs,
+    /// To have all that a promise depends on.
+    PassChecks,
+}
+
+impl Doing {
+    /// The same in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::FollowPlan => "follow the plan",
+            Self::TellNodes => "tell how its nodes stand",
+            Self::RunJobs => "run jobs",
+            Self::PassChecks => "pass its checks",
+        }
+    }
+}
+
+/// Something that a resource fails in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What it is needed for.
+    pub doing: Doing,
+    /// What was last said about it.
+    pub message: String,
+    /// Since when it has failed without a success in between.
+    pub since: Micros,
+}
+
+/// What resources fail in, by their names: cheap to clone, and one for all clones.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    current: Arc<Mutex<BTreeMap<(String, Doing), Fault>>>,
+}
+
+impl Faults {
+    /// Takes note of a failure, or of a success where there is no message. Answers whether that is something new: another
+    /// message, or the end of a fault.
+    pub fn note(&self, resource: &str, doing: Doing, message: Option<String>, now: Micros) -> bool {
+        let key = (resource.to_owned(), doing);
+        let mut current = self.lock();
+        let Some(message) = message else {
+            return current.remove(&key).is_some();
+        };
+        let message: String = message.chars().take(MESSAGE_MAX).collect();
+        let before = current.get(&key);
+        let is_new = before.is_none_or(|before| before.message != message);
+        let since = before.map_or(now, |before| before.since);
+        let fault = Fault {
+            doing,
+            message,
+            since,
+        };
+        current.insert(key, fault);
+        is_new
+    }
+
+    /// What a resource fails in.
+    pub fn of(&self, resource: &str) -> Vec<Fault> {
+        let current = self.lock();
+        let of = current.iter().filter(|((name, _), _)| name == resource);
+        of.map(|(_, fault)| fault.clone()).collect()
+    }
+
+    /// The resources that fail in something.
+    pub fn failing_in(&self, doing: Doing) -> Vec<String> {
+        let current = self.lock();
+        let of = current.keys().filter(|(_, of)| *of == doing);
+        of.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Doing), Fault>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trouble_is_new_once_lasts_from_its_first_failure_and_ends_with_a_success() {
+        let faults = Faults::default();
+        let fails =
+            |message: &str, now| faults.note("cluster", Doing::FollowPlan, Some(message.to_owned()), now);
+        assert!(fails("down", 1) && !fails("down", 2) && fails("slow", 3));
+        let of = faults.of("cluster");
+        assert_eq!(
+            of.iter()
+                .map(|of| (of.message.as_str(), of.since))
+                .collect::<Vec<_>>(),
+            [("slow", 1)]
+        );
+        assert!(faults.of("other").is_empty());
+        assert!(!faults.note("cluster", Doing::TellNodes, None, 4));
+        assert!(faults.note("cluster", Doing::FollowPlan, None, 5));
+        assert!(faults.of("cluster").is_empty() && fails("down", 6));
+    }
+}

@@ -1,0 +1,194 @@
+//! What a job writes: its two outputs, and the files that it leaves in its working folder.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use super::inputs::modified;
+use crate::catalogue::is_file_name;
+use crate::clock::Micros;
+use crate::execution::ExecutionError;
+use crate::execution::job::folder::Folder;
+
+/// Files of a job's working folder that are listed at most: as many as a person looks through.
+const WRITTEN_FILES_MAX: usize = 1_000;
+
+/// One of a job's two outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// The standard output.
+    Out,
+    /// The standard error output.
+    Err,
+}
+
+/// What a job has written: one of its two outputs, or a file that it left in its working folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// An output.
+    Stream(Stream),
+    /// A file, by a name that [`is_file_name`] admits.
+    File(String),
+}
+
+/// A file that a job has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Its name.
+    pub name: String,
+    /// Its length by now.
+    pub bytes: u64,
+    /// When it was last written to.
+    pub modified: Micros,
+}
+
+impl Stream {
+    /// The name of its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Out => "stdout",
+            Self::Err => "stderr",
+        }
+    }
+}
+
+impl Folder {
+    /// Where one of its outputs is.
+    pub(crate) fn output(&self, stream: Stream) -> PathBuf {
+        self.common().join(stream.name())
+    }
+
+    /// Adds a line about the job to what it wrote to its standard error output.
+    pub(crate) fn tell(&self, line: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).append(true).mode(0o600);
+        let mut file = options.open(self.output(Stream::Err))?;
+        file.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// A file for an output: a new one, empty, or for a later slot the one of the slots before, at its end.
+    pub(crate) fn create_output(&self, stream: Stream) -> Result<File, ExecutionError> {
+        let path = self.output(stream);
+        let is_later = self.is_later();
+        let mut options = OpenOptions::new();
+        options.create(true).mode(0o600);
+        if is_later {
+            options.append(true)
+        } else {
+            options.truncate(true).write(true)
+        };
+        options
+            .open(&path)
+            .map_err(ExecutionError::system("create", path))
+    }
+
+    /// Bytes of the outputs as they are kept.
+    pub(crate) fn output_bytes(&self) -> u64 {
+        let bytes = |stream: Stream| fs::metadata(self.output(stream)).map_or(0, |meta| meta.len());
+        bytes(Stream::Out) + bytes(Stream::Err)
+    }
+
+    /// One of the outputs as a file, once there is one. One that is empty is not kept.
+    pub fn stream(&self, stream: Stream) -> Option<WrittenFile> {
+        let (bytes, modified) = match fs::metadata(self.output(stream)) {
+            Ok(meta) => (meta.len(), modified(&meta)),
+            Err(_) => (0, self.ran_until()?),
+        };
+        Some(WrittenFile {
+            name: stream.name().to_owned(),
+            bytes,
+            modified,
+        })
+    }
+
+    /// What a name means among the things that the job writes: its outputs always, a file of its working folder where
+    /// there is one. Inputs, links and folders are none.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn written(&self, name: &str) -> Result<Option<Written>, ExecutionError> {
+        let streams = [Stream::Out, Stream::Err];
+        if let Some(stream) = streams.into_iter().find(|stream| stream.name() == name) {
+            return Ok(Some(Written::Stream(stream)));
+        }
+        let files = self.written_files()?;
+        Ok(files
+            .into_iter()
+            .find(|file| file.name == name)
+            .map(|file| Written::File(file.name)))
+    }
+
+    /// The files that the job has left in its working folder, by name: the first [`WRITTEN_FILES_MAX`] found.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn written_files(&self) -> Result<Vec<WrittenFile>, ExecutionError> {
+        let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
+        let is_input = |name: &str| {
+            inputs
+                .iter()
+                .any(|input| input.file_name().is_some_and(|input| input == name))
+        };
+        let work = self.work();
+        let list = || -> io::Result<Vec<WrittenFile>> {
+            let entries = match fs::read_dir(&work) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                entries => entries?,
+            };
+            let mut files = Vec::new();
+            for entry in entries {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                // Of a link, this is about the link.
+                let meta = match entry.metadata() {
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    meta => meta?,
+                };
+                if meta.is_file() && is_file_name(&name) && !is_input(&name) {
+                    files.push(WrittenFile {
+                        name,
+                        bytes: meta.len(),
+                        modified: modified(&meta),
+                    });
+                }
+                if files.len() == WRITTEN_FILES_MAX {
+                    break;
+                }
+            }
+            files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            Ok(files)
+        };
+        list().map_err(ExecutionError::system("list", &work))
+    }
+
+    /// Opens what the job has written, while it is being written or afterwards; none where it is not there.
+    ///
+    /// # Errors
+    /// When the system refuses, or a job has put something else where a file was.
+    pub fn open(&self, written: &Written) -> Result<Option<File>, ExecutionError> {
+        let path = match written {
+            Written::Stream(stream) => self.output(*stream),
+            Written::File(name) => self.work().join(name),
+        };
+        // A job owns its folder: what it links to is not its own writing, and a pipe would never end.
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let open = || -> io::Result<Option<File>> {
+            let opened = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags.bits().cast_signed())
+                .open(&path);
+            let file = match opened {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                file => file?,
+            };
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is no file"));
+            }
+            Ok(Some(file))
+        };
+        open().map_err(ExecutionError::system("open", &path))
+    }
+}

@@ -1,0 +1,544 @@
+//! The folders of all jobs together: how much of the disk each party has with them, and how long they are kept.
+//!
+//! While the folders of a party's jobs have more than its quota, none of its jobs starts, and jobs that go on writing are
+//! stopped. A folder is packed when its job and its agreement have ended, and removed some time after; never before.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use scheduler::Seconds;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+use uuid::Uuid;
+
+use crate::agreement::{Limit, Run};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::execution::ExecutionError;
+use crate::execution::files::tree;
+use crate::execution::job::excess::Excess;
+use crate::execution::job::folder::{ASIDE, Folder, PIECE};
+use crate::execution::slurm::{self, Disk, OUT_OF_SIGHT};
+use crate::store::{self, Store};
+
+/// How often it is looked at what jobs write.
+const LOOK: Duration = Duration::from_secs(10);
+/// Looking takes at most this fraction (1 / `SHARE`) of a processor's time.
+const SHARE: u32 = 50;
+/// The longest pause between two looks, however long they take.
+const PAUSE_MAX: Duration = Duration::from_mins(1);
+/// How often it is looked for folders that are to be packed, and for those whose time is over.
+const SWEEP: Duration = Duration::from_hours(1);
+/// What the name of a folder begins with that is being removed: nothing that an id begins with.
+const DOOMED: char = '.';
+
+/// The folders of all jobs below a data folder. Clones share what they know.
+#[derive(Debug, Clone)]
+pub struct JobFolders {
+    jobs: PathBuf,
+    /// The disks of clusters, on which jobs have folders, too.
+    disks: Arc<Vec<Disk>>,
+    /// Bytes that those of one party may have together; none for as many as there are.
+    quota: Option<u64>,
+    /// The known sizes, by the folder's name.
+    known: Arc<Mutex<HashMap<String, Known>>>,
+    /// The names of damaged folders that the log has named.
+    damaged: Arc<Mutex<HashSet<String>>>,
+}
+
+/// One job's folder.
+#[derive(Debug, Clone)]
+struct Known {
+    party: String,
+    bytes: u64,
+    /// When its job ended, if it has: then it grows no more.
+    ended: Option<Micros>,
+}
+
+/// Which folders to look into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those of jobs that go on.
+    Going,
+    /// Those of jobs that have ended, too.
+    All,
+}
+
+/// What a look at a folder has shown.
+enum Looked {
+    /// What its job has written grows.
+    Grown,
+    /// Nothing new.
+    Same,
+    /// Its job has ended, and what it has left is not known yet.
+    Ended,
+}
+
+/// What came of the wish to remove a job's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// It is gone.
+    Removed,
+    /// There was none.
+    NothingThere,
+    /// It stays: the job goes on.
+    Running,
+}
+
+/// Why folders could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// It could not be found out whether their agreements are over.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The system refused.
+    #[error(transparent)]
+    System(#[from] ExecutionError),
+}
+
+impl JobFolders {
+    /// The folders of jobs in a data folder, of which those of one party may have `quota` bytes together.
+    ///
+    /// # Errors
+    /// When the current folder is needed to make a path absolute and is gone.
+    pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
+        Ok(Self {
+            jobs: std::path::absolute(data_dir)?.join("jobs"),
+            disks: Arc::default(),
+            quota,
+            known: Arc::default(),
+            damaged: Arc::default(),
+        })
+    }
+
+    /// The same with what jobs have on the disks of these clusters.
+    #[must_use]
+    pub fn and_on(self, clusters: &[slurm::Settings]) -> Self {
+        Self {
+            disks: Arc::new(clusters.iter().map(Disk::of).collect()),
+            ..self
+        }
+    }
+
+    /// Where they are.
+    pub fn path(&self) -> &Path {
+        &self.jobs
+    }
+
+    /// How much more than its quota a party has, as of the last look.
+    pub(crate) fn excess(&self, party: &str) -> Option<Excess> {
+        let most = self.quota?;
+        let found = total(&self.known(), party);
+        (found > most).then_some(Excess {
+            limit: Limit::Files,
+            found,
+            most,
+        })
+    }
+
+    /// Looks at what jobs have written, and has those stopped that go on writing beyond the quota of their party. Costs a
+    /// look at every file of the jobs that run. A fault in one folder does not stop the look at the others.
+    ///
+    /// # Errors
+    /// When the folders cannot be listed; the next look goes on.
+    pub fn look(&self) -> Result<(), ExecutionError> {
+        let there = self.folders()?;
+        let names: HashSet<&str> = there.iter().map(|(name, _)| name.as_str()).collect();
+        self.known().retain(|name, _| names.contains(name.as_str()));
+        self.damaged().retain(|name| names.contains(name.as_str()));
+        let (mut ended, mut grown) = (Vec::new(), Vec::new());
+        for name in names {
+            match self.look_at(name, Which::Going) {
+                Ok(Looked::Ended) => ended.push(name),
+                Ok(Looked::Grown) => grown.push(name),
+                Ok(Looked::Same) => self.is_well(name),
+                Err(error) => self.is_damaged(name, &error),
+            }
+        }
+        self.stop_beyond_quota(&grown);
+        // Each of them once, so these may take their time.
+        for name in ended {
+            match self.look_at(name, Which::All) {
+                Ok(_) => self.is_well(name),
+                Err(error) => self.is_damaged(name, &error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what one job has written, unless that is known and grows no more.
+    fn look_at(&self, name: &str, which: Which) -> Result<Looked, ExecutionError> {
+        let before = self.known().get(name).cloned();
+        if before.as_ref().is_some_and(|of| of.ended.is_some()) {
+            return Ok(Looked::Same);
+        }
+        let folder = self.last_of(name)?;
+        let Some(spec) = folder.spec()? else {
+            return Ok(Looked::Same);
+        };
+        // Asked before: what it writes until its end counts.
+        let ended = folder.end()?.map(|end| end.ended);
+        // After a slot that saves its work another one may write.
+        let saves = folder.save(&spec)?.is_some();
+        let ended = ended.filter(|_| !saves);
+        if ended.is_some() && which == Which::Going {
+            return Ok(Looked::Ended);
+        }
+        let bytes = folder.walked()?.bytes();
+        let party = spec.party;
+        let mut known = self.known();
+        // It may have been put aside meanwhile, and what comes in its place has not ended.
+        if ended.is_some() && folder.end()?.is_none() {
+            return Ok(Looked::Same);
+        }
+        known.insert(name.to_owned(), Known { party, bytes, ended });
+        let has_grown = ended.is_none() && before.is_some_and(|of| bytes > of.bytes);
+        Ok(if has_grown { Looked::Grown } else { Looked::Same })
+    }
+
+    /// Has those of these jobs stopped whose party has more than its quota.
+    fn stop_beyond_quota(&self, grown: &[&str]) {
+        for name in grown {
+            let party = self.known().get(*name).map(|of| of.party.clone());
+            let Some(party) = party else { continue };
+            if let Some(excess) = self.excess(&party) {
+                warn!(
+                    job = name,
+                    party, "stopped: its party's jobs have written more than they may"
+                );
+                let asked = self
+                    .last_of(name)
+                    .and_then(|folder| folder.ask_to_stop(Some(&excess)));
+                if let Err(error) = asked {
+                    warn!(job = name, %error, "it could not be stopped");
+                }
+            }
+        }
+    }
+
+    /// Logs the fault of a folder, once.
+    fn is_damaged(&self, name: &str, error: &ExecutionError) {
+        if self.damaged().insert(name.to_owned()) {
+            warn!(job = name, %error, "the size of its folder is not known");
+        }
+    }
+
+    fn is_well(&self, name: &str) {
+        self.damaged().remove(name);
+    }
+
+    /// Removes the folders of jobs that ended before `before` and whose agreements are over; answers how many. One that cannot
+    /// be removed stays for a later sweep, and no other with it.
+    ///
+    /// # Errors
+    /// When the store cannot be asked or the folders not listed; a later sweep goes on.
+    pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
+        let folders = self.clone();
+        let ended = tokio::task::spawn_blocking(move || folders.ended_before(before));
+        let ended = ended.await.map_err(cut_off)??;
+        let remove = |folders: &Self, name: &str| folders.remove_named(name).map(drop);
+        self.with_those_over(store, ended, remove).await
+    }
+
+    /// Packs the folders of jobs that have ended and of which nothing runs any more, whose agreements are over; answers how many.
+    /// One that cannot be packed is left for a later call, and no other with it.
+    ///
+    /// # Errors
+    /// When the store cannot be asked or the folders not listed; a later call goes on.
+    pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
+        let folders = self.clone();
+        let loose = tokio::task::spawn_blocking(move || folders.loose(now));
+        let loose = loose.await.map_err(cut_off)??;
+        self.with_those_over(store, loose, Self::pack_named).await
+    }
+
+    /// Does something with those of these folders whose agreements are over; answers with how many.
+    async fn with_those_over(
+        &self,
+        store: &Store,
+        found: Vec<(String, Uuid)>,
+        what: fn(&Self, &str) -> Result<(), ExecutionError>,
+    ) -> Result<usize, SweepError> {
+        let mut done = 0;
+        for (name, id) in found {
+            if !store.is_over(id).await? {
+                continue;
+            }
+            let folders = self.clone();
+            match tokio::task::spawn_blocking(move || what(&folders, &name)).await {
+                Ok(Ok(())) => done += 1,
+                Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
+                Err(error) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
+            }
+        }
+        Ok(done)
+    }
+
+    /// The unpacked folders of jobs that have ended in all slots, with their agreements.
+    fn loose(&self, now: Micros) -> Result<Vec<(String, Uuid)>, ExecutionError> {
+        let mut loose = Vec::new();
+        for (name, id) in self.folders()? {
+            match self.is_to_be_packed(&name, now) {
+                Ok(true) => loose.push((name, id)),
+                Ok(false) => {}
+                Err(error) => debug!(agreement = %id, %error, "its folder is not packed"),
+            }
+        }
+        Ok(loose)
+    }
+
+    fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
+        let parts = parts_of(&self.jobs.join(name))?;
+        let mut is_loose = false;
+        for part in parts.iter().filter(|part| part.is_loose()) {
+            if part.end()?.is_none() {
+                return Ok(false);
+            }
+            // A cluster's word is not the last one: its nodes may not answer, and its jobs come late.
+            let slot_end = part.spec()?.map_or(Micros::MAX, |spec| spec.slot_end);
+            if part.shared()?.is_some() && now <= slot_end.saturating_add(OUT_OF_SIGHT) {
+                return Ok(false);
+            }
+            is_loose = true;
+        }
+        Ok(is_loose)
+    }
+
+    /// Packs the folder of a job that is over for good, and the folders of its runs on a cluster's disk.
+    fn pack_named(&self, name: &str) -> Result<(), ExecutionError> {
+        for part in parts_of(&self.jobs.join(name))? {
+            if !part.is_loose() {
+                continue;
+            }
+            if let Some(shared) = part.shared()? {
+                Disk::with(&shared, &self.disks).pack(&shared)?;
+            }
+            part.pack()?;
+        }
+        Ok(())
+    }
+
+    /// Those whose job ended before then, with their agreements; removes what earlier removals have left.
+    fn ended_before(&self, before: Micros) -> Result<Vec<(String, Uuid)>, ExecutionError> {
+        self.remove_doomed()?;
+        let mut over = Vec::new();
+        for (name, id) in self.folders()? {
+            match self.last_of(&name).and_then(|folder| folder.end()) {
+                Ok(end) => over.extend(end.filter(|end| end.ended < before).map(|_| (name, id))),
+                Err(error) => warn!(agreement = %id, %error, "its folder could not be read and stays"),
+            }
+        }
+        Ok(over)
+    }
+
+    /// Removes the folder of a job whose agreement is over, if the job has ended too, and those of its times before.
+    ///
+    /// # Errors
+    /// When the system refuses; what is left is removed by the next sweep.
+    pub fn remove_ended(&self, id: Uuid) -> Result<Removal, ExecutionError> {
+        let mut own = self.folders()?;
+        own.retain(|(_, of)| *of == id);
+        for (name, _) in &own {
+            let last = self.last_of(name)?;
+            if last.spec()?.is_some() && last.end()?.is_none() {
+                return Ok(Removal::Running);
+            }
+        }
+        let mut removal = Removal::NothingThere;
+        for (name, _) in &own {
+            if self.remove_named(name)? {
+                removal = Removal::Removed;
+            }
+        }
+        Ok(removal)
+    }
+
+    /// Removes the folder of a job that has ended and whose agreement is over; answers whether there was one.
+    ///
+    /// # Errors
+    /// When the system refuses; what is left is removed by the next sweep.
+    pub fn remove(&self, id: Uuid) -> Result<bool, ExecutionError> {
+        self.remove_named(&id.to_string())
+    }
+
+    fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
+        let path = self.jobs.join(name);
+        self.remove_shared(&path)?;
+        let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
+        // In one step: half of a folder would not be known for what it is.
+        match fs::rename(&path, &doomed) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            renamed => renamed.map_err(ExecutionError::system("remove", &path))?,
+        }
+        self.known().remove(name);
+        tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
+        Ok(true)
+    }
+
+    /// Removes the folders that a job, and each slot, has on a disk of its cluster.
+    fn remove_shared(&self, path: &Path) -> Result<(), ExecutionError> {
+        for folder in parts_of(path)? {
+            if let Some(shared) = folder.shared()? {
+                Disk::with(&shared, &self.disks).remove(&shared)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the drafts that crashes have left on the disks of clusters.
+    fn clear_disks(&self) {
+        for disk in self.disks.iter() {
+            if let Err(error) = disk.clear() {
+                warn!(%error, "drafts of folders stay for now");
+            }
+        }
+    }
+
+    /// Puts the records of a job that was lost aside, with the number of its time.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn put_aside(&self, run: Run) -> Result<(), ExecutionError> {
+        Folder::of(&self.jobs, run).put_aside(run.attempt)?;
+        // The known size is that of the attempt before.
+        self.known().remove(&run.agreement.to_string());
+        Ok(())
+    }
+
+    /// Removes what an earlier removal has left.
+    fn remove_doomed(&self) -> Result<(), ExecutionError> {
+        for name in self.names()? {
+            if name.starts_with(DOOMED) {
+                let path = self.jobs.join(name);
+                if let Err(error) = tree::remove(&path) {
+                    warn!(path = %path.display(), %error, "a folder to be removed stays for now");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks again and again, and sweeps now and then the folders of jobs that ended `kept` seconds ago, until `stop`.
+    pub async fn keep(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
+        let mut swept: Option<Instant> = None;
+        // The disk of a cluster may be slow, or away: looking at what jobs write does not wait for it.
+        let mut clearing: Option<tokio::task::JoinHandle<()>> = None;
+        let mut pause = Duration::ZERO;
+        while stop
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await
+            .is_some()
+        {
+            let began = Instant::now();
+            let folders = self.clone();
+            match tokio::task::spawn_blocking(move || folders.look()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => warn!(%error, "the sizes of job folders are not known"),
+                Err(error) => warn!(%error, "the sizes of job folders are not known"),
+            }
+            pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
+            let is_clearing = clearing.as_ref().is_some_and(|task| !task.is_finished());
+            if !is_clearing && swept.is_none_or(|at| at.elapsed() >= SWEEP) {
+                let (folders, store, now) = (self.clone(), store.clone(), clock.micros());
+                clearing = Some(tokio::spawn(
+                    async move { folders.clear_up(&store, now, kept).await },
+                ));
+                swept = Some(Instant::now());
+            }
+        }
+        if let Some(clearing) = clearing {
+            clearing.abort();
+        }
+    }
+
+    /// Removes folders whose time is over, and packs those of ended jobs.
+    async fn clear_up(&self, store: &Store, now: Micros, kept: Seconds) {
+        match self.sweep(store, now - kept * MICROS_PER_SECOND).await {
+            Ok(0) => {}
+            Ok(removed) => info!(removed, "folders of jobs whose time is over"),
+            Err(error) => warn!(%error, "job folders could not be removed in time"),
+        }
+        match self.pack(store, now).await {
+            Ok(0) => {}
+            Ok(packed) => info!(packed, "folders of jobs that are over"),
+            Err(error) => warn!(%error, "folders of jobs are not packed"),
+        }
+        let folders = self.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || folders.clear_disks()).await {
+            warn!(%error, "drafts of folders stay for now");
+        }
+    }
+
+    /// The folders of jobs by name, those that were put aside among them, each with its agreement.
+    fn folders(&self) -> Result<Vec<(String, Uuid)>, ExecutionError> {
+        let with_agreement = |name: String| {
+            let id = name.split(ASIDE).next()?.parse().ok()?;
+            Some((name, id))
+        };
+        Ok(self.names()?.into_iter().filter_map(with_agreement).collect())
+    }
+
+    /// The folder of this name, or inside of it that of the last slot that there is one of.
+    fn last_of(&self, name: &str) -> Result<Folder, ExecutionError> {
+        let first = self.jobs.join(name);
+        let entries = match fs::read_dir(&first) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Folder::at(&first)),
+            entries => entries.map_err(ExecutionError::system("list", &first))?,
+        };
+        let number = |name: OsString| name.to_str()?.strip_prefix(PIECE)?.parse::<u32>().ok();
+        let pieces = entries.flatten().filter_map(|entry| number(entry.file_name()));
+        Ok(pieces.max().map_or_else(
+            || Folder::at(&first),
+            |piece| Folder::at(&first.join(format!("{PIECE}{piece}"))),
+        ))
+    }
+
+    fn names(&self) -> Result<Vec<String>, ExecutionError> {
+        let entries = match fs::read_dir(&self.jobs) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(ExecutionError::system("list", &self.jobs))?,
+        };
+        Ok(entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect())
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn damaged(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The folder of a job, and those inside of it of later slots and of their times before; none where it is not there.
+fn parts_of(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(ExecutionError::system("list", path))?,
+    };
+    let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
+    let pieces = entries.flatten().filter(|entry| is_piece(&entry.file_name()));
+    let pieces = pieces.map(|entry| Folder::at(&entry.path()));
+    Ok(pieces.chain([Folder::at(path)]).collect())
+}
+
+/// The answer that never came is as if the system had refused.
+fn cut_off(error: tokio::task::JoinError) -> ExecutionError {
+    ExecutionError::system("list", "jobs")(std::io::Error::other(error))
+}
+
+fn total(known: &HashMap<String, Known>, party: &str) -> u64 {
+    let own = known.values().filter(|of| of.party == party);
+    // Of one that cannot be looked into there is more than can be counted.
+    own.fold(0, |sum, of| sum.saturating_add(of.bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! A limit that a job exceeds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agreement::Limit;
+
+/// More than a job may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Excess {
+    /// Of what.
+    pub(crate) limit: Limit,
+    /// How much there was.
+    pub(crate) found: u64,
+    /// How much there may be.
+    pub(crate) most: u64,
+}
+
+impl Excess {
+    /// In words for the job's standard error output.
+    pub(crate) fn words(&self) -> String {
+        let amount = |count: u64| match self.limit {
+            Limit::Processes => count.to_string(),
+            Limit::Memory | Limit::Files => format!("{} MiB", count.div_ceil(1 << 20)),
+        };
+        let what = match self.limit {
+            Limit::Memory => "its processes had memory of",
+            Limit::Processes => "its processes and their threads were",
+            Limit::Files => "what it wrote took",
+        };
+        if self.found == u64::MAX {
+            return "bespeak: stopped, because there is no knowing how much it wrote: it closes its folders"
+                .to_owned();
+        }
+        let (found, most) = (amount(self.found), amount(self.most));
+        format!("bespeak: stopped, because {what} {found}; it may have {most}")
+    }
+}

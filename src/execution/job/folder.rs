@@ -1,0 +1,407 @@
+//! A job's folder: the durable record of the intent, the start and the end of the job, with the job's working
+//! folder and its outputs. The service, the job's supervisor and its launcher know of each other by these files alone,
+//! so that any of them may be killed at any time.
+//!
+//! | file | written by | says |
+//! |---|---|---|
+//! | `spec.json` | the executor, once | the intent: the program to run, and until when |
+//! | `lock` | the supervisor | locked while one is at work; which process that is |
+//! | `inputs.json` | the executor, once | which files it was given to read, so that what they grow counts as written |
+//! | `claim.json` | the first of launcher and supervisor, once | the job started as this process, or never will |
+//! | `until.json` | the executor | until when it may run, where that has changed since the intent |
+//! | `save.json` | the executor | whether it is told to save its work, where that has changed since the intent |
+//! | `stop` | the executor | the job is to be stopped |
+//! | `shared.json` | the executor, once | where the job's other folder is, on a disk that a cluster's nodes share |
+//! | `copied.json` | the executor, once | for how long its inputs were copied there |
+//! | `put-off.json` | the executor, once | the job's user has had it wait on its cluster |
+//! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
+//!
+//! When its agreement is over, a folder is packed (`packed`): `end.json` is replaced by one that has the still needed parts of
+//! the others.
+//!
+//! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
+//! the job.
+//!
+//! Work that was lost and is run again has a new folder each time, and that of the time before is put aside under its name
+//! with the number of its time, from 0.
+//!
+//! Work in several slots has such records for each slot, those of the second and later ones in folders of their own
+//! inside, and one working folder and one pair of outputs for all.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::agreement::{JobEnd, Run};
+use crate::clock::Micros;
+use crate::execution::files::inputs::put_input;
+use crate::execution::files::tree::{self, KnownFile, Walk};
+use crate::execution::job::excess::Excess;
+use crate::execution::job::process::ProcessIdentity;
+use crate::execution::job::start_time::StartTime;
+use crate::execution::{ExecutionError, JobSpec, SaveWork};
+
+/// Bytes of a record at most: 64 arguments of 1,024 characters and as many paths fit many times.
+const RECORD_MAX: u64 = 4 << 20;
+
+const SPEC: &str = "spec.json";
+const INPUTS: &str = "inputs.json";
+const LOCK: &str = "lock";
+const CLAIM: &str = "claim.json";
+const UNTIL: &str = "until.json";
+const SAVE: &str = "save.json";
+const STOP: &str = "stop";
+const END: &str = "end.json";
+const WORK: &str = "work";
+const TEMPORARY: &str = "tmp";
+const LOG: &str = "supervisor.log";
+/// What the folders of the records of later slots are called, followed by the number.
+pub(crate) const PIECE: &str = "piece-";
+/// What stands between the name and the number of a folder that was put aside.
+pub(crate) const ASIDE: char = '.';
+
+/// The folder of one job.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    /// Where the records are.
+    path: PathBuf,
+    /// Where the working folder and the outputs are.
+    common: PathBuf,
+}
+
+/// What became of the intent to run a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub(crate) enum Claim {
+    /// It runs, or ran, as this process.
+    Started {
+        /// The process, leader of the job's process group.
+        process: ProcessIdentity,
+        /// When it started.
+        #[serde(flatten)]
+        began: StartTime,
+    },
+    /// It never started and never will.
+    Abandoned,
+}
+
+/// Files that a job needed only while it ran, put out of the way.
+pub(crate) struct PutAway {
+    folder: OwnedFd,
+    name: String,
+}
+
+impl PutAway {
+    /// Removes it, which takes the longer the more there is.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        tree::remove_from(&self.folder, self.name.as_ref())
+    }
+}
+
+/// Held while a supervisor is at work; the system releases it when that process is gone, however it went.
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Folder {
+    /// The folder of a run below the folder of all jobs, there or not: that of the slot's present attempt.
+    pub fn of(jobs: &Path, run: Run) -> Self {
+        let common = jobs.join(run.agreement.to_string());
+        let path = match run.slot {
+            1 => common.clone(),
+            slot => common.join(format!("{PIECE}{slot}")),
+        };
+        Self { path, common }
+    }
+
+    /// The folder at a path.
+    pub fn at(path: &Path) -> Self {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_later = name.is_some_and(|name| name.starts_with(PIECE));
+        let common = path.parent().filter(|_| is_later).unwrap_or(path);
+        Self {
+            path: path.to_owned(),
+            common: common.to_owned(),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the job runs.
+    pub fn work(&self) -> PathBuf {
+        self.common.join(WORK)
+    }
+
+    /// Where the working folder and the outputs of all its slots are.
+    pub(crate) fn common(&self) -> &Path {
+        &self.common
+    }
+
+    /// Whether it is that of a later slot, whose job goes on in the working folder of the first.
+    pub(crate) fn is_later(&self) -> bool {
+        self.path != self.common
+    }
+
+    /// Where the job puts what it needs only while it runs.
+    pub fn temporary(&self) -> PathBuf {
+        self.common.join(TEMPORARY)
+    }
+
+    /// Puts away what the job needed only while it ran, to be removed whatever is at its place by then; none where there is
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn put_away_temporary(&self) -> io::Result<Option<PutAway>> {
+        let name = format!(".{TEMPORARY}.{}", Uuid::now_v7());
+        let folder = OwnedFd::from(File::open(&self.common)?);
+        match rustix::fs::renameat(&folder, TEMPORARY, &folder, &name) {
+            Err(Errno::NOENT) => Ok(None),
+            moved => Ok(moved.map(|()| Some(PutAway { folder, name }))?),
+        }
+    }
+
+    /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run
+    /// it. An intent that is there stays as it is.
+    pub(crate) fn create(jobs: &Path, job: &JobSpec) -> Result<Self, ExecutionError> {
+        let folder = Self::of(jobs, job.run());
+        let work = folder.work();
+        for path in [&work, &folder.temporary(), &folder.path] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(ExecutionError::system("create", path))?;
+        }
+        let mut inputs = Vec::new();
+        for input in &job.inputs {
+            let link = work.join(input.file_name().unwrap_or_default());
+            let draft = folder.temporary().join("input");
+            let known = put_input(input, &link, &draft).and_then(|()| KnownFile::at(&link));
+            inputs.extend(known.map_err(ExecutionError::system("link", link))?);
+        }
+        // By a later slot something else may stand at their names.
+        if !inputs.is_empty() && !folder.is_later() {
+            folder.write_once(INPUTS, &inputs)?;
+        }
+        for path in [jobs, &folder.common, folder.path(), &work] {
+            sync_folder(path).map_err(ExecutionError::system("sync", path))?;
+        }
+        folder.write_once(SPEC, job)?;
+        Ok(folder)
+    }
+
+    /// Puts the records of a job that was lost aside, durably, with the number of its time, so that there may be another one of
+    /// its identity. With those of work in one, or of a first slot, goes all that it wrote.
+    pub(crate) fn put_aside(&self, time: u32) -> Result<(), ExecutionError> {
+        let name = self.path.file_name().unwrap_or_default().display();
+        let aside = self.path.with_file_name(format!("{name}{ASIDE}{time}"));
+        let rename = || {
+            fs::rename(&self.path, &aside)?;
+            aside.parent().map_or(Ok(()), sync_folder)
+        };
+        rename().map_err(ExecutionError::system("put aside", &self.path))
+    }
+
+    /// The intent to run the job, with the end that its slot has by now; `None` before there is one.
+    pub(crate) fn spec(&self) -> Result<Option<JobSpec>, ExecutionError> {
+        let Some(mut job) = self.read::<JobSpec>(SPEC)? else {
+            return Ok(None);
+        };
+        job.slot_end = self.until()?.unwrap_or(job.slot_end);
+        Ok(Some(job))
+    }
+
+    /// Until when the job may run, where that has changed since the intent.
+    pub(crate) fn until(&self) -> Result<Option<Micros>, ExecutionError> {
+        self.read(UNTIL)
+    }
+
+    /// Has the job stop at another instant, durably.
+    pub(crate) fn put_until(&self, end: Micros) -> Result<(), ExecutionError> {
+        self.write_anew(UNTIL, &end)
+    }
+
+    /// How a job, with the intent that its folder has, is told to save its work by now.
+    pub(crate) fn save(&self, intent: &JobSpec) -> Result<Option<SaveWork>, ExecutionError> {
+        // A record of nothing says that it is not told.
+        let changed: Option<Vec<SaveWork>> = self.read(SAVE)?;
+        let intended = intent.piece.and_then(|piece| piece.save);
+        Ok(changed.map_or(intended, |save| save.first().copied()))
+    }
+
+    /// Has the job be told to save its work, or not be told, durably.
+    pub(crate) fn put_save(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        self.write_anew(SAVE, &Vec::from_iter(save))
+    }
+
+    /// Whether the job started; `None` while that is not decided.
+    pub(crate) fn claim(&self) -> Result<Option<Claim>, ExecutionError> {
+        self.read(CLAIM)
+    }
+
+    /// Decides whether the job starts, unless that is decided already; answers whether this call decided.
+    pub(crate) fn decide(&self, claim: &Claim) -> Result<bool, ExecutionError> {
+        self.write_once(CLAIM, claim)
+    }
+
+    /// How the job ended; `None` while it has not.
+    pub(crate) fn end(&self) -> Result<Option<JobEnd>, ExecutionError> {
+        self.read(END)
+    }
+
+    /// Records how the job ended.
+    pub(crate) fn write_end(&self, end: &JobEnd) -> Result<(), ExecutionError> {
+        self.write_once(END, end).map(|_| ())
+    }
+
+    /// Leaves the request to stop the job, with what there is too much of where that is why.
+    pub(crate) fn ask_to_stop(&self, why: Option<&Excess>) -> Result<(), ExecutionError> {
+        self.write_once(STOP, &why).map(|_| ())
+    }
+
+    /// What there is too much of, where the job is to be stopped because of that.
+    pub(crate) fn why_stopped(&self) -> Result<Option<Excess>, ExecutionError> {
+        self.read(STOP).map(Option::flatten)
+    }
+
+    /// Goes through what takes space on the disk because of the job: all of its folder but what it was given to read.
+    pub(crate) fn walk(&self) -> Result<Walk, ExecutionError> {
+        let inputs = Self::at(&self.common).read(INPUTS)?.unwrap_or_default();
+        Walk::through(&self.common, inputs).map_err(ExecutionError::system("look into", &self.common))
+    }
+
+    /// The same to its end.
+    pub(crate) fn walked(&self) -> Result<Walk, ExecutionError> {
+        let walked = self.walk()?.finish();
+        walked.map_err(ExecutionError::system("look into", &self.common))
+    }
+
+    /// Whether the job is to be stopped.
+    pub(crate) fn stop_asked(&self) -> bool {
+        self.path.join(STOP).exists()
+    }
+
+    /// Takes the lock of the supervisor for this process; `None` where another holds it.
+    pub(crate) fn lock(&self) -> Result<Option<Lock>, ExecutionError> {
+        let path = self.path.join(LOCK);
+        let failed = |error| ExecutionError::system("lock", &path)(error);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            locked => locked.map_err(|errno| failed(errno.into()))?,
+        }
+        let identity = ProcessIdentity::current().map_err(failed)?;
+        let identity = serde_json::to_vec(&identity).map_err(|error| failed(error.into()))?;
+        file.set_len(0)
+            .and_then(|()| file.write_all(&identity))
+            .map_err(failed)?;
+        Ok(Some(Lock { _file: file }))
+    }
+
+    /// Whether a supervisor is at work. One that has not yet said so is missed; a second one then finds the lock taken.
+    pub(crate) fn is_supervised(&self) -> bool {
+        let identity = self.read::<ProcessIdentity>(LOCK).ok().flatten();
+        identity.is_some_and(|supervisor| supervisor.is_alive())
+    }
+
+    /// The log of the job's supervisors, with the reasons of failures.
+    pub(crate) fn open_log(&self) -> Result<File, ExecutionError> {
+        let path = self.path.join(LOG);
+        let mut options = OpenOptions::new();
+        options
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(ExecutionError::system("open", path))
+    }
+
+    fn read_file<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
+        let path = self.path.join(name);
+        let mut bytes = Vec::new();
+        match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file
+                .and_then(|file| file.take(RECORD_MAX).read_to_end(&mut bytes))
+                .map_err(ExecutionError::system("read", &path))?,
+        };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| ExecutionError::Damaged {
+                path,
+                reason: error.to_string(),
+            })
+    }
+
+    /// Writes a record durably under the name of a draft; answers with its path.
+    fn draft(&self, name: &str, record: &impl Serialize) -> io::Result<PathBuf> {
+        let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
+        let mut options = OpenOptions::new();
+        let mut file = options.create_new(true).write(true).mode(0o600).open(&draft)?;
+        let written = file.write_all(&serde_json::to_vec(record)?);
+        if let Err(error) = written.and_then(|()| file.sync_all()) {
+            // The disk may be full, and this tried again and again.
+            let _ = fs::remove_file(&draft);
+            return Err(error);
+        }
+        Ok(draft)
+    }
+
+    /// Writes a record in place of the one that is there, durably.
+    fn write_anew(&self, name: &str, record: &impl Serialize) -> Result<(), ExecutionError> {
+        let path = self.path.join(name);
+        let write = || -> io::Result<()> {
+            fs::rename(self.draft(name, record)?, &path)?;
+            sync_folder(&self.path)
+        };
+        write().map_err(ExecutionError::system("write", &path))
+    }
+
+    /// Writes a record that appears whole and durably or not at all, unless it is there already; answers whether this
+    /// call wrote it. Once this answers, whichever way, the record is durable.
+    fn write_once(&self, name: &str, record: &impl Serialize) -> Result<bool, ExecutionError> {
+        let path = self.path.join(name);
+        let write = || -> io::Result<bool> {
+            let draft = self.draft(name, record)?;
+            // Unlike a rename, a link does not replace what another process may have put there.
+            let linked = fs::hard_link(&draft, &path);
+            // A draft that stays behind does no harm: it is never read.
+            let _ = fs::remove_file(&draft);
+            let written = match linked {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+                linked => linked.map(|()| true)?,
+            };
+            sync_folder(&self.path)?;
+            Ok(written)
+        };
+        write().map_err(ExecutionError::system("write", &path))
+    }
+}
+
+/// Makes what was created, linked or renamed in a folder durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+mod cluster;
+mod packed;
+#[cfg(test)]
+mod tests;

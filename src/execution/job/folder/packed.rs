@@ -1,0 +1,147 @@
+//! The folder of a job that is over for good. The still needed parts of its records are in the record of its end, under
+//! [`PACKED`], and the other records are gone. The claim stays: without it a launcher that was held up could still make one.
+//!
+//! The record of the end is replaced first, and the intent is removed last. So one that is packed by half says the same as
+//! before, and is known by its intent.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{END, Folder, INPUTS, LOCK, LOG, SAVE, SPEC, STOP, UNTIL};
+use crate::clock::Micros;
+use crate::execution::files::outputs::Stream;
+use crate::execution::files::tree;
+use crate::execution::job::folder::cluster::{COPIED, PUT_OFF, SHARED};
+use crate::execution::{ExecutionError, JobSpec};
+
+/// Where the record of the end has the others, each under the name of its file.
+const PACKED: &str = "packed";
+/// The records that are read after the end.
+const READ_AFTERWARDS: [&str; 5] = [SPEC, INPUTS, UNTIL, SAVE, SHARED];
+/// What goes, in this order.
+const REMOVED: [&str; 9] = [LOCK, STOP, COPIED, PUT_OFF, INPUTS, UNTIL, SAVE, SHARED, SPEC];
+
+/// The record of an end, as far as other records are in it.
+#[derive(Deserialize)]
+struct End {
+    #[serde(default)]
+    packed: Map<String, Value>,
+}
+
+impl Folder {
+    /// A record, from its own file or from the record of the end.
+    pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
+        if let Some(record) = self.read_file(name)? {
+            return Ok(Some(record));
+        }
+        let packed = match self.read_file::<End>(END) {
+            // A reader of the end itself is told so.
+            Err(ExecutionError::Damaged { .. }) => None,
+            end => end?.and_then(|mut end| end.packed.remove(name)),
+        };
+        let record = packed.map(serde_json::from_value).transpose();
+        record.map_err(|error| ExecutionError::Damaged {
+            path: self.path.join(END),
+            reason: format!("{name}: {error}"),
+        })
+    }
+
+    /// Whether there is anything to pack in a folder whose job has ended.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.path.join(SPEC).exists()
+    }
+
+    /// Packs the folder of a job that has ended, and of which nothing may run any more. One that a crash has cut off is done by
+    /// another call.
+    pub(crate) fn pack(&self) -> Result<(), ExecutionError> {
+        let Some(mut end) = self.read_file::<Map<String, Value>>(END)? else {
+            return Ok(());
+        };
+        if !end.contains_key(PACKED) {
+            let mut records = Map::new();
+            for name in READ_AFTERWARDS {
+                let record: Option<Value> = self.read_file(name)?;
+                records.extend(record.map(|record| (name.to_owned(), record)));
+            }
+            end.insert(PACKED.to_owned(), records.into());
+            self.write_anew(END, &end)?;
+        }
+        self.remove_loose()
+            .map_err(ExecutionError::system("pack", &self.path))
+    }
+
+    fn remove_loose(&self) -> io::Result<()> {
+        if !self.is_later() {
+            self.remove_unused()?;
+        }
+        remove_empty(&self.path.join(LOG))?;
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            // Drafts that a crash has left, and what was put away, which its supervisor may still be removing.
+            if name.as_bytes().starts_with(b".") {
+                unless_missing(tree::remove(&self.path.join(name)))?;
+            }
+        }
+        for name in REMOVED {
+            unless_missing(fs::remove_file(self.path.join(name)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what has another name among what the job was given, and what it has left empty.
+    fn remove_unused(&self) -> io::Result<()> {
+        tree::remove(&self.temporary())?;
+        let work = self.work();
+        let inputs = self.read::<JobSpec>(SPEC).ok().flatten().map(|spec| spec.inputs);
+        for input in inputs.unwrap_or_default() {
+            let link = work.join(input.file_name().unwrap_or_default());
+            // A job may have put its own in place of one, which may then have the same number.
+            let is_elsewhere = fs::symlink_metadata(&link)
+                .is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
+                || fs::read_link(&link).is_ok_and(|to| to == input);
+            if is_elsewhere {
+                fs::remove_file(link)?;
+            }
+        }
+        for stream in [Stream::Out, Stream::Err] {
+            remove_empty(&self.path.join(stream.name()))?;
+        }
+        let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
+        match unless_missing(fs::remove_dir(&work)) {
+            Err(error) if stays.contains(&error.kind()) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// When the job ended, where it has run.
+    pub(crate) fn ran_until(&self) -> Option<Micros> {
+        let end = self.end().ok().flatten()?;
+        end.started.map(|_| end.ended)
+    }
+}
+
+/// Removes a file where it has nothing in it.
+fn remove_empty(path: &Path) -> io::Result<()> {
+    let is_empty = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0);
+    if is_empty {
+        return unless_missing(fs::remove_file(path));
+    }
+    Ok(())
+}
+
+fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! The last step before a job runs: a process that records itself as the job and then becomes the job's program. So the
+//! record of the process is durable before the program's first instruction, and only the one process whose record stands
+//! ever gets there: however many launchers there are after crashes, the job runs once.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::clock::Clock;
+use crate::execution::job::folder::{Claim, Folder};
+use crate::execution::job::limits;
+use crate::execution::job::process::{MARK, ProcessIdentity};
+use crate::execution::job::shortage::{PAUSE, is_shortage, patiently, say};
+use crate::execution::job::start_time::StartTime;
+use crate::execution::{ExecutionError, JobSpec};
+
+/// Exit status when the program is there and cannot be run, as shells have it.
+const CANNOT_RUN: u8 = 126;
+/// Exit status when there is no such program, as shells have it.
+const NOT_FOUND: u8 = 127;
+
+/// Becomes the program of the job whose folder this is, unless that job has been started already or is not to be. Called
+/// in a process of its own, the leader of its group, with the outputs where they belong. Returns only where the program
+/// does not run.
+pub fn run(job_folder: &Path) -> ExitCode {
+    let folder = Folder::at(job_folder);
+    match claim(&folder) {
+        Ok(Some(job)) => {
+            let error = become_program(&folder, &job);
+            say(&format_args!("{} cannot be run: {error}", job.program.display()));
+            ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+                NOT_FOUND
+            } else {
+                CANNOT_RUN
+            })
+        }
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The job to become, if it is for this process to become it. While the machine is short of something it waits: the
+/// supervisor stops it when the slot is over, and then knows that the job never started.
+fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
+    let Some(job) = patiently(|| folder.spec())? else {
+        return Ok(None);
+    };
+    let identify = || {
+        ProcessIdentity::current().map_err(ExecutionError::system("identify the process of", folder.path()))
+    };
+    let process = patiently(identify)?;
+    let claim = || {
+        // It begins when the claim is written, however long that has to wait.
+        let began = StartTime::now(&Clock::system());
+        let claim = Claim::Started {
+            process: process.clone(),
+            began,
+        };
+        // A try that failed may have left the claim.
+        let is_ours = |of: &Claim| matches!(of, Claim::Started { process: of, .. } if *of == process);
+        Ok(folder.decide(&claim)? || folder.claim()?.as_ref().is_some_and(is_ours))
+    };
+    let won = patiently(claim)?;
+    Ok(won.then_some(job))
+}
+
+/// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
+fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
+    if let Err(error) = limits::apply(&job.limits) {
+        return error;
+    }
+    let mut command = Command::new(&job.program);
+    command
+        .args(&job.arguments)
+        .current_dir(folder.work())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", folder.work())
+        .env("TMPDIR", folder.temporary())
+        .env("LANG", "C.UTF-8")
+        .env(MARK, job.agreement.to_string())
+        .env("BESPEAK_NODES", job.nodes.to_string())
+        .env(
+            "BESPEAK_SLOT_END",
+            crate::clock::second_of(job.slot_end).to_string(),
+        );
+    if let Some(piece) = job.piece {
+        command
+            .env("BESPEAK_PIECE", piece.number.to_string())
+            .env("BESPEAK_PIECES", piece.of.to_string());
+    }
+    loop {
+        let error = command.exec();
+        // What the machine lacks at the moment is no fault of the program.
+        if !is_shortage(&error) {
+            return error;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,252 @@
+//! What a job may have at most. Some of it the system watches over, process by process: what each may write, open and
+//! reserve. What the job has as a whole, its memory, its processes and its files, is looked at by its supervisor again and
+//! again, which stops a job that has too much (`docs/design/execution.md`).
+
+use std::fs;
+use std::io;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::agreement::Limit;
+use crate::catalogue::JobLimits;
+use crate::execution::ExecutionError;
+use crate::execution::files::tree::Walk;
+use crate::execution::job::excess::Excess;
+use crate::execution::job::folder::Folder;
+use crate::execution::job::process::Members;
+
+/// How often a job is looked at where that costs little.
+const LOOK: Duration = Duration::from_millis(200);
+/// Looking at a job takes at most this fraction (1 / `SHARE`) of a processor's time.
+const SHARE: u32 = 50;
+/// The longest pause between two looks, however long they take.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long it is looked at files at a time: what else a supervisor has to see to does not wait longer.
+const STRETCH: Duration = Duration::from_millis(20);
+/// Open files of a job for which nothing is said: those beyond it break programs that wait with `select`.
+const OPEN_FILES: u64 = 1_024;
+/// What one process may reserve beyond the job's memory before the system refuses: room for what a supervisor has not seen
+/// yet, so that it is the one that says which limit it was.
+const RESERVE: u64 = 1 << 30;
+/// How readily the system, out of memory, kills processes of jobs rather than others: -1000 to 1000.
+const OOM_SCORE: &str = "500";
+
+/// The default limits of a job: three quarters of this machine's memory, so that it stays usable, as many
+/// processes as a parallel program with its threads needs, and files that a disk of today does not notice.
+pub fn defaults() -> JobLimits {
+    JobLimits {
+        memory: machine_memory().map(|bytes| bytes / 4 * 3),
+        processes: Some(2_048),
+        files: Some(4 << 30),
+        open_files: Some(OPEN_FILES),
+        output: Some(crate::execution::local::OUTPUT_LIMIT),
+    }
+}
+
+/// What the jobs of a resource may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// What the resource says.
+    pub resource: JobLimits,
+    /// Bytes of memory of a node of it, where that is known: a job has this for each of its nodes.
+    pub node_memory: Option<u64>,
+    /// The defaults.
+    pub otherwise: JobLimits,
+}
+
+impl Allowance {
+    /// The limits of a job on `nodes` nodes whose application has these.
+    pub fn of(&self, application: JobLimits, nodes: u32) -> JobLimits {
+        let promised = JobLimits {
+            memory: self
+                .node_memory
+                .map(|bytes| bytes.saturating_mul(u64::from(nodes))),
+            ..JobLimits::default()
+        };
+        application.or(self.resource).or(promised).or(self.otherwise)
+    }
+}
+
+/// Bytes of memory of this machine, where the system tells.
+fn machine_memory() -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+/// What this process was started with as its soft limit of open files, once that has been raised.
+static OPEN_FILES_BEFORE: OnceLock<u64> = OnceLock::new();
+
+/// Raises the soft limit of this process's open files to its hard limit, as far as the system allows it, and answers with what
+/// holds from now on; `None` for any number.
+pub fn raise_open_files() -> Option<u64> {
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        maximum: before.maximum,
+    };
+    if before.current != before.maximum && setrlimit(Resource::Nofile, raised).is_ok() {
+        let _ = OPEN_FILES_BEFORE.set(before.current.unwrap_or(OPEN_FILES));
+    }
+    getrlimit(Resource::Nofile).current
+}
+
+/// The soft limit of open files that programs are to have which this process starts and which pass it on, where it is not
+/// its own.
+pub(crate) fn open_files_of_others() -> Option<u64> {
+    OPEN_FILES_BEFORE.get().copied()
+}
+
+/// Limits this process and what it becomes, as far as the system watches over it.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn apply(limits: &JobLimits) -> io::Result<()> {
+    let data = limits
+        .memory
+        .map(|bytes| bytes.saturating_add(RESERVE.max(bytes / 4)));
+    for (resource, most) in [
+        (Resource::Core, Some(0)),
+        (Resource::Data, data),
+        (Resource::Fsize, limits.files),
+        (Resource::Nofile, limits.open_files),
+    ] {
+        let Some(most) = most else { continue };
+        // Without privileges a process can only lower the limits that the service was started with.
+        let most = getrlimit(resource)
+            .maximum
+            .map_or(most, |allowed| allowed.min(most));
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        setrlimit(resource, limit)?;
+    }
+    if limits.open_files.is_none() {
+        // Not limited, and yet not what the service has raised for itself.
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        let current = Some(current.map_or(OPEN_FILES, |allowed| allowed.min(OPEN_FILES)));
+        setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
+    }
+    // Where that cannot be said, the job is as likely to be killed as the rest.
+    let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE);
+    Ok(())
+}
+
+/// Looks at what a job has, seldom enough not to be a load.
+pub(crate) struct Watch {
+    limits: JobLimits,
+    members: Members,
+    folder: Folder,
+    next_processes: Instant,
+    next_files: Instant,
+    /// The look at its files that is going on, and how long that has taken.
+    walk: Option<(Walk, Duration)>,
+}
+
+impl Watch {
+    /// Over the job that has these processes and this folder.
+    pub(crate) fn new(members: Members, limits: JobLimits, folder: &Folder) -> Self {
+        let now = Instant::now();
+        Self {
+            limits,
+            members,
+            folder: folder.clone(),
+            next_processes: now,
+            next_files: now,
+            walk: None,
+        }
+    }
+
+    /// What it has too much of, if it is time to look. Takes little time, however much there is.
+    ///
+    /// # Errors
+    /// When the system does not tell; a later look begins anew.
+    pub(crate) fn look(&mut self) -> Result<Option<Excess>, ExecutionError> {
+        let began = Instant::now();
+        if began >= self.next_processes {
+            let excess = self.processes();
+            self.next_processes = again(began.elapsed());
+            if let Some(excess) = excess? {
+                return Ok(Some(excess));
+            }
+        }
+        self.files()
+    }
+
+    /// Kills all of its processes.
+    ///
+    /// # Errors
+    /// When the system does not tell, or they come back faster.
+    pub(crate) fn kill(&mut self) -> io::Result<()> {
+        self.members.kill()
+    }
+
+    fn processes(&mut self) -> Result<Option<Excess>, ExecutionError> {
+        let (memory, processes) = (self.limits.memory, self.limits.processes);
+        let failed = ExecutionError::system("look at the processes of", self.folder.path());
+        let used = self.members.used().map_err(failed)?;
+        if let Some(excess) = over(Limit::Processes, used.threads, processes) {
+            return Ok(Some(excess));
+        }
+        if over(Limit::Memory, used.resident, memory).is_none() {
+            return Ok(None);
+        }
+        // Pages that several processes share were counted for each of them: now it matters, and is worth the effort.
+        Ok(over(Limit::Memory, used.proportional(), memory))
+    }
+
+    fn files(&mut self) -> Result<Option<Excess>, ExecutionError> {
+        let began = Instant::now();
+        let (mut walk, spent) = match self.walk.take() {
+            Some(walk) => walk,
+            None if self.limits.files.is_none() || began < self.next_files => return Ok(None),
+            None => {
+                self.next_files = again(PAUSE_MAX);
+                (self.folder.walk()?, Duration::ZERO)
+            }
+        };
+        let done = walk.go_on(Some(began + STRETCH));
+        let spent = spent + began.elapsed();
+        // What cannot be looked at now is looked at again.
+        self.next_files = again(spent);
+        let done = done.map_err(ExecutionError::system("look into", self.folder.path()))?;
+        let excess = over(Limit::Files, walk.bytes(), self.limits.files);
+        if !done && excess.is_none() {
+            self.walk = Some((walk, spent));
+        }
+        Ok(excess)
+    }
+}
+
+/// Whether a job that has ended has written too much, as far as one can see: a file that is as large as one may be may have
+/// been to be larger, if the program says that the system refused that.
+///
+/// # Errors
+/// When the system does not tell.
+pub(crate) fn files_excess(
+    limits: &JobLimits,
+    folder: &Folder,
+    says_refused: bool,
+) -> Result<Option<Excess>, ExecutionError> {
+    let Some(most) = limits.files else {
+        return Ok(None);
+    };
+    let walked = folder.walked()?;
+    let (limit, found) = (Limit::Files, walked.bytes());
+    let refused = says_refused && walked.longest() >= most;
+    Ok((found > most || refused).then_some(Excess { limit, found, most }))
+}
+
+/// When to look again after a look that took so long.
+fn again(took: Duration) -> Instant {
+    Instant::now() + (took * SHARE).clamp(LOOK, PAUSE_MAX)
+}
+
+fn over(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
+    let most = most.filter(|most| found > *most)?;
+    Some(Excess { limit, found, most })
+}

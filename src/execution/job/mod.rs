@@ -1,0 +1,11 @@
+//! A job on this machine: its folder with durable records, the process that supervises it and its limits.
+
+pub(super) mod excess;
+pub mod folder;
+pub mod launch;
+pub mod limits;
+pub(super) mod process;
+pub mod shortage;
+pub(super) mod spec;
+pub(super) mod start_time;
+pub mod supervisor;

@@ -1,0 +1,368 @@
+//! Processes of this machine as they are named in durable records, and how to tell them apart from later ones that
+//! happen to get the same number.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::execution::job::shortage::is_shortage;
+
+/// The variable in a job's environment that marks its processes, whichever groups and sessions they made for themselves.
+pub(crate) const MARK: &str = "BESPEAK_AGREEMENT";
+
+/// Rounds of looking for the rest of a job: each process that is killed could have started one more before.
+const SWEEPS_MAX: usize = 100;
+/// How long killed processes have to be gone before it is looked for them again.
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+
+/// A process, for ever: its number is used again, but not with the same start in the same boot of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessIdentity {
+    pid: i32,
+    /// Clock ticks from the machine's start to the process's.
+    start_ticks: u64,
+    /// Which start of the machine.
+    boot: String,
+}
+
+impl ProcessIdentity {
+    /// This process.
+    pub(crate) fn current() -> io::Result<Self> {
+        Self::of(rustix::process::getpid())
+    }
+
+    /// The process that has a number now.
+    pub(crate) fn of(pid: Pid) -> io::Result<Self> {
+        let stat = Stat::of(pid)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self {
+            pid: pid.as_raw_pid(),
+            start_ticks: stat.start_ticks,
+            boot: boot()?,
+        })
+    }
+
+    /// Its number, which is also that of the group it leads.
+    pub(crate) fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.pid)
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.open().is_ok_and(|process| process.is_some())
+    }
+
+    /// A descriptor of it by which it can be waited for; `None` when it is gone, or ended and only not yet reaped.
+    pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
+        let Some(pid) = self.pid() else { return Ok(None) };
+        if boot()? != self.boot {
+            return Ok(None);
+        }
+        let process = match pidfd_open(pid, PidfdFlags::empty()) {
+            // The number is free, or belongs to a thread by now.
+            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
+            process => process?,
+        };
+        // Only what is read after opening is certain to be of the process that was opened.
+        let same = Stat::of(pid)?.is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.ended);
+        Ok(same.then_some(process))
+    }
+}
+
+/// Waits until a process has ended, or for so long; answers whether it has.
+pub(crate) fn ended_within(process: &OwnedFd, wait: Duration) -> io::Result<bool> {
+    let timeout = Timespec::try_from(wait).map_err(io::Error::other)?;
+    match poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout)) {
+        Err(Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
+}
+
+/// Signals every process of a group; none being left is as good.
+pub(crate) fn signal_group(leader: Pid, signal: Signal) -> io::Result<()> {
+    match kill_process_group(leader, signal) {
+        Err(Errno::SRCH) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// The numbers of all processes, rising, so that those that are started meanwhile are mostly among them.
+fn all() -> io::Result<impl Iterator<Item = Pid>> {
+    let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
+    Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
+}
+
+/// What the processes of a job use.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    /// Their threads, of each at least one.
+    pub(crate) threads: u64,
+    /// Bytes of memory, those that several of them share counted for each.
+    pub(crate) resident: u64,
+    processes: Vec<Process>,
+}
+
+/// A process as it was looked at.
+#[derive(Debug)]
+struct Process {
+    pid: Pid,
+    start_ticks: u64,
+    stopped: bool,
+}
+
+impl Used {
+    /// Bytes of memory that they use, those that several share counted in parts, where the system tells; it takes the longer
+    /// the more memory there is.
+    pub(crate) fn proportional(&self) -> u64 {
+        let of = |process: &Process| -> Option<u64> {
+            let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
+            let kib = |name: &str| -> u64 {
+                let line = text.lines().find_map(|line| line.strip_prefix(name));
+                let number = line.and_then(|line| line.trim().strip_suffix("kB"));
+                number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+            };
+            Some((kib("Pss:") + kib("SwapPss:")) << 10)
+        };
+        self.processes.iter().filter_map(of).sum()
+    }
+}
+
+/// The processes of a job, to be looked at again and again: its leader, those that carry its mark, in whatever group or session
+/// they are, and the descendants of these. Whether a process belongs to it is found out once.
+pub(crate) struct Members {
+    mark: String,
+    /// By number and start, whether it belongs to the job.
+    known: HashMap<(Pid, u64), bool>,
+}
+
+impl Members {
+    /// Of the job of an agreement with this leader, where it is known: a launcher has no mark until it becomes the program,
+    /// and a program may hide it.
+    pub(crate) fn of(agreement: Uuid, leader: Option<&ProcessIdentity>) -> Self {
+        let leader = leader.and_then(|leader| Some(((leader.pid()?, leader.start_ticks), true)));
+        Self {
+            mark: format!("{MARK}={agreement}"),
+            known: leader.into_iter().collect(),
+        }
+    }
+
+    /// Kills all of them. Costs some looks at each process of the machine, so it is done once, at a job's end.
+    ///
+    /// # Errors
+    /// When the system does not tell, or they come back faster than they are killed.
+    pub(crate) fn kill(&mut self) -> io::Result<()> {
+        // One that was looked at while it was becoming another program may have seemed not to belong here.
+        self.known.retain(|_, belongs| *belongs);
+        for _ in 0..SWEEPS_MAX {
+            // Held first, so that none of them starts others while the rest is looked for.
+            for _ in 0..SWEEPS_MAX {
+                if self.signal(Signal::STOP)? == 0 {
+                    break;
+                }
+            }
+            if self.signal(Signal::KILL)? == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(SWEEP_PAUSE);
+        }
+        Err(io::Error::other(
+            "processes of the job come back faster than they are killed",
+        ))
+    }
+
+    /// Signals each of them, leaving out the stopped ones where it is to stop; answers how many there were.
+    fn signal(&mut self, signal: Signal) -> io::Result<usize> {
+        let mut found = 0;
+        let used = self.used()?;
+        for process in used.processes {
+            if process.stopped && signal == Signal::STOP {
+                continue;
+            }
+            // Opened and looked at again: the number might have gone to another process meanwhile.
+            let descriptor = match pidfd_open(process.pid, PidfdFlags::empty()).map_err(io::Error::from) {
+                Err(error) if is_shortage(&error) => return Err(error),
+                Err(_) => continue,
+                Ok(descriptor) => descriptor,
+            };
+            let now = Stat::of(process.pid)?;
+            if now.is_some_and(|stat| stat.start_ticks == process.start_ticks && !stat.ended) {
+                found += 1;
+                let _ = pidfd_send_signal(descriptor.as_fd(), signal);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What they use now. Costs a look at each process of the machine.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub(crate) fn used(&mut self) -> io::Result<Used> {
+        let mut used = Used::default();
+        let mut still = HashMap::with_capacity(self.known.len());
+        for pid in all()? {
+            let Some(stat) = Stat::of(pid)?.filter(|stat| !stat.ended) else {
+                continue;
+            };
+            let process = (pid, stat.start_ticks);
+            let known = self.known.get(&process).copied();
+            let belongs = match known {
+                Some(belongs) => belongs,
+                None if used.processes.iter().any(|of| Some(of.pid) == stat.parent) => true,
+                None => carries(pid, &self.mark)?,
+            };
+            still.insert(process, belongs);
+            if belongs {
+                used.processes.push(Process {
+                    pid,
+                    start_ticks: stat.start_ticks,
+                    stopped: stat.stopped,
+                });
+                used.threads += stat.threads.max(1);
+                used.resident += stat.resident_pages * rustix::param::page_size() as u64;
+            }
+        }
+        self.known = still;
+        Ok(used)
+    }
+}
+
+/// Whether a process was started with this entry in its environment; `false` for those of other users.
+fn carries(pid: Pid, mark: &str) -> io::Result<bool> {
+    let environ = there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
+    let mut entries = environ.split(|byte| *byte == 0);
+    Ok(entries.any(|entry| entry == mark.as_bytes()))
+}
+
+/// What was read of a process; none where it is gone or not ours to read. That the machine is short of something says
+/// nothing of the process, and is an error.
+fn there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if is_shortage(&error) => Err(error),
+        read => Ok(read.ok()),
+    }
+}
+
+/// The parts of `/proc/PID/stat` that matter here.
+struct Stat {
+    start_ticks: u64,
+    ended: bool,
+    stopped: bool,
+    parent: Option<Pid>,
+    threads: u64,
+    resident_pages: u64,
+}
+
+impl Stat {
+    /// Of the process that has a number now, if one has.
+    fn of(pid: Pid) -> io::Result<Option<Self>> {
+        let line = there(fs::read_to_string(format!("/proc/{pid}/stat")))?;
+        Ok(line.as_deref().and_then(Self::read))
+    }
+
+    /// Reads fields 3, 4, 20, 22 and 24; the name in field 2 may hold spaces and brackets, so they are counted from its end.
+    fn read(line: &str) -> Option<Self> {
+        let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?;
+        let parent = Pid::from_raw(fields.next()?.parse().ok()?);
+        let threads = fields.nth(15)?.parse().ok()?;
+        let start_ticks = fields.nth(1)?.parse().ok()?;
+        let resident_pages = fields.nth(1)?.parse().ok()?;
+        Some(Self {
+            start_ticks,
+            ended: matches!(state, "Z" | "X" | "x"),
+            stopped: matches!(state, "T" | "t"),
+            parent,
+            threads,
+            resident_pages,
+        })
+    }
+}
+
+/// The identity of this start of the machine.
+fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn fields_are_counted_after_a_name_with_spaces_and_brackets() {
+        let line = "7 (a) b (c) Z 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
+        let stat = Stat::read(line).unwrap();
+        assert!(stat.ended && !stat.stopped);
+        assert_eq!(stat.parent, Pid::from_raw(1));
+        assert_eq!(
+            (stat.threads, stat.start_ticks, stat.resident_pages),
+            (3, 4711, 12)
+        );
+        assert!(Stat::read("7 (short) R 1").is_none());
+    }
+
+    #[test]
+    fn the_leader_belongs_to_its_job_before_it_has_the_mark_and_its_children_that_never_have_one_too() {
+        // A launcher, or a program that hides its environment, which then becomes two.
+        let mut child = Command::new("sh")
+            .args(["-c", "read line; sleep 1000 & wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let leader = ProcessIdentity::of(Pid::from_child(&child)).unwrap();
+        let mut members = Members::of(Uuid::now_v7(), Some(&leader));
+        assert_eq!(members.used().unwrap().processes.len(), 1);
+        drop(child.stdin.take());
+        while members.used().unwrap().processes.len() < 2 {
+            assert!(leader.is_alive());
+            std::thread::yield_now();
+        }
+        members.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(members.used().unwrap().processes.len(), 0);
+    }
+
+    #[test]
+    fn a_process_is_itself_until_it_ends_and_never_another_one() {
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let identity = ProcessIdentity::of(Pid::from_child(&child)).unwrap();
+        assert!(identity.is_alive());
+        assert!(
+            !ProcessIdentity {
+                start_ticks: identity.start_ticks + 1,
+                ..identity.clone()
+            }
+            .is_alive()
+        );
+        assert!(
+            !ProcessIdentity {
+                boot: "another".into(),
+                ..identity.clone()
+            }
+            .is_alive()
+        );
+        let process = identity.open().unwrap().unwrap();
+        assert!(!ended_within(&process, Duration::ZERO).unwrap());
+        child.kill().unwrap();
+        assert!(ended_within(&process, Duration::from_mins(1)).unwrap());
+        assert!(!identity.is_alive(), "ended and not yet reaped");
+        child.wait().unwrap();
+        assert!(!identity.is_alive(), "reaped");
+    }
+}

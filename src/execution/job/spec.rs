@@ -1,0 +1,82 @@
+//! What is to run: the part of a job that is decided before it starts.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::agreement::Run;
+use crate::catalogue::{CheckpointSignal, JobLimits};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+#[cfg(doc)]
+use crate::execution::Executor;
+
+/// The least time between the start of a job and the signal to save its work, in microseconds: a job with less time is not
+/// worth the danger that it saves nothing. The script of a cluster's jobs has it in milliseconds.
+pub(crate) const WORTH_STARTING: Micros = MICROS_PER_SECOND;
+
+/// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
+/// has changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// The agreement that it serves. There is never more than one job of an agreement, or of a slot, at a time.
+    pub agreement: Uuid,
+    /// The party that it belongs to.
+    pub party: String,
+    /// The application of the catalogue that it runs; empty where that was not written down.
+    #[serde(default)]
+    pub application: String,
+    /// The program, by its absolute path.
+    pub program: PathBuf,
+    /// Its arguments, checked against the catalogue.
+    pub arguments: Vec<String>,
+    /// The files that it reads, by absolute path; it finds them in its working folder by their names.
+    pub inputs: Vec<PathBuf>,
+    /// Nodes that it may use.
+    pub nodes: u32,
+    /// When it is stopped, in microseconds of the wall clock.
+    pub slot_end: Micros,
+    /// Bytes kept of each of its two outputs; what it writes beyond is dropped.
+    pub output_limit: u64,
+    /// Its other limits; `None` is no limit.
+    #[serde(default)]
+    pub limits: JobLimits,
+    /// Which slot of the agreement it serves; none for work in one slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<PieceSpec>,
+    /// How often work of the agreement was lost before: each time has a job of its own.
+    #[serde(default)]
+    pub restarts: u32,
+}
+
+/// What a job is told about the slot that it serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PieceSpec {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// How it is told to save its work before its slot ends, as was known when it was started: the last slot was not. It may
+    /// change while it runs ([`Executor::save_before_end`]).
+    pub save: Option<SaveWork>,
+}
+
+/// How a job is told to save its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveWork {
+    /// By this signal,
+    pub signal: CheckpointSignal,
+    /// this number of microseconds before its slot ends.
+    pub grace: Micros,
+}
+
+impl JobSpec {
+    /// Its run.
+    pub fn run(&self) -> Run {
+        Run {
+            agreement: self.agreement,
+            slot: self.piece.map_or(1, |piece| piece.number),
+            attempt: self.restarts,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! When a job began, and how long it has run by what has really passed: the wall time may be stepped meanwhile.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{Clock, Micros};
+
+/// When a job began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartTime {
+    /// In wall time.
+    pub(crate) at: Micros,
+    /// In microseconds since the machine's start; none in records that were written before there was this.
+    #[serde(default)]
+    pub(crate) since_boot: Option<Micros>,
+}
+
+/// An instant of a clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    wall: Micros,
+    since_boot: Micros,
+}
+
+impl Moment {
+    pub(crate) fn of(clock: &Clock) -> Self {
+        Self {
+            wall: clock.micros(),
+            since_boot: clock.since_boot(),
+        }
+    }
+}
+
+impl StartTime {
+    /// A job that begins now.
+    pub(crate) fn now(clock: &Clock) -> Self {
+        let now = Moment::of(clock);
+        Self {
+            at: now.wall,
+            since_boot: Some(now.since_boot),
+        }
+    }
+
+    /// The same where its run time was not measured.
+    pub(crate) fn unseen(self) -> Self {
+        Self {
+            since_boot: None,
+            ..self
+        }
+    }
+
+    /// When it ended that has ended now: so much later than it began as it has really run.
+    pub(crate) fn until(self, now: Moment) -> Micros {
+        match self.since_boot {
+            Some(since_boot) => self.at + (now.since_boot - since_boot).max(0),
+            None => now.wall,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Micros = 3_600_000_000;
+
+    #[test]
+    fn a_run_time_is_what_has_passed_however_the_clock_was_stepped() {
+        for by in [-HOUR, 0, HOUR] {
+            let clock = Clock::standing_at(10 * HOUR);
+            let began = StartTime::now(&clock);
+            clock.set(10 * HOUR + 7);
+            clock.step(by);
+            let now = Moment::of(&clock);
+            assert_eq!(began.until(now) - began.at, 7, "stepped by {by}");
+            assert_eq!(began.unseen().until(now), 10 * HOUR + 7 + by);
+        }
+    }
+
+    #[test]
+    fn a_record_without_a_measured_start_is_read() {
+        let began: StartTime = serde_json::from_str(r#"{ "at": 17 }"#).unwrap();
+        assert_eq!((began.at, began.since_boot), (17, None));
+    }
+}

@@ -1,0 +1,554 @@
+//! The supervisor: a small process for each job that outlives the service. It has the job launched, keeps its outputs,
+//! stops it at the slot's end or when asked, and records how it ended. It leads a session of its own, so that neither the
+//! service's end nor a key at its terminal reaches it.
+//!
+//! It may be killed itself. The next one finds by the job's claim where things stand: a job that never started is
+//! launched, one that runs is watched (its exit status is then lost with its parent, its outputs end where the pipe
+//! broke), one that is gone without a trace is lost.
+//!
+//! A shortage of this machine ([`super::shortage`]) ends nothing: what the supervisor needs for a launch it has
+//! before it launches, and what it must know or write it tries again until it can.
+
+use std::fs::File;
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use crate::agreement::{JobEnd, Limit, Outcome};
+use crate::catalogue::CheckpointSignal;
+use crate::clock::{Clock, Micros};
+use crate::execution::files::outputs::Stream;
+use crate::execution::job::excess::Excess;
+use crate::execution::job::folder::{Claim, Folder, PutAway};
+use crate::execution::job::limits::{Watch, files_excess};
+use crate::execution::job::process::{Members, ProcessIdentity, ended_within, signal_group};
+use crate::execution::job::shortage::{self, patiently, say};
+use crate::execution::job::start_time::{Moment, StartTime};
+use crate::execution::{ExecutionError, JobSpec, SaveWork};
+
+/// How long a job has between the request to end and its being killed. Its nodes may be another's by then, so it is just
+/// enough to close files.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the clock and the request to stop are looked at: the clock may be stepped, so no wait is longer.
+const TICK: Duration = Duration::from_millis(200);
+/// How long the outputs may take to come to their ends once no process of the job is left that is known of.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long to wait before a job is launched again whose launcher was ended from outside.
+const RELAUNCH_PAUSE: Duration = Duration::from_secs(1);
+/// Bytes read from an output at once.
+const BUFFER: usize = 64 << 10;
+
+/// Sees the job whose folder this is to its end. Called in a process of its own.
+pub fn run(job_folder: &Path) -> ExitCode {
+    // It fails only for the leader of a group, which is apart from the service already.
+    let _ = rustix::process::setsid();
+    match supervise(&Folder::at(job_folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
+    let Some(_lock) = patiently(|| folder.lock())? else {
+        return Ok(());
+    };
+    let Some(job) = patiently(|| folder.spec())? else {
+        return Ok(());
+    };
+    if patiently(|| folder.end())?.is_some() {
+        return Ok(());
+    }
+    let supervisor = Supervisor::new(folder, job, Clock::system());
+    let end = supervisor.see_to_the_end()?;
+    // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
+    let temporary = folder.put_away_temporary();
+    patiently(|| folder.write_end(&end))?;
+    if let Err(error) = temporary.and_then(|folder| folder.map_or(Ok(()), PutAway::remove)) {
+        say(&error);
+    }
+    Ok(())
+}
+
+/// Why a job is to run no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Asked,
+    SlotOver,
+    Exceeded(Excess),
+    /// The end of its slot is near: it is to save its work.
+    SaveWork,
+}
+
+impl Stop {
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::Asked => Outcome::Terminated,
+            // A program that had to be killed has not saved its work.
+            Self::SlotOver | Self::SaveWork => Outcome::Killed,
+            Self::Exceeded(Excess { limit, .. }) => Outcome::Exceeded { limit },
+        }
+    }
+
+    /// The outcome of a job that ended by itself, with that status where it is known, after it was told.
+    fn outcome_after(self, status: Option<ExitStatus>) -> Outcome {
+        match (self, status) {
+            // It is not known whether it saved its work.
+            (Self::SaveWork, None) => Outcome::Lost,
+            (Self::SaveWork, Some(status)) if status.success() => Outcome::Checkpointed,
+            (Self::SaveWork, Some(status)) => outcome_of(status),
+            (stop, _) => stop.outcome(),
+        }
+    }
+}
+
+/// How a job that was told to end has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    ByItself,
+    Killed,
+}
+
+/// A process that is to become the job, and what comes from its outputs.
+struct Launched {
+    child: Child,
+    outputs: [Captured; 2],
+}
+
+/// Tells at the end of an output whether anything of it was dropped.
+type Captured = mpsc::Receiver<bool>;
+
+struct Supervisor<'a> {
+    folder: &'a Folder,
+    job: JobSpec,
+    clock: Clock,
+    /// When the slot ends, as was last read.
+    slot_end: AtomicI64,
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(folder: &'a Folder, job: JobSpec, clock: Clock) -> Self {
+        Self {
+            slot_end: AtomicI64::new(job.slot_end),
+            folder,
+            job,
+            clock,
+        }
+    }
+
+    fn see_to_the_end(&self) -> Result<JobEnd, ExecutionError> {
+        let mut told = false;
+        loop {
+            match patiently(|| self.folder.claim())? {
+                Some(Claim::Started { process, began }) => return self.watch(&process, began),
+                Some(Claim::Abandoned) => {
+                    let stop = patiently(|| self.ordered())?;
+                    self.tell(stop);
+                    return Ok(self.end(stop.map_or(Outcome::Lost, Stop::outcome), None));
+                }
+                // A launcher of an earlier supervisor may yet claim the job: the winner is known in the next round.
+                None if self.stop()?.is_some() => {
+                    patiently(|| self.folder.decide(&Claim::Abandoned))?;
+                }
+                None => match self.launch() {
+                    Ok(launched) => {
+                        if let Some(end) = self.see_to(launched)? {
+                            return Ok(end);
+                        }
+                    }
+                    // Nothing has run, and the slot is not over.
+                    Err(error) if error.is_shortage() => {
+                        if !std::mem::replace(&mut told, true) {
+                            say(&error);
+                        }
+                        thread::sleep(shortage::PAUSE);
+                    }
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// Launches the job, once all is there that it needs for that.
+    fn launch(&self) -> Result<Launched, ExecutionError> {
+        let [(stdout, out), (stderr, err)] = [self.output(Stream::Out)?, self.output(Stream::Err)?];
+        let child = Command::new(crate::execution::local::EXECUTABLE)
+            .arg0("bespeak")
+            .arg("launch")
+            .arg(self.folder.path())
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(stderr)
+            .process_group(0)
+            .spawn()
+            .map_err(self.failed("launch"))?;
+        Ok(Launched {
+            child,
+            outputs: [out, err],
+        })
+    }
+
+    /// A pipe for one of the job's outputs, of which what comes is kept.
+    fn output(&self, stream: Stream) -> Result<(PipeWriter, Captured), ExecutionError> {
+        let file = self.folder.create_output(stream)?;
+        // What the slots before this one have written is kept, too.
+        let written = file.metadata().map_or(0, |meta| meta.len());
+        let room = self.job.output_limit.saturating_sub(written);
+        let (reader, writer) = io::pipe().map_err(self.failed("make a pipe for"))?;
+        let captured = capture(reader, file, room).map_err(self.failed("keep the output of"))?;
+        Ok((writer, captured))
+    }
+
+    /// Waits for the end of the process that was launched; `None` where it did not become the job.
+    fn see_to(&self, launched: Launched) -> Result<Option<JobEnd>, ExecutionError> {
+        let Launched { mut child, outputs } = launched;
+        let leader = Pid::from_child(&child);
+        let identity =
+            patiently(|| ProcessIdentity::of(leader).map_err(self.failed("identify the process of")))?;
+        let process = patiently(|| {
+            pidfd_open(leader, PidfdFlags::empty()).map_err(self.failed("follow the process of"))
+        })?;
+
+        let mut watch = self.watch_over(&identity);
+        let stop = self.wait(&process, leader, &mut watch)?;
+        let ended = Moment::of(&self.clock);
+        let status = self.reap(&mut child, leader)?;
+        let began = match patiently(|| self.folder.claim())? {
+            Some(Claim::Started { process, began }) if process == identity => began,
+            // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
+            None if stop.is_none() && status.code() == Some(1) => {
+                return Err(self.failed("launch")(not_launched(status)));
+            }
+            None if stop.is_none() => {
+                say(&not_launched(status));
+                thread::sleep(RELAUNCH_PAUSE);
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        };
+        self.kill_what_is_left(&mut watch)?;
+        let stop = self.found_afterwards(stop, status);
+        // An output that some unknown process still holds open is left where it stands.
+        let asked = Instant::now();
+        let cut = |output: &Captured| {
+            let left = DRAIN.saturating_sub(asked.elapsed());
+            output.recv_timeout(left).unwrap_or(true)
+        };
+        let truncated = outputs.iter().filter(|output| cut(output)).count() > 0;
+        let outcome = match stop {
+            None => outcome_of(status),
+            Some((stop, Left::ByItself)) => stop.outcome_after(Some(status)),
+            Some((stop, Left::Killed)) => stop.outcome(),
+        };
+        self.tell(stop.map(|(stop, _)| stop));
+        Ok(Some(JobEnd {
+            ended: began.until(ended),
+            truncated,
+            ..self.end(outcome, Some(began.at))
+        }))
+    }
+
+    /// Waits for the end of a job that an earlier supervisor launched.
+    fn watch(&self, identity: &ProcessIdentity, began: StartTime) -> Result<JobEnd, ExecutionError> {
+        let process = patiently(|| identity.open().map_err(self.failed("follow the process of")))?;
+        let began = if process.is_some() { began } else { began.unseen() };
+        let mut watch = self.watch_over(identity);
+        let stop = match (process, identity.pid()) {
+            (Some(process), Some(leader)) => {
+                let stop = self.wait(&process, leader, &mut watch)?;
+                // The number of a group stays taken while it has members, so this reaches them or no process.
+                signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+                stop
+            }
+            _ => None,
+        };
+        let ended = Moment::of(&self.clock);
+        self.kill_what_is_left(&mut watch)?;
+        let outcome = match stop {
+            None => Outcome::Lost,
+            // Its status is lost with the supervisor before this one.
+            Some((stop, Left::ByItself)) => stop.outcome_after(None),
+            Some((stop, Left::Killed)) => stop.outcome(),
+        };
+        self.tell(stop.map(|(stop, _)| stop));
+        // What it wrote after its first supervisor was gone is not kept.
+        Ok(JobEnd {
+            ended: began.until(ended),
+            truncated: true,
+            ..self.end(outcome, Some(began.at))
+        })
+    }
+
+    /// Waits until the leader of the job has ended, by itself or because it had to.
+    fn wait(
+        &self,
+        process: &OwnedFd,
+        leader: Pid,
+        watch: &mut Watch,
+    ) -> Result<Option<(Stop, Left)>, ExecutionError> {
+        let ended = |wait| match ended_within(process, wait) {
+            Err(error) if shortage::is_shortage(&error) => {
+                thread::sleep(wait);
+                Ok(false)
+            }
+            ended => ended.map_err(self.failed("wait for")),
+        };
+        let mut told = false;
+        let mut exceeded = || match watch.look() {
+            Ok(excess) => excess.map(Stop::Exceeded),
+            // The job is none the better watched without its supervisor.
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    say(&error);
+                }
+                None
+            }
+        };
+        let mut stop = loop {
+            if ended(self.next_look())? {
+                return Ok(None);
+            }
+            if let Some(stop) = self.stop()?.or_else(&mut exceeded) {
+                break stop;
+            }
+        };
+        if !matches!(stop, Stop::Exceeded(_)) {
+            let signal = match (stop, self.save()) {
+                (Stop::SaveWork, Some(save)) => signal_of(save.signal),
+                _ => Signal::TERM,
+            };
+            signal_group(leader, signal).map_err(self.failed("end"))?;
+            let asked = Instant::now();
+            while self.has_grace(stop, asked) {
+                if ended(TICK)? {
+                    return Ok(Some((stop, Left::ByItself)));
+                }
+                // It may take long to save its work, and has its limits meanwhile.
+                if stop == Stop::SaveWork {
+                    stop = self.ordered_now()?.or_else(&mut exceeded).unwrap_or(stop);
+                    if stop != Stop::SaveWork {
+                        break;
+                    }
+                }
+            }
+        }
+        // A job that has taken too much gets no time to take more.
+        if matches!(stop, Stop::Exceeded(_)) {
+            // What resists is killed again once the leader has ended.
+            let _ = watch.kill();
+        }
+        // Not even a killed process need end at once; while it does not, its slot is not free.
+        loop {
+            signal_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
+            if ended(TICK)? {
+                return Ok(Some((stop, Left::Killed)));
+            }
+        }
+    }
+
+    /// Whether a job that was told to end still has time to.
+    fn has_grace(&self, stop: Stop, asked: Instant) -> bool {
+        match stop {
+            Stop::Asked | Stop::SlotOver => asked.elapsed() < GRACE,
+            Stop::SaveWork => self.clock.micros() < self.slot_end(),
+            Stop::Exceeded(_) => false,
+        }
+    }
+
+    /// How it is told to save its work, where it is. A record that cannot be read counts as unchanged.
+    fn save(&self) -> Option<SaveWork> {
+        let as_started = self.job.piece.and_then(|piece| piece.save);
+        self.folder.save(&self.job).unwrap_or(as_started)
+    }
+
+    /// When it is told to end.
+    fn told_at(&self) -> Micros {
+        let grace = self.save().map_or(0, |save| save.grace);
+        self.slot_end().saturating_sub(grace)
+    }
+
+    fn watch_over(&self, leader: &ProcessIdentity) -> Watch {
+        let members = Members::of(self.job.agreement, Some(leader));
+        Watch::new(members, self.job.limits, self.folder)
+    }
+
+    /// Why a job did not end well that was not stopped: the system may have refused what it wrote before it was looked at.
+    fn found_afterwards(&self, stop: Option<(Stop, Left)>, status: ExitStatus) -> Option<(Stop, Left)> {
+        if stop.is_some() || status.success() {
+            return stop;
+        }
+        // As shells pass on the signal of a program that they ran.
+        let says_refused = status.code() == Some(128 + Signal::XFSZ.as_raw());
+        let excess = files_excess(&self.job.limits, self.folder, says_refused);
+        let refused = || {
+            let most = self.job.limits.files?;
+            let by_system = status.signal() == Some(Signal::XFSZ.as_raw());
+            by_system.then_some(Excess {
+                limit: Limit::Files,
+                found: most,
+                most,
+            })
+        };
+        let excess = excess.ok().flatten().or_else(refused)?;
+        Some((Stop::Exceeded(excess), Left::ByItself))
+    }
+
+    /// Says in the job's own output what it had too much of.
+    fn tell(&self, stop: Option<Stop>) {
+        if let Some(Stop::Exceeded(excess)) = stop {
+            // Not worth losing the end for.
+            let _ = self.folder.tell(&excess.words());
+        }
+    }
+
+    /// Why the job is to run no longer, if it is not to.
+    fn stop(&self) -> Result<Option<Stop>, ExecutionError> {
+        let now = self.clock.micros();
+        let over = if now >= self.slot_end() {
+            Some(Stop::SlotOver)
+        } else {
+            (now >= self.told_at()).then_some(Stop::SaveWork)
+        };
+        Ok(self.ordered_now()?.or(over))
+    }
+
+    /// Why the job is to be stopped, as far as that can be read now: it is read again soon.
+    fn ordered_now(&self) -> Result<Option<Stop>, ExecutionError> {
+        match self.ordered() {
+            Err(error) if error.is_shortage() => Ok(None),
+            ordered => ordered,
+        }
+    }
+
+    /// Why the job is to be stopped, if it is.
+    fn ordered(&self) -> Result<Option<Stop>, ExecutionError> {
+        if !self.folder.stop_asked() {
+            return Ok(None);
+        }
+        Ok(Some(
+            self.folder.why_stopped()?.map_or(Stop::Asked, Stop::Exceeded),
+        ))
+    }
+
+    /// When the slot ends: it may have been made longer or shorter since the job began. A record that cannot be
+    /// read counts as unchanged.
+    fn slot_end(&self) -> Micros {
+        if let Ok(Some(changed)) = self.folder.until() {
+            self.slot_end.store(changed, Ordering::Relaxed);
+        }
+        self.slot_end.load(Ordering::Relaxed)
+    }
+
+    /// How long to wait before the clock is looked at again.
+    fn next_look(&self) -> Duration {
+        let left = self.told_at().saturating_sub(self.clock.micros());
+        TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
+    }
+
+    /// Kills what is left of the leader's group and then takes the leader's status: in this order, because its number
+    /// is the group's and may be given away as soon as the status is taken.
+    fn reap(&self, child: &mut Child, leader: Pid) -> Result<ExitStatus, ExecutionError> {
+        signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+        child.wait().map_err(self.failed("wait for"))
+    }
+
+    fn kill_what_is_left(&self, watch: &mut Watch) -> Result<(), ExecutionError> {
+        patiently(|| watch.kill().map_err(self.failed("kill the processes of")))
+    }
+
+    fn end(&self, outcome: Outcome, started: Option<Micros>) -> JobEnd {
+        let input_bytes = self
+            .job
+            .inputs
+            .iter()
+            .filter_map(|input| input.metadata().ok())
+            .map(|meta| meta.len())
+            .sum();
+        JobEnd {
+            outcome,
+            started,
+            ended: self.clock.micros(),
+            input_bytes,
+            output_bytes: self.folder.output_bytes(),
+            truncated: false,
+            // Outputs of local jobs stay where they are; so do inputs, but for those that jobs could spoil for others.
+            transfer_in: 0,
+            transfer_out: 0,
+        }
+    }
+
+    fn failed<E: Into<std::io::Error>>(&self, doing: &'static str) -> impl FnOnce(E) -> ExecutionError {
+        ExecutionError::system(doing, self.folder.path())
+    }
+}
+
+fn signal_of(signal: CheckpointSignal) -> Signal {
+    match signal {
+        CheckpointSignal::Term => Signal::TERM,
+        CheckpointSignal::Int => Signal::INT,
+        CheckpointSignal::Hup => Signal::HUP,
+        CheckpointSignal::Usr1 => Signal::USR1,
+        CheckpointSignal::Usr2 => Signal::USR2,
+    }
+}
+
+/// How a process that ended by itself ended.
+fn outcome_of(status: ExitStatus) -> Outcome {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Outcome::Completed,
+        (Some(exit), _) => Outcome::Failed { exit },
+        (None, signal) => Outcome::Failed {
+            exit: 128 + signal.unwrap_or(0),
+        },
+    }
+}
+
+fn not_launched(status: ExitStatus) -> std::io::Error {
+    std::io::Error::other(format!(
+        "the launcher ended with {status} before it became the job"
+    ))
+}
+
+/// Writes what comes from a pipe to a file, up to a limit; what comes beyond it is read and dropped, so that the job is
+/// neither stopped nor held up. Tells at the end whether anything was dropped. Fails where there can be no more threads.
+fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> io::Result<Captured> {
+    let (done, end) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        let mut buffer = vec![0; BUFFER];
+        let (mut room, mut dropped) = (limit, false);
+        loop {
+            let count = match pipe.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            let kept = usize::try_from(room).unwrap_or(usize::MAX).min(count);
+            // A full disk drops output as the limit does.
+            if kept > 0 && file.write_all(&buffer[..kept]).is_err() {
+                (room, dropped) = (0, true);
+                continue;
+            }
+            room -= kept as u64;
+            dropped |= kept < count;
+        }
+        dropped |= file.sync_all().is_err();
+        // The receiver is gone when the outputs took too long to end.
+        let _ = done.send(dropped);
+    })?;
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! What goes through the helper's socket: a line of JSON each way, with open files beside it.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::execution::ExecutionError;
+use crate::execution::slurm::commands::Error;
+use crate::execution::slurm::helper::HELPER;
+use crate::execution::slurm::helper::operation::Operation;
+
+/// Bytes of a line at most: a submission with 64 long arguments, or the names of a hundred thousand nodes.
+pub(crate) const LINE_MAX: usize = 1 << 20;
+/// Files beside a line at most, as many as a job may have inputs.
+pub(crate) const FILES_MAX: usize = 64;
+/// Bytes that are read at once.
+const CHUNK: usize = 16 << 10;
+/// The programs that errors are of.
+const PROGRAMS: [&str; 6] = ["scontrol", "sbatch", "squeue", "scancel", "sinfo", "getent"];
+
+/// What the service asks for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    pub(crate) resource: String,
+    pub(crate) operation: Operation,
+}
+
+/// What the helper answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Reply {
+    /// It was done.
+    Done(String),
+    /// The helper does no such thing.
+    Forbidden(String),
+    /// The system refused: its number of the error, and the words.
+    System(Option<i32>, String),
+    /// No controller was reached.
+    Down(String),
+    /// A program has not answered within this number of seconds.
+    Slow(String, u64),
+    /// A program has refused.
+    Refused(String, String),
+    /// A program's answer is not understood.
+    Unknown(String, String),
+    /// A program could not be run.
+    Missing(String, String),
+}
+
+impl From<&ExecutionError> for Reply {
+    fn from(error: &ExecutionError) -> Self {
+        match error {
+            ExecutionError::System { source, .. } => Self::System(source.raw_os_error(), error.to_string()),
+            ExecutionError::Damaged { .. } => Self::System(None, error.to_string()),
+            ExecutionError::Slurm(error) => match error.clone() {
+                Error::Down(said) => Self::Down(said),
+                Error::Slow { program, patience } => Self::Slow(program.to_owned(), patience.as_secs()),
+                Error::Refused { program, said } => Self::Refused(program.to_owned(), said),
+                Error::Unknown { program, said } => Self::Unknown(program.to_owned(), said),
+                Error::Missing { program, why } => Self::Missing(program.to_owned(), why),
+            },
+        }
+    }
+}
+
+impl Reply {
+    /// What was said, or why it was not done.
+    pub(crate) fn into_result(self) -> Result<String, ExecutionError> {
+        let of = |name: String| PROGRAMS.into_iter().find(|of| *of == name).unwrap_or(HELPER);
+        Err(match self {
+            Self::Done(said) => return Ok(said),
+            Self::System(number, said) => {
+                let source = number.map_or_else(|| io::Error::other(said), io::Error::from_raw_os_error);
+                return Err(ExecutionError::System {
+                    doing: "have the helper reach",
+                    path: "a job's folder".into(),
+                    source,
+                });
+            }
+            Self::Forbidden(said) => Error::Refused {
+                program: HELPER,
+                said,
+            },
+            Self::Down(said) => Error::Down(said),
+            Self::Slow(program, seconds) => Error::Slow {
+                program: of(program),
+                patience: Duration::from_secs(seconds),
+            },
+            Self::Refused(program, said) => Error::Refused {
+                program: of(program),
+                said,
+            },
+            Self::Unknown(program, said) => Error::Unknown {
+                program: of(program),
+                said,
+            },
+            Self::Missing(program, why) => Error::Missing {
+                program: of(program),
+                why,
+            },
+        }
+        .into())
+    }
+}
+
+/// Sends a line, and files with it.
+pub(crate) fn send(mut to: &UnixStream, line: &impl Serialize, files: &[File]) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    if bytes.len() > LINE_MAX || files.len() > FILES_MAX {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is too long"));
+    }
+    let files: Vec<BorrowedFd<'_>> = files.iter().map(File::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !files.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(&files)) {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "these are too many files",
+        ));
+    }
+    let sent = sendmsg(to, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
+    to.write_all(&bytes[sent..])
+}
+
+/// Reads a line and the files beside it, by an instant.
+pub(crate) fn receive(mut from: &UnixStream, until: Instant) -> io::Result<(Vec<u8>, Vec<File>)> {
+    let mut bytes = vec![0; CHUNK];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    wait_at_most(from, until)?;
+    let read = recvmsg(
+        from,
+        &mut [IoSliceMut::new(&mut bytes)],
+        &mut beside,
+        RecvFlags::CMSG_CLOEXEC,
+    );
+    bytes.truncate(read.map_err(io::Error::from).map_err(late)?.bytes);
+    let mut files = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            files.extend(descriptors.map(File::from));
+        }
+    }
+    while !bytes.is_empty() && !bytes.contains(&b'\n') {
+        if bytes.len() >= LINE_MAX {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                format!("expected a line of at most {LINE_MAX} bytes"),
+            ));
+        }
+        wait_at_most(from, until)?;
+        let mut more = [0; CHUNK];
+        match from.read(&mut more).map_err(late)? {
+            0 => break,
+            read => bytes.extend_from_slice(&more[..read]),
+        }
+    }
+    if bytes.last() != Some(&b'\n') {
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, "expected a whole line"));
+    }
+    Ok((bytes, files))
+}
+
+/// Has reads wait until then at most.
+fn wait_at_most(stream: &UnixStream, until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))
+}
+
+/// What a read says whose time is over.
+fn late(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::WouldBlock {
+        return ErrorKind::TimedOut.into();
+    }
+    error
+}

@@ -1,0 +1,95 @@
+//! The user that cancelled a job: its own user ended it, an administrator took its nodes away. Only Slurm's accounting knows.
+
+use crate::agreement::Outcome;
+use crate::clock::Clock;
+use crate::execution::slurm::SlurmExecutor;
+use crate::execution::slurm::commands::{Error, Slurm, not_understood};
+use crate::execution::slurm::jobs::status::{OVERTIME, TRY_EVERY};
+use crate::execution::slurm::query::JobRow;
+use crate::execution::{ExecutionError, JobSpec};
+
+/// Seconds after the end of a job within which accounting has it.
+const WRITTEN_WITHIN: i64 = 60;
+
+/// What accounting says of the end of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cancelled {
+    /// By this user.
+    By(u32),
+    /// It has not been written down yet.
+    NotYet,
+    /// This cluster has no accounting.
+    Unknown,
+}
+
+impl SlurmExecutor {
+    /// What a job has come to that was cancelled before the end of its slot: ended by its party where its own user did it or
+    /// where that is not known, and lost where an administrator did. None while accounting has still to write it down.
+    pub(crate) fn outcome_of_cancelled(
+        &self,
+        row: &JobRow,
+        job: &JobSpec,
+    ) -> Result<Option<Outcome>, ExecutionError> {
+        if !self.may_try(job.run(), TRY_EVERY) {
+            return Ok(None);
+        }
+        let now = Clock::system();
+        let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
+        let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
+        match self.slurm.cancelled(&row.id, &row.name) {
+            Ok(Cancelled::By(user)) if user != row.user => Ok(Some(Outcome::Lost)),
+            Ok(Cancelled::NotYet) if !is_long_over => Ok(None),
+            Err(why) if !is_long_over => Err(why.into()),
+            Ok(_) | Err(_) => Ok(Some(Outcome::Terminated)),
+        }
+    }
+}
+
+impl Slurm {
+    fn cancelled(&self, id: &str, name: &str) -> Result<Cancelled, Error> {
+        let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
+        match self.call("sacct", options) {
+            Ok(listed) => cancelled_of(&listed, name).ok_or_else(|| not_understood("sacct", &listed)),
+            Err(Error::Refused { said, .. }) if said.contains("disabled") => Ok(Cancelled::Unknown),
+            Err(Error::Missing { .. }) => Ok(Cancelled::Unknown),
+            Err(why) => Err(why),
+        }
+    }
+}
+
+/// The last job of this name: numbers may have been given again.
+fn cancelled_of(listed: &str, name: &str) -> Option<Cancelled> {
+    let mut states = listed.lines().filter_map(|line| {
+        let (state, of) = line.split_once('|')?;
+        (of == name).then_some(state)
+    });
+    match states.next_back() {
+        None => Some(Cancelled::NotYet),
+        Some(state) => match state.strip_prefix("CANCELLED by ") {
+            Some(user) => Some(Cancelled::By(user.trim().parse().ok()?)),
+            // It is so for a while, or was cancelled by Slurm itself.
+            None if state == "CANCELLED" => Some(Cancelled::Unknown),
+            None => Some(Cancelled::NotYet),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounting_tells_who_has_cancelled_a_job() {
+        for (listed, expected) in [
+            ("CANCELLED by 0|a\n", Some(Cancelled::By(0))),
+            ("COMPLETED|b\nCANCELLED by 1001|a\n", Some(Cancelled::By(1001))),
+            ("RUNNING|a\n", Some(Cancelled::NotYet)),
+            ("CANCELLED by 0|b\n", Some(Cancelled::NotYet)),
+            ("", Some(Cancelled::NotYet)),
+            ("CANCELLED|a\n", Some(Cancelled::Unknown)),
+            ("CANCELLED by root|a\n", None),
+        ] {
+            assert_eq!(cancelled_of(listed, "a"), expected, "{listed:?}");
+        }
+    }
+}

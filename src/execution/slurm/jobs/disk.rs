@@ -1,0 +1,212 @@
+//! The disk that a cluster's nodes share, with the folders of jobs that are over: what of them only mattered while their jobs ran
+//! goes soon, the rest when their time is over. Where the service may not do that, the helper does.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use scheduler::Seconds;
+use uuid::Uuid;
+
+use crate::agreement::Run;
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::execution::ExecutionError;
+use crate::execution::files::tree;
+use crate::execution::slurm::Settings;
+use crate::execution::slurm::helper::Helper;
+use crate::execution::slurm::helper::operation::Operation;
+use crate::execution::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, OUTPUTS, RECORDS, STOPS_BY, WORK};
+
+/// How long after the end of its slot nothing of a job runs whose script sees that: it looks every two seconds, and kills two
+/// seconds later what does not end when it is asked.
+pub(crate) const OUT_OF_SIGHT: Micros = 15 * MICROS_PER_SECOND;
+/// Seconds after which a draft of a folder has no writer any more: copying its inputs takes less on the slowest disk.
+const DRAFTS_KEPT: Seconds = 86_400;
+
+/// The disk of a cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Disk {
+    work_dir: PathBuf,
+    helper: Option<Arc<Helper>>,
+}
+
+impl Disk {
+    /// The one that a cluster's settings name.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            work_dir: settings.work_dir.clone(),
+            helper: Helper::of(settings),
+        }
+    }
+
+    /// The one that a job's folder is on, among these or of a cluster that is no longer configured.
+    pub(crate) fn with(folder: &Path, disks: &[Self]) -> Self {
+        let work_dir = folder.parent().unwrap_or(folder);
+        let known = disks.iter().find(|disk| disk.work_dir == work_dir);
+        known.cloned().unwrap_or_else(|| Self {
+            work_dir: work_dir.to_owned(),
+            helper: None,
+        })
+    }
+
+    /// Removes a job's folder. It belongs to the job's user, and may contain anything: no link is followed.
+    pub(crate) fn remove(&self, folder: &Path) -> Result<(), ExecutionError> {
+        match &self.helper {
+            Some(helper) => helper.tell(&Operation::Remove { id: id_of(folder)? }),
+            None => tree::remove(folder).map_err(ExecutionError::system("remove", folder)),
+        }
+    }
+
+    /// Removes what of the folder of a job that is over only mattered while it ran; all of it where the job has left nothing.
+    /// None begins there afterwards.
+    pub(crate) fn pack(&self, folder: &Path) -> Result<(), ExecutionError> {
+        match &self.helper {
+            Some(helper) => helper.tell(&Operation::Pack { id: id_of(folder)? }),
+            None => pack(folder).map_err(ExecutionError::system("pack", folder)),
+        }
+    }
+
+    /// Removes the drafts of folders that crashes have left.
+    pub(crate) fn clear(&self) -> Result<(), ExecutionError> {
+        match &self.helper {
+            Some(helper) => helper.tell(&Operation::Clear),
+            None => clear(&self.work_dir),
+        }
+    }
+}
+
+fn id_of(folder: &Path) -> Result<Run, ExecutionError> {
+    let name = folder.file_name().and_then(OsStr::to_str);
+    name.and_then(|name| name.parse().ok()).ok_or_else(|| {
+        let why = io::Error::other("it is no folder of a job");
+        ExecutionError::system("find", folder)(why)
+    })
+}
+
+/// As [`Disk::pack`], with the rights of this process.
+pub(crate) fn pack(folder: &Path) -> io::Result<()> {
+    let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(io::Error::other("it has no name"));
+    };
+    let way = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let above = rustix::fs::openat(CWD, above, way, Mode::empty())?;
+    let folder = match tree::open_folder(&above, name) {
+        Err(Errno::NOENT) => return Ok(()),
+        folder => folder?,
+    };
+    // A job that Slurm has lost sight of may yet come, and would find no word of the end of its slot.
+    let was_claimed = match rustix::fs::mkdirat(&folder, CLAIM, Mode::RWXU) {
+        Err(Errno::EXIST) => true,
+        claimed => {
+            claimed?;
+            false
+        }
+    };
+    let mut names = names_in(&folder)?;
+    // The record of the end goes last: without it others are kept.
+    names.sort_by_key(|name| name == ENDED);
+    // One that began and has not written its end may still run on a node that stands still: its script ends it by these.
+    let may_run = was_claimed && !names.iter().any(|name| name == ENDED);
+    let mut has_left = false;
+    for name in names.iter().filter(|name| *name != CLAIM) {
+        let is_needed = may_run && STOPS_BY.iter().any(|of| name == of);
+        let removed = if name == WORK {
+            rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
+        } else if !is_needed && is_record(name) || is_empty_output(&folder, name)? {
+            rustix::fs::unlinkat(&folder, name, AtFlags::empty())
+        } else {
+            Err(Errno::EXIST)
+        };
+        match removed {
+            Err(Errno::NOENT) => {}
+            // What the job has written, or its user has put in place of something.
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR | Errno::ISDIR) => has_left = true,
+            removed => removed?,
+        }
+    }
+    if !has_left {
+        remove_empty(&above, name, &folder)?;
+    }
+    Ok(())
+}
+
+/// Removes a folder that has nothing but the claim. It gets another name first: what has a folder and no claim begins. What came
+/// into it meanwhile stays.
+fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
+    let doomed = draft();
+    rustix::fs::renameat(above, name, above, &doomed)?;
+    let removed = rustix::fs::unlinkat(folder, CLAIM, AtFlags::REMOVEDIR)
+        .and_then(|()| rustix::fs::unlinkat(above, &doomed, AtFlags::REMOVEDIR));
+    match removed {
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
+            match rustix::fs::mkdirat(folder, CLAIM, Mode::RWXU) {
+                Err(Errno::EXIST) => {}
+                claimed => claimed?,
+            }
+            rustix::fs::renameat(above, &doomed, above, name)
+        }
+        removed => removed,
+    }
+}
+
+/// The names in a folder, all read before any of them is removed.
+fn names_in(folder: &OwnedFd) -> Result<Vec<OsString>, Errno> {
+    let entries = Dir::read_from(folder)?;
+    let names = entries.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
+    names
+        .filter(|name| !matches!(name, Ok(name) if name == "." || name == ".."))
+        .collect()
+}
+
+fn is_record(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    let is_draft = DRAFTS.iter().any(|begin| bytes.starts_with(begin.as_bytes()));
+    is_draft || RECORDS.iter().any(|record| name == *record)
+}
+
+fn is_empty_output(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
+    if !OUTPUTS.iter().any(|output| name == *output) {
+        return Ok(false);
+    }
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_size == 0)
+}
+
+/// The name of a folder that is being made or removed: one that no other has.
+pub(crate) fn draft() -> String {
+    format!(".{}", Uuid::now_v7())
+}
+
+/// As [`Disk::clear`], with the rights of this process.
+pub(crate) fn clear(work_dir: &Path) -> Result<(), ExecutionError> {
+    let failed = |error| ExecutionError::system("list", work_dir)(error);
+    let entries = match fs::read_dir(work_dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    let before = Clock::system().now().seconds() - DRAFTS_KEPT;
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        if made_at(&path).is_some_and(|made| made < before) {
+            tree::remove(&path).map_err(ExecutionError::system("remove", path))?;
+        }
+    }
+    Ok(())
+}
+
+/// When a draft was made, in seconds, as its name says; none for what is no draft.
+fn made_at(path: &Path) -> Option<Seconds> {
+    let name = path.file_name()?.to_str()?;
+    let id: Uuid = name.strip_prefix('.')?.parse().ok()?;
+    let (made, _) = id.get_timestamp()?.to_unix();
+    i64::try_from(made).ok().filter(|_| name == format!(".{id}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,560 @@
+//! A job's folder on the disk that the service shares with the nodes. It belongs to the job's user, so that nothing in
+//! it is trusted: it is read without following links, and only what that user wrote.
+//!
+//! | name | made by | says |
+//! |---|---|---|
+//! | `work/` | the service | the working folder, with copies of the input files |
+//! | `stdout`, `stderr` | the job | its outputs |
+//! | `claim/` | the job, once | it has begun, and none begins after it |
+//! | `until` | the service | when its slot ends, in seconds |
+//! | `save` | the service | the signal by which it is told to save its work, or `-`, and how many milliseconds before that |
+//! | `started` | the job | when its program began, in microseconds |
+//! | `ended` | the job, once | exit status of its program, when that was, and whether it was told to save its work before |
+//! | `.group`, `.told`, `.over` | the job | its program's group of processes; that it was told to save its work; that its slot was over |
+//!
+//! Each run has such a folder, by its name ([`Run`]). Those of later slots have no working folder and no outputs: these are in
+//! the first one. They lie beside it and not inside, where its user could make a claim for a slot whose job was not submitted.
+//!
+//! When the agreement is over, and the slot, only the claim and what the job has left stay ([`Disk::pack`]); the whole folder
+//! goes where that is nothing.
+//!
+//! [`Disk::pack`]: super::disk::Disk::pack
+
+mod create;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use scheduler::Time;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::agreement::Run;
+use crate::clock::{Micros, second_of};
+use crate::execution::files::outputs::Stream;
+use crate::execution::slurm::helper::Helper;
+use crate::execution::slurm::helper::operation::{Operation, YES};
+use crate::execution::{ExecutionError, JobSpec, SaveWork};
+
+/// The word in the record of its end for a job that was told to save its work.
+const TOLD: &str = "told";
+pub(crate) const UNTIL: &str = "until";
+const SAVE: &str = "save";
+pub(crate) const WORK: &str = "work";
+pub(crate) const CLAIM: &str = "claim";
+pub(crate) const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
+/// What only matters while the job runs.
+pub(crate) const RECORDS: [&str; 9] = [
+    UNTIL, SAVE, ".started", "started", ".ended", ENDED, GROUP, ".told", ".over",
+];
+/// Those by which a script ends its program.
+pub(crate) const STOPS_BY: [&str; 2] = [UNTIL, GROUP];
+/// The record of the program's end.
+pub(crate) const ENDED: &str = "ended";
+/// The process group of the program.
+const GROUP: &str = ".group";
+/// What the names of the drafts of records begin with.
+pub(crate) const DRAFTS: [&str; 2] = [".until.", ".save."];
+/// Bytes of a record at most.
+const RECORD_MAX: u64 = 100;
+const MICROS_PER_MILLI: Micros = 1_000;
+/// Files of a working folder that are fetched at most, and bytes in all: as many as a listing shows, and few enough
+/// that one job fills no disk.
+const FILES_MAX: usize = 1_000;
+const FILES_BYTES_MAX: u64 = 4 << 30;
+
+/// The owner of a job's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+/// A job's shared folder.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedFolder {
+    /// Where its records are.
+    pub(crate) path: PathBuf,
+    /// Where the working folder and the outputs are.
+    pub(crate) common: PathBuf,
+    pub(crate) owner: Owner,
+    /// The helper that reaches into it, and the folder's name there; none where the service does so itself.
+    helper: Option<(Arc<Helper>, Place)>,
+}
+
+/// A job's folder as the helper is told of it, which knows where such folders are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    /// The job.
+    pub(crate) id: Run,
+    /// The job whose working folder and outputs are its, too.
+    pub(crate) common: Run,
+    /// Whose job it is.
+    pub(crate) party: String,
+}
+
+/// What the job looks at while it runs.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Record {
+    /// When its slot ends, in seconds.
+    Until(i64),
+    /// How it is told to save its work.
+    Save(Option<SaveWork>),
+}
+
+impl Record {
+    /// Its name, and what it says.
+    pub(crate) fn text(self) -> (&'static str, String) {
+        match self {
+            Self::Until(end) => (UNTIL, end.to_string()),
+            Self::Save(save) => {
+                let (signal, grace) = signal_and_grace(save);
+                (SAVE, format!("{signal} {grace}"))
+            }
+        }
+    }
+}
+
+/// What may be there of a job's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Part {
+    /// All of it.
+    Folder,
+    /// The mark that it has begun.
+    Claim,
+    /// The working folder.
+    Work,
+}
+
+/// What the job writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Item {
+    /// The record of its begin.
+    Started,
+    /// The record of its end.
+    Ended,
+    /// The standard output.
+    Stdout,
+    /// The standard error output.
+    Stderr,
+    /// A file of the working folder.
+    File(String),
+}
+
+impl From<Stream> for Item {
+    fn from(stream: Stream) -> Self {
+        match stream {
+            Stream::Out => Self::Stdout,
+            Stream::Err => Self::Stderr,
+        }
+    }
+}
+
+/// How a folder is opened on the way to its entries.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
+pub(crate) fn signal_and_grace(save: Option<SaveWork>) -> (&'static str, i64) {
+    save.map_or(("-", 0), |save| {
+        (save.signal.word(), save.grace / MICROS_PER_MILLI)
+    })
+}
+
+/// How a job's program ended, as the job itself recorded it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) status: i32,
+    pub(crate) at: Micros,
+    /// Whether it had been told to save its work.
+    pub(crate) told: bool,
+}
+
+impl Ended {
+    /// What a record says; `None` where that is not what a job writes.
+    fn read(record: &str) -> Option<Self> {
+        let mut words = record.split(' ');
+        Some(Self {
+            status: words.next()?.parse().ok()?,
+            at: words.next()?.parse().ok()?,
+            told: words.next() == Some(TOLD),
+        })
+    }
+}
+
+impl SharedFolder {
+    /// The folder of a job, there or not; of a later slot, beside that of the first one.
+    pub(crate) fn of(work_dir: &Path, id: Run, first: Option<PathBuf>, owner: Owner) -> Self {
+        let path = work_dir.join(id.to_string());
+        Self {
+            common: first.unwrap_or_else(|| path.clone()),
+            path,
+            owner,
+            helper: None,
+        }
+    }
+
+    /// The same reached into by the helper, where there is one.
+    pub(crate) fn through(self, helper: Option<&Arc<Helper>>, id: Run, party: &str) -> Self {
+        let name = self.common.file_name().and_then(OsStr::to_str);
+        let place = Place {
+            id,
+            common: name.and_then(|name| name.parse().ok()).unwrap_or(id),
+            party: party.to_owned(),
+        };
+        Self {
+            helper: helper.map(|helper| (Arc::clone(helper), place)),
+            ..self
+        }
+    }
+
+    /// What it is called where the helper reaches into it; none without one.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.helper.as_ref().map(|(_, place)| place)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The job's working folder.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.common.join(WORK)
+    }
+
+    /// Where one of its outputs goes.
+    pub(crate) fn output(&self, stream: Stream) -> PathBuf {
+        self.common.join(stream.name())
+    }
+
+    /// Makes the folder with copies of the job's inputs, which the service keeps in its own folder of the job, unless it is
+    /// there; answers whether it was made. It is put together where its user cannot reach it. A later slot of work finds the
+    /// inputs where the first one has them.
+    pub(crate) fn create(
+        &self,
+        job: &JobSpec,
+        save: Option<SaveWork>,
+        kept: &Path,
+    ) -> Result<bool, ExecutionError> {
+        let mut inputs = Vec::new();
+        if self.path == self.common && !self.exists(Part::Folder).map_err(self.failed("look for"))? {
+            for input in &job.inputs {
+                let name = input.file_name().unwrap_or_default();
+                let from = kept.join(name);
+                let file = File::open(&from).map_err(ExecutionError::system("copy", from))?;
+                inputs.push((name.to_string_lossy().into_owned(), file));
+            }
+        }
+        let until = second_of(job.slot_end).seconds();
+        let Some((helper, place)) = &self.helper else {
+            return self.make(until, save, inputs);
+        };
+        let (names, files): (Vec<String>, Vec<File>) = inputs.into_iter().unzip();
+        let operation = Operation::Create {
+            place: place.clone(),
+            until,
+            save,
+            inputs: names,
+        };
+        Ok(helper.ask(&operation, &files)?.said == YES)
+    }
+
+    fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ExecutionError + use<> {
+        ExecutionError::system(doing, self.path.clone())
+    }
+
+    /// Whether a job has begun here.
+    pub(crate) fn is_claimed(&self) -> Result<bool, ExecutionError> {
+        self.exists(Part::Claim)
+            .map_err(self.failed("look for a claim in"))
+    }
+
+    /// Whether something of it is there. What lies in place of a folder and is none, or another user's, is an error.
+    pub(crate) fn exists(&self, part: Part) -> io::Result<bool> {
+        if let Some((helper, place)) = &self.helper {
+            let place = place.clone();
+            return Ok(helper.look(&Operation::Exists { place, part })?.said == YES);
+        }
+        let of = if part == Part::Work {
+            &self.common
+        } else {
+            &self.path
+        };
+        let looked = self.folder(of).and_then(|folder| match part {
+            Part::Folder => Ok(()),
+            Part::Claim => Ok(rustix::fs::statat(&folder, CLAIM, AtFlags::SYMLINK_NOFOLLOW).map(drop)?),
+            Part::Work => inner(&folder, WORK).map(drop),
+        });
+        match looked {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            looked => looked.map(|()| true),
+        }
+    }
+
+    /// Opens the job's folder at a path, which is no link.
+    fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        let opened = rustix::fs::openat(CWD, path, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())?;
+        if rustix::fs::fstat(&opened)?.st_uid != self.owner.user {
+            return Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "it is no folder of the job's user",
+            ));
+        }
+        Ok(opened)
+    }
+
+    /// Tells its job that its slot ends at another instant; nothing where there is no folder yet.
+    pub(crate) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
+        self.put(Record::Until(end.seconds()))
+    }
+
+    /// Tells its job how it is to have its program save its work; nothing where there is no folder yet.
+    pub(crate) fn put_save(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        self.put(Record::Save(save))
+    }
+
+    /// Puts a line in place of what a record says, where there is a folder.
+    ///
+    /// What the job's user may have put there is replaced, and not followed.
+    pub(crate) fn put(&self, record: Record) -> Result<(), ExecutionError> {
+        if let Some((helper, place)) = &self.helper {
+            let place = place.clone();
+            return helper.ask(&Operation::Put { place, record }, &[]).map(drop);
+        }
+        let (name, line) = record.text();
+        let draft = format!(".{name}.{}", Uuid::now_v7());
+        let write = || -> io::Result<()> {
+            let folder = match self.folder(&self.path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                folder => folder?,
+            };
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat(&folder, &draft, flags, Mode::from_raw_mode(0o644));
+            writeln!(File::from(opened?), "{line}")?;
+            Ok(rustix::fs::renameat(&folder, &draft, &folder, name)?)
+        };
+        write().map_err(ExecutionError::system("write", self.path.join(name)))
+    }
+
+    /// When its program began; `None` while it has not, or where that cannot be read.
+    pub(crate) fn started(&self) -> Option<Micros> {
+        self.record(&Item::Started).ok()??.parse().ok()
+    }
+
+    /// How its program ended; `None` while it has not.
+    ///
+    /// The job's user may write anything there: what cannot be read is no record, and then Slurm says how it ended.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.record(&Item::Ended).ok()?.as_deref().and_then(Ended::read)
+    }
+
+    /// How its program ended, where this record alone decides; `None` while it has not.
+    ///
+    /// # Errors
+    /// When the record cannot be read, or the folder is not there: its disk may be away.
+    pub(crate) fn ended_for_sure(&self) -> io::Result<Option<Ended>> {
+        if !self.exists(Part::Folder)? {
+            return Err(ErrorKind::NotFound.into());
+        }
+        Ok(self.record(&Item::Ended)?.as_deref().and_then(Ended::read))
+    }
+
+    fn record(&self, item: &Item) -> io::Result<Option<String>> {
+        let Some(file) = self.open(item)? else {
+            return Ok(None);
+        };
+        let mut text = String::new();
+        file.take(RECORD_MAX).read_to_string(&mut text)?;
+        Ok(Some(text.trim().to_owned()))
+    }
+
+    /// Copies an output to a file, as much as is kept of it; answers how much that was, and whether there was more.
+    pub(crate) fn copy_output(&self, stream: Stream, to: &mut File, limit: u64) -> io::Result<(u64, bool)> {
+        let Some(file) = self.open(&stream.into())? else {
+            return Ok((0, false));
+        };
+        let more = file.metadata()?.len() > limit;
+        Ok((io::copy(&mut file.take(limit), to)?, more))
+    }
+
+    /// Copies the files that the job has left in its working folder, but not its inputs, to another folder: the first
+    /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`]. One that cannot be had keeps no other from being copied.
+    ///
+    /// # Errors
+    /// Of the files that could not be copied, what was wrong with the last.
+    pub(crate) fn fetch_files(&self, inputs: &[PathBuf], to: &Path) -> io::Result<()> {
+        let is_input = |name: &OsStr| inputs.iter().any(|input| input.file_name() == Some(name));
+        let (mut left, mut fetched) = (FILES_BYTES_MAX, Ok(()));
+        for name in self.names()? {
+            if is_input(&name) {
+                continue;
+            }
+            match self.fetch(&name, to, left) {
+                Ok(bytes) => left -= bytes,
+                Err(error) => fetched = Err(error),
+            }
+        }
+        fetched
+    }
+
+    /// The files among the first [`FILES_MAX`] things in the working folder; none where that is not there. Through the helper
+    /// only those whose names are text.
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        if let Some((helper, place)) = &self.helper {
+            let place = place.clone();
+            let names: Vec<String> = serde_json::from_str(&helper.look(&Operation::List { place })?.said)?;
+            return Ok(names.into_iter().map(OsString::from).collect());
+        }
+        let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
+        let folder = match folder {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            folder => folder?,
+        };
+        let mut names = Vec::new();
+        let is_no_dots = |entry: &rustix::fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
+        let listing = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let entries = Dir::new(rustix::fs::openat(&folder, ".", listing, Mode::empty())?)?;
+        for entry in entries
+            .filter(|entry| entry.as_ref().map_or(true, is_no_dots))
+            .take(FILES_MAX)
+        {
+            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+            let found = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+            let is_file =
+                |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+            // Others may have been removed since they were listed.
+            if found.is_ok_and(is_file) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Copies a file of the working folder that has no more bytes than that; how many it has, 0 where it is not copied.
+    ///
+    /// A file of this name is replaced and not written to: it may be linked elsewhere.
+    fn fetch(&self, name: &OsStr, to: &Path, most: u64) -> io::Result<u64> {
+        let Some(item) = name.to_str().map(|name| Item::File(name.to_owned())) else {
+            return Ok(0);
+        };
+        let Some(file) = self.open(&item)? else {
+            return Ok(0);
+        };
+        let bytes = file.metadata()?.len();
+        if bytes > most {
+            return Ok(0);
+        }
+        let draft = to.join(format!(".{}", Uuid::now_v7()));
+        let mut options = OpenOptions::new();
+        let mut copy = options.create_new(true).write(true).mode(0o600).open(&draft)?;
+        let copied = io::copy(&mut file.take(bytes), &mut copy);
+        let copied = copied.and_then(|bytes| fs::rename(&draft, to.join(name)).map(|()| bytes));
+        if copied.is_err() {
+            fs::remove_file(&draft)?;
+        }
+        copied
+    }
+
+    /// Opens a file that the job has written; `None` where there is none.
+    pub(crate) fn open(&self, item: &Item) -> io::Result<Option<File>> {
+        if let Some((helper, place)) = &self.helper {
+            let (place, item) = (place.clone(), item.clone());
+            return Ok(helper.look(&Operation::Open { place, item })?.file);
+        }
+        let opened = match item {
+            Item::Started => self
+                .folder(&self.path)
+                .and_then(|in_it| self.file(&in_it, "started")),
+            Item::Ended => self
+                .folder(&self.path)
+                .and_then(|in_it| self.file(&in_it, "ended")),
+            Item::Stdout => self
+                .folder(&self.common)
+                .and_then(|in_it| self.file(&in_it, "stdout")),
+            Item::Stderr => self
+                .folder(&self.common)
+                .and_then(|in_it| self.file(&in_it, "stderr")),
+            Item::File(name) => {
+                let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
+                folder.and_then(|in_it| self.file(&in_it, name))
+            }
+        };
+        match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    fn file(&self, folder: &OwnedFd, name: &str) -> io::Result<File> {
+        open_file(folder, name, self.owner)
+    }
+}
+
+/// A folder in another one, which is no link.
+pub(crate) fn inner(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = FOLDER.union(OFlags::NOFOLLOW);
+    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+}
+
+/// Opens a file in a folder for reading, where it is one of that user.
+pub(crate) fn open_file(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
+    // A pipe would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.uid() != owner.user {
+        return Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "it is no file of the job's user",
+        ));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getegid, geteuid};
+
+    use super::*;
+
+    #[test]
+    fn files_are_fetched_in_place_of_others_of_their_name_and_inputs_are_not() {
+        let disk = tempfile::tempdir().unwrap();
+        let owner = Owner {
+            user: geteuid().as_raw(),
+            group: getegid().as_raw(),
+        };
+        let work = SharedFolder::of(disk.path(), Run::first(Uuid::nil()), None, owner);
+        let kept = disk.path().join("kept");
+        for folder in [work.work(), kept.join("taken")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for name in ["input", "result", "taken", "more"] {
+            fs::write(work.work().join(name), name).unwrap();
+        }
+        let upload = disk.path().join("upload");
+        fs::write(&upload, "a party's").unwrap();
+        for name in ["input", "result"] {
+            fs::hard_link(&upload, kept.join(name)).unwrap();
+        }
+        let fetched = work.fetch_files(&[disk.path().join("input")], &kept);
+        assert!(fetched.is_err(), "a folder is in the way of one");
+        let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
+        assert_eq!(
+            [read("input"), read("result"), read("more")],
+            ["a party's", "result", "more"]
+        );
+        assert_eq!(fs::read_to_string(upload).unwrap(), "a party's");
+        assert_eq!(fs::read_dir(kept).unwrap().count(), 4, "no draft is left");
+    }
+}

@@ -1,0 +1,257 @@
+//! One reservation: made, changed, passed on to another, given back.
+//!
+//! Where one agreement follows another on its nodes, the new reservation is made before the old one goes: in a moment
+//! without a reservation, a batch job that lasts into the slot would get the nodes. Slurm makes a reservation over another one
+//! that has the flag OVERLAP, or with that flag; it never takes that flag away again, so only what is about to go gets it,
+//! and what has begun, in which it does no harm.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io::ErrorKind;
+
+use scheduler::{Interval, Time};
+use tracing::info;
+use uuid::Uuid;
+
+use crate::agreement::Run;
+use crate::execution::slurm::SlurmExecutor;
+use crate::execution::slurm::commands::Error;
+use crate::execution::slurm::helper::operation::{Change, Flag, Operation, Reservation};
+use crate::execution::slurm::query::{JobRow, ReservationRow};
+use crate::execution::{ExecutionError, PlannedSlot};
+
+/// A reservation as the plan wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) id: Run,
+    pub(crate) interval: Interval,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) user: String,
+    /// Whose policy says what else the site wants of it; that counts when it is made.
+    pub(crate) party: String,
+    pub(crate) application: String,
+    /// Whether a request waits for it.
+    pub(crate) is_awaited: bool,
+    /// Whether its user may submit jobs by now.
+    pub(crate) handed: bool,
+    /// Whether jobs of ours in front of it have limits, in whole minutes, that reach into it. They end with their slots before.
+    pub(crate) behind_own_jobs: bool,
+}
+
+impl SlurmExecutor {
+    /// The reservations that this service has made and whose slots are no longer in the plan. Others end by themselves.
+    pub(crate) fn leaving<'a>(
+        &self,
+        slots: &[PlannedSlot],
+        held: &BTreeMap<Run, &'a ReservationRow>,
+    ) -> Result<BTreeMap<Run, &'a ReservationRow>, ExecutionError> {
+        let planned: HashSet<Run> = slots.iter().flat_map(PlannedSlot::reservations).collect();
+        let mut leaving = BTreeMap::new();
+        for id in self.marked()?.difference(&planned) {
+            match held.get(id) {
+                Some(row) => drop(leaving.insert(*id, *row)),
+                None => self.remove_mark(*id)?,
+            }
+        }
+        Ok(leaving)
+    }
+
+    /// Lets the reservations of a plan be made over one that is about to go, which gets empty. What cannot be passed on is given
+    /// back at once. Answers whether it is still there, and what was refused.
+    pub(crate) fn pass_on(
+        &self,
+        id: Run,
+        row: &ReservationRow,
+        jobs: &[JobRow],
+    ) -> Result<(bool, Option<String>), ExecutionError> {
+        let passed = self.empty(row, jobs).and_then(|()| {
+            let flag = (!row.overlaps).then(|| self.let_overlap(id));
+            flag.unwrap_or(Ok(()))
+        });
+        match passed {
+            Ok(()) => Ok((true, None)),
+            Err(Error::Refused { .. }) => Ok((false, self.give_back(id, row, jobs)?)),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Deletes a reservation, and cancels what runs in it. Answers why it could not be given back.
+    pub(crate) fn give_back(
+        &self,
+        id: Run,
+        row: &ReservationRow,
+        jobs: &[JobRow],
+    ) -> Result<Option<String>, ExecutionError> {
+        match self.empty(row, jobs).and_then(|()| self.delete(id)) {
+            Ok(()) => {
+                self.note_change();
+                info!(agreement = %id, "reservation given back");
+            }
+            Err(Error::Refused { said, .. }) => return Ok(Some(format!("{}: {said}", row.name))),
+            Err(other) => return Err(other.into()),
+        }
+        self.remove_mark(id)?;
+        Ok(None)
+    }
+
+    /// Cancels what runs in a reservation.
+    pub(crate) fn empty(&self, row: &ReservationRow, jobs: &[JobRow]) -> Result<(), Error> {
+        let inside: Vec<_> = jobs.iter().filter(|job| job.is_inside(row)).collect();
+        self.cancel(&inside)
+    }
+
+    pub(crate) fn make_mark(&self, id: Run) -> Result<(), ExecutionError> {
+        let mark = self.mark(id);
+        if mark.exists() {
+            return Ok(());
+        }
+        fs::write(&mark, "").map_err(ExecutionError::system("write", mark))
+    }
+
+    fn remove_mark(&self, id: Run) -> Result<(), ExecutionError> {
+        let mark = self.mark(id);
+        match fs::remove_file(&mark) {
+            Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(ExecutionError::system("remove", mark)),
+        }
+    }
+
+    /// The slots that this service has made reservations for.
+    pub(crate) fn marked(&self) -> Result<HashSet<Run>, ExecutionError> {
+        let failed = |error| ExecutionError::system("list", &self.marks)(error);
+        let mut marked = HashSet::new();
+        for entry in fs::read_dir(&self.marks).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            marked.extend(name.to_str().and_then(|name| name.parse::<Run>().ok()));
+        }
+        Ok(marked)
+    }
+
+    pub(crate) fn create(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
+        self.make_mark(target.id)?;
+        let start = target.interval.start;
+        self.act(Operation::Reserve(Reservation {
+            id: target.id,
+            start: (start > now).then_some(start.seconds()),
+            end: target.interval.end.seconds(),
+            nodes: target.nodes.clone(),
+            users: target.user.clone(),
+            party: target.party.clone(),
+            application: target.application.clone(),
+            flags: target
+                .behind_own_jobs
+                .then_some(Flag::IgnoreJobs)
+                .into_iter()
+                .collect(),
+        }))?;
+        if target.handed {
+            self.let_overlap(target.id)?;
+        }
+        Ok(())
+    }
+
+    /// Changes what differs, and nothing else: Slurm refuses to move the start of a reservation that has begun, even to
+    /// where it is.
+    pub(crate) fn update(
+        &self,
+        target: &Target,
+        row: &ReservationRow,
+        now: Time,
+    ) -> Result<(), ExecutionError> {
+        let interval = target.interval;
+        let flag = if target.handed && !row.overlaps {
+            Some(Flag::Overlap)
+        } else {
+            target.behind_own_jobs.then_some(Flag::IgnoreJobs)
+        };
+        self.act(Operation::Change(Change {
+            id: target.id,
+            start: (!target.starts_with(row, now)).then(|| interval.start.max(now + 1).seconds()),
+            end: (interval.end != row.interval.end).then_some(interval.end.seconds()),
+            nodes: (!target.is_on(row)).then(|| target.nodes.clone()),
+            users: (target.user != row.users).then(|| target.user.clone()),
+            flag,
+        }))?;
+        Ok(())
+    }
+
+    /// Has jobs in a reservation that has begun not mind the next one on its nodes. Slurm counts their limits in whole
+    /// minutes, and would refuse one whose limit reaches into that by some seconds.
+    pub(crate) fn let_overlap(&self, id: Run) -> Result<(), Error> {
+        let change = Change {
+            id,
+            start: None,
+            end: None,
+            nodes: None,
+            users: None,
+            flag: Some(Flag::Overlap),
+        };
+        self.act(Operation::Change(change)).map(drop)
+    }
+
+    /// Deletes a reservation; one that is gone is as good.
+    pub(crate) fn delete(&self, id: Run) -> Result<(), Error> {
+        match self.act(Operation::Release { id }) {
+            Err(Error::Refused { said, .. }) if said.contains("reservation is invalid") => Ok(()),
+            deleted => deleted.map(drop),
+        }
+    }
+
+    /// Frees the name of a reservation that waits, so that it can be made anew elsewhere. Its nodes are kept by a nameless one
+    /// meanwhile, which is no agreement's: it is given back as such are, once nothing of the plan wants its nodes.
+    pub(crate) fn make_nameless(&self, id: Run, row: &ReservationRow) -> Result<(), ExecutionError> {
+        let nameless = Run::first(Uuid::now_v7());
+        self.make_mark(nameless)?;
+        self.act(Operation::Reserve(Reservation {
+            id: nameless,
+            start: Some(row.interval.start.seconds()),
+            end: row.interval.end.seconds(),
+            nodes: row.nodes.clone(),
+            users: row.users.clone(),
+            party: String::new(),
+            application: String::new(),
+            flags: vec![Flag::Overlap],
+        }))?;
+        let freed = self.delete(id);
+        if freed.is_err() {
+            // A job waits in it, or the controller went away: there is to be one for it at most.
+            self.delete(nameless)?;
+            self.remove_mark(nameless)?;
+        }
+        Ok(freed?)
+    }
+}
+
+impl Target {
+    /// Whether it needs some of the nodes of a reservation at some time of that.
+    pub(crate) fn wants(&self, row: &ReservationRow) -> bool {
+        self.interval.meets(row.interval) && self.nodes.iter().any(|node| row.nodes.contains(node))
+    }
+
+    pub(crate) fn is_met_by(&self, row: &ReservationRow, now: Time) -> bool {
+        self.starts_with(row, now)
+            && self.interval.end == row.interval.end
+            && self.is_on(row)
+            && self.user == row.users
+            && (row.overlaps || !self.handed)
+    }
+
+    /// Whether a reservation holds from the start on, or from now on where that is past.
+    fn starts_with(&self, row: &ReservationRow, now: Time) -> bool {
+        let start = self.interval.start;
+        row.interval.start == start || (start <= now + 1 && row.interval.start <= now + 1)
+    }
+
+    fn is_on(&self, row: &ReservationRow) -> bool {
+        let names: HashSet<&String> = row.nodes.iter().collect();
+        names.len() == self.nodes.len() && self.nodes.iter().all(|node| names.contains(node))
+    }
+}
+
+/// An instant as Slurm reads it, in UTC.
+pub(crate) fn instant(at: Time) -> String {
+    jiff::Timestamp::from_second(at.seconds())
+        .unwrap_or(jiff::Timestamp::MAX)
+        .strftime("%Y-%m-%dT%H:%M:%S")
+        .to_string()
+}

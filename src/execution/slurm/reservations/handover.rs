@@ -1,0 +1,115 @@
+//! Reservations that were handed to the users of their parties: whether they are used, and the jobs that run in them.
+//!
+//! Slurm forgets an ended reservation at once, and kills the jobs in it some time later; meanwhile they look like other
+//! jobs, which may go on until their limits. So they are remembered until they are gone.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use crate::execution::PlannedSlot;
+use crate::execution::slurm::query::{JobKey, JobRow, JobState};
+use crate::execution::slurm::{SlurmExecutor, lock};
+use crate::planner::Unused;
+
+/// The most that counts between two looks, twice as long as there is between them where nothing holds them up: a
+/// machine may have slept meanwhile, or the service waited for its database.
+const LOOK_MAX: Duration = Duration::from_secs(20);
+
+/// The use of one reservation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Handed {
+    /// For how long Slurm was seen to hold it and to have no job in it; a restart of the service begins anew, and time
+    /// without a look, or in which Slurm could not be asked, does not count, in favour of the user.
+    unused: Duration,
+    /// When it was last seen to be held; none where it was not at the last look.
+    seen: Option<Instant>,
+    warned: bool,
+    /// Whether a job was seen in it.
+    used: bool,
+    /// The jobs that were seen in it with nodes; they outlast it.
+    jobs: HashSet<JobKey>,
+    over: bool,
+}
+
+impl SlurmExecutor {
+    /// Takes note, at an instant, of the reservations that have been handed to users and are held now, and of those that have
+    /// had a job.
+    pub(crate) fn note_use(
+        &self,
+        slots: &[PlannedSlot],
+        is_held: impl Fn(&PlannedSlot) -> bool,
+        jobs: &[JobRow],
+        at: Instant,
+    ) {
+        let blind = self.blind.swap(false, Ordering::Relaxed);
+        let mut handed = lock(&self.handed);
+        let begun = || slots.iter().filter(|slot| slot.begun && !slot.has_job);
+        let current: HashSet<Uuid> = begun().map(|slot| slot.run.agreement).collect();
+        let alive = jobs.iter().filter(|job| !job.state.is_final());
+        let alive: HashSet<JobKey> = alive.filter_map(JobRow::key).collect();
+        handed.retain(|agreement, of| {
+            of.over = !current.contains(agreement);
+            !of.over || of.jobs.iter().any(|job| alive.contains(job))
+        });
+        for slot in begun() {
+            let of = handed.entry(slot.run.agreement).or_default();
+            let seen = of.seen.filter(|_| !blind);
+            of.unused += seen.map_or(Duration::ZERO, |seen| at.duration_since(seen).min(LOOK_MAX));
+            of.seen = is_held(slot).then_some(at);
+            let name = self.name_of(slot.run);
+            for job in jobs.iter().filter(|job| job.reservation.as_ref() == Some(&name)) {
+                of.used = true;
+                of.jobs.extend(job.key());
+            }
+        }
+    }
+
+    /// The jobs that run on in reservations that are over.
+    pub(crate) fn left_over<'a>(&self, jobs: &'a [JobRow]) -> Vec<&'a JobRow> {
+        let handed = lock(&self.handed);
+        let is_left = |job: &&JobRow| {
+            let mut over = handed.values().filter(|of| of.over);
+            let key = job.key().filter(|_| job.state == JobState::Running);
+            key.is_some_and(|key| over.any(|of| of.jobs.contains(&key)))
+        };
+        jobs.iter().filter(is_left).collect()
+    }
+
+    /// The jobs that run in reservations that were handed to users, or have run there and are about to end.
+    pub(crate) fn handed_jobs(&self) -> HashSet<JobKey> {
+        lock(&self.handed)
+            .values()
+            .flat_map(|of| of.jobs.iter().cloned())
+            .collect()
+    }
+
+    /// The reservations that were unused for long enough, each once for a warning.
+    pub(crate) fn unused_now(&self) -> Vec<(Uuid, Unused)> {
+        let reclaim_after = self.settings.reclaim_after.map(u64::try_from);
+        let Some(Ok(reclaim_after)) = reclaim_after else {
+            return Vec::new();
+        };
+        let reclaim_after = Duration::from_secs(reclaim_after);
+        let mut unused = Vec::new();
+        for (agreement, of) in lock(&self.handed)
+            .iter_mut()
+            .filter(|(_, of)| !of.used && !of.over)
+        {
+            // No user loses a reservation without a warning: a late warning leaves as much time as one in time.
+            if !of.warned && of.unused >= reclaim_after / 2 {
+                of.warned = true;
+                of.unused = reclaim_after / 2;
+                unused.push((*agreement, Unused::Warn));
+            } else if of.unused >= reclaim_after {
+                unused.push((*agreement, Unused::Reclaim));
+            }
+        }
+        unused
+    }
+}
+
+#[cfg(test)]
+mod tests;

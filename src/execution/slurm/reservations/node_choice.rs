@@ -1,0 +1,394 @@
+//! Which nodes a slot gets by name. The plan counts nodes; Slurm wants them named.
+//!
+//! Slots are named in order of start. As long as other work occupies its nodes from the present on, any free node
+//! will do, and there are enough whenever the counts are right: at a slot's start, a node is either in use then or free
+//! of everything named so far. Others' reservations in the future break that, so a slot is given the nodes whose next
+//! occupation follows it most closely, and those without one are kept for longer slots.
+
+use std::cmp::Reverse;
+
+use scheduler::{Interval, Time};
+
+/// A slot that is to have nodes by name.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// How many.
+    pub(crate) nodes: usize,
+    /// From when until when.
+    pub(crate) interval: Interval,
+    /// The nodes that it has now; kept where they can be.
+    pub(crate) current: Vec<usize>,
+    /// Whether it may have others.
+    pub(crate) pinning: Pinning,
+    /// The slot, by its place among all, that gives way to this one later: they may have the same nodes at the same time.
+    pub(crate) replaces: Option<usize>,
+}
+
+/// How firmly a slot has the nodes that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pinning {
+    /// It gets others where these are not free or take no new work.
+    Loose,
+    /// The same, but where there are too few others it keeps these: it has begun.
+    Begun,
+    /// It keeps them whatever they are like: its work runs there.
+    Pinned,
+    /// It gets these where they are free, and else none.
+    These,
+}
+
+/// A node as a slot may find it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calendar {
+    /// Whether it takes new work.
+    pub(crate) usable: bool,
+    /// Whether batch jobs never get it: it is idle for slots anyway.
+    pub(crate) dedicated: bool,
+    /// When it is others', or named for a slot.
+    pub(crate) busy: Vec<Interval>,
+    /// When a reservation of ours that is about to go keeps others off it.
+    pub(crate) leaving: Vec<Interval>,
+}
+
+impl Calendar {
+    /// Whether it is free in an interval except for `but` uses.
+    fn is_free(&self, interval: Interval, but: usize) -> bool {
+        let meets = |busy: &&Interval| busy.start < interval.end && interval.start < busy.end;
+        self.usable && self.busy.iter().filter(meets).take(but + 1).count() <= but
+    }
+
+    /// Whether reservations of ours that are about to go keep it all through an interval.
+    fn is_passed_on(&self, interval: Interval) -> bool {
+        is_covered(&self.leaving, interval)
+    }
+
+    /// When it is next in use from an instant on.
+    fn next_use(&self, from: Time) -> Time {
+        let starts = self.busy.iter().map(|busy| busy.start);
+        starts.filter(|start| *start >= from).min().unwrap_or(Time::MAX)
+    }
+
+    /// Since when it has been free at an instant.
+    fn free_since(&self, at: Time) -> Time {
+        let ends = self.busy.iter().map(|busy| busy.end);
+        ends.filter(|end| *end <= at).max().unwrap_or(Time::MIN)
+    }
+}
+
+/// Whether an interval is covered by others together.
+pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
+    let mut from = interval.start;
+    while from < interval.end {
+        let reaching = by.iter().filter(|of| of.start <= from).map(|of| of.end).max();
+        match reaching.filter(|end| *end > from) {
+            Some(end) => from = end,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for. Slots keep the nodes that
+/// they have; only where one would get too few are all named anew. O(slots × nodes × occupations of a node).
+pub(crate) fn assign(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
+    let missing = |named: &[Option<Vec<usize>>]| named.iter().filter(|names| names.is_none()).count();
+    let kept = name_all(nodes.clone(), slots, true);
+    if missing(&kept) == 0 {
+        return kept;
+    }
+    let anew = name_all(nodes, slots, false);
+    if missing(&anew) < missing(&kept) {
+        anew
+    } else {
+        kept
+    }
+}
+
+/// Names nodes as [`assign`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
+/// named strictly in order of start.
+fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
+    let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
+    let replacing = slots.iter().enumerate();
+    let replacing: Vec<(usize, usize)> = replacing
+        .filter_map(|(at, of)| Some((at, of.replaces?)))
+        .collect();
+    for first in [true, false] {
+        for (at, slot) in slots.iter().enumerate() {
+            let free = || {
+                let is_free = |node: &usize| is_free(&nodes, slots, &named, &replacing, at, *node);
+                slot.current.len() == slot.nodes && slot.current.iter().all(is_free)
+            };
+            let stays = match slot.pinning {
+                Pinning::Pinned => first,
+                Pinning::These => first && !keep && free(),
+                Pinning::Loose | Pinning::Begun => {
+                    !first && keep && named[at].is_none() && slot.replaces.is_none() && free()
+                }
+            };
+            if stays {
+                for node in &slot.current {
+                    nodes[*node].busy.push(slot.interval);
+                }
+                named[at] = Some(slot.current.clone());
+            }
+        }
+    }
+    let mut held: Vec<Vec<Interval>> = vec![Vec::new(); nodes.len()];
+    for (slot, _) in slots.iter().zip(&named).filter(|(_, names)| names.is_none()) {
+        for node in &slot.current {
+            held[*node].push(slot.interval);
+        }
+    }
+    for (at, slot) in slots.iter().enumerate() {
+        if named[at].is_some() {
+            continue;
+        }
+        let mut free: Vec<_> = (0..nodes.len())
+            .filter(|node| slot.pinning != Pinning::These || slot.current.contains(node))
+            .filter(|node| is_free(&nodes, slots, &named, &replacing, at, *node))
+            .collect();
+        free.sort_by_key(|node| {
+            let calendar = &nodes[*node];
+            (
+                !slot.current.contains(node),
+                // A slot that has this node would have to move.
+                held[*node].iter().any(|of| of.meets(slot.interval)),
+                // No batch job can take it in the meantime.
+                !calendar.is_passed_on(slot.interval),
+                !calendar.dedicated,
+                calendar.next_use(slot.interval.end),
+                // Where a job ends just before the slot, no other job loses its place.
+                Reverse(calendar.free_since(slot.interval.start)),
+                *node,
+            )
+        });
+        if free.len() < slot.nodes {
+            if slot.pinning != Pinning::Begun {
+                continue;
+            }
+            free.clone_from(&slot.current);
+        }
+        free.truncate(slot.nodes);
+        free.sort_unstable();
+        for node in &free {
+            nodes[*node].busy.push(slot.interval);
+        }
+        named[at] = Some(free);
+    }
+    named
+}
+
+/// Whether a node is free for a slot: that which gives way to it may have it, and so may that which it gives way to.
+/// `replacing` has the slots with those that give way to them.
+fn is_free(
+    nodes: &[Calendar],
+    slots: &[Wanted],
+    named: &[Option<Vec<usize>>],
+    replacing: &[(usize, usize)],
+    at: usize,
+    node: usize,
+) -> bool {
+    let shares = |of: usize| {
+        let names = named[of].as_ref();
+        names.is_some_and(|names| names.contains(&node)) && slots[of].interval.meets(slots[at].interval)
+    };
+    let others = replacing.iter().filter_map(|(new, old)| match at {
+        _ if at == *new => Some(*old),
+        _ if at == *old => Some(*new),
+        _ => None,
+    });
+    nodes[node].is_free(slots[at].interval, others.filter(|of| shares(*of)).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn interval(start: i64, end: i64) -> Interval {
+        Interval::new(Time(start), Time(end))
+    }
+
+    fn wanted(nodes: usize, start: i64, end: i64) -> Wanted {
+        Wanted {
+            nodes,
+            interval: interval(start, end),
+            current: Vec::new(),
+            pinning: Pinning::Loose,
+            replaces: None,
+        }
+    }
+
+    fn calendars(busy: &[&[(i64, i64)]]) -> Vec<Calendar> {
+        busy.iter()
+            .map(|busy| Calendar {
+                usable: true,
+                dedicated: false,
+                busy: busy.iter().map(|(start, end)| interval(*start, *end)).collect(),
+                leaving: Vec::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_slot_takes_the_nodes_that_are_of_no_use_to_longer_ones() {
+        let nodes = calendars(&[&[], &[(100, 200)], &[]]);
+        let named = assign(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
+        assert_eq!(named, [Some(vec![1]), Some(vec![0, 2])]);
+    }
+
+    #[test]
+    fn a_slot_takes_dedicated_nodes_first_and_then_those_that_are_busy_until_just_before_it() {
+        let mut nodes = calendars(&[&[], &[(0, 40)], &[(0, 90)], &[(0, 60)], &[]]);
+        nodes[4].dedicated = true;
+        let named = assign(
+            nodes,
+            &[wanted(2, 100, 200), wanted(1, 110, 200), wanted(1, 120, 200)],
+        );
+        assert_eq!(named, [Some(vec![2, 4]), Some(vec![3]), Some(vec![1])]);
+    }
+
+    #[test]
+    fn names_are_kept_where_they_can_be_and_pinned_where_work_runs() {
+        let mut nodes = calendars(&[&[], &[], &[]]);
+        nodes[2].usable = false;
+        let mut kept = wanted(1, 10, 20);
+        kept.current = vec![1];
+        let mut gone = wanted(1, 10, 20);
+        gone.current = vec![2];
+        let mut pinned = wanted(1, 0, 15);
+        pinned.current = vec![2];
+        pinned.pinning = Pinning::Pinned;
+        let named = assign(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
+        assert_eq!(named, [Some(vec![2]), Some(vec![1]), Some(vec![0]), None]);
+    }
+
+    #[test]
+    fn an_earlier_slot_takes_nodes_of_a_later_one_only_where_there_are_no_others() {
+        let mut later = wanted(2, 20, 40);
+        later.current = vec![0, 1];
+        let slots = |nodes| [wanted(nodes, 10, 30), later.clone()];
+        let four = || calendars(&[&[], &[], &[], &[]]);
+        assert_eq!(assign(four(), &slots(2)), [Some(vec![2, 3]), Some(vec![0, 1])]);
+        // Node 2 is others' from 15 on: the later slot can wait for it, the earlier one cannot have it.
+        let nodes = calendars(&[&[], &[], &[(15, 20)], &[]]);
+        let named = assign(nodes, &slots(2));
+        assert_eq!(named, [Some(vec![0, 3]), Some(vec![1, 2])]);
+    }
+
+    #[test]
+    fn a_slot_shares_nodes_with_the_one_that_it_replaces_and_others_make_way_for_it_where_they_can() {
+        let with = |slot: Wanted, current: &[usize]| Wanted {
+            current: current.to_vec(),
+            ..slot
+        };
+        let old = with(wanted(1, 100, 200), &[0]);
+        let behind = with(wanted(1, 200, 300), &[0]);
+        let longer = |start, pinning| Wanted {
+            pinning,
+            replaces: Some(0),
+            ..with(wanted(1, start, 300), &[0])
+        };
+        for (start, pinning) in [(100, Pinning::Loose), (200, Pinning::These)] {
+            let slots = |other| {
+                [
+                    old.clone(),
+                    longer(start, pinning),
+                    with(wanted(1, 100, 190), &[1]),
+                    behind.clone(),
+                    other,
+                ]
+            };
+            let later = with(wanted(1, 400, 500), &[1]);
+            let two = || calendars(&[&[], &[]]);
+            let named = assign(two(), &slots(later));
+            let expected = [0, 0, 1, 1, 1].map(|node| Some(vec![node]));
+            assert_eq!(named, expected, "what lies behind goes to the other node");
+            let in_the_way = with(wanted(1, 250, 350), &[1]);
+            let named = assign(two(), &slots(in_the_way));
+            let expected = [Some(0), None, Some(1), Some(0), Some(1)].map(|of| of.map(|node| vec![node]));
+            assert_eq!(named, expected, "no other slot loses a node");
+        }
+        let mut earlier = longer(50, Pinning::Loose);
+        earlier.replaces = Some(1);
+        assert_eq!(
+            assign(calendars(&[&[]]), &[earlier, old.clone()]),
+            [Some(vec![0]), Some(vec![0])]
+        );
+        let taken = assign(
+            calendars(&[&[(250, 260)], &[]]),
+            &[old, longer(200, Pinning::These)],
+        );
+        assert_eq!(taken, [Some(vec![0]), None], "those or none");
+    }
+
+    #[test]
+    fn a_slot_takes_nodes_that_reservations_keep_for_it_before_others() {
+        let mut nodes = calendars(&[&[], &[], &[], &[]]);
+        nodes[1].leaving = vec![interval(0, 60)];
+        nodes[2].leaving = vec![interval(50, 100), interval(0, 50)];
+        let named = assign(nodes, &[wanted(1, 10, 90)]);
+        assert_eq!(named, [Some(vec![2])]);
+    }
+
+    #[test]
+    fn what_has_begun_on_a_node_that_takes_nothing_gets_another_one_or_keeps_what_it_has() {
+        let mut nodes = calendars(&[&[], &[], &[]]);
+        nodes[2].usable = false;
+        let stranded = |nodes: usize, current: &[usize]| Wanted {
+            current: current.to_vec(),
+            pinning: Pinning::Begun,
+            ..wanted(nodes, 0, 15)
+        };
+        let named = assign(nodes.clone(), &[stranded(1, &[2]), wanted(1, 12, 14)]);
+        assert_eq!(named, [Some(vec![0]), Some(vec![1])]);
+        let named = assign(nodes, &[stranded(3, &[0, 1, 2]), wanted(1, 12, 14)]);
+        assert_eq!(named, [Some(vec![0, 1, 2]), None]);
+    }
+
+    proptest! {
+        /// Whatever fits by count fits by name, as long as others' occupations are under way.
+        #[test]
+        fn whatever_fits_by_count_is_named(
+            until in prop::collection::vec(0i64..50, 1..6),
+            mut slots in prop::collection::vec((1usize..4, 0i64..100, 1i64..30, 0usize..6), 0..20),
+        ) {
+            slots.sort_by_key(|slot| slot.1);
+            let foreign: Vec<_> = until.iter().map(|end| (0, *end)).collect();
+            let mut accepted: Vec<Wanted> = Vec::new();
+            for (nodes, start, length, current) in slots {
+                let mut slot = wanted(nodes, start, start + length);
+                slot.current = vec![current.min(until.len() - 1)];
+                let used = |at: i64| {
+                    foreign.iter().filter(|(_, end)| at < *end).count()
+                        + accepted
+                            .iter()
+                            .filter(|of| of.interval.start.0 <= at && at < of.interval.end.0)
+                            .map(|of| of.nodes)
+                            .sum::<usize>()
+                };
+                if (start..start + length).all(|at| used(at) + nodes <= until.len()) {
+                    accepted.push(slot);
+                }
+            }
+            let busy: Vec<Vec<(i64, i64)>> = foreign.iter().map(|of| vec![*of]).collect();
+            let busy: Vec<&[(i64, i64)]> = busy.iter().map(Vec::as_slice).collect();
+            let named = assign(calendars(&busy), &accepted);
+            for (slot, names) in accepted.iter().zip(&named) {
+                let names = names.as_ref().expect("it fits by count");
+                prop_assert_eq!(names.len(), slot.nodes);
+                for node in names {
+                    prop_assert!(slot.interval.start.0 >= until[*node]);
+                }
+            }
+            for (index, (one, of_one)) in accepted.iter().zip(&named).enumerate() {
+                for (other, of_other) in accepted[index + 1..].iter().zip(&named[index + 1..]) {
+                    let meet = one.interval.start < other.interval.end && other.interval.start < one.interval.end;
+                    let shares = of_one.iter().flatten().any(|node| of_other.iter().flatten().any(|of| of == node));
+                    prop_assert!(!(meet && shares));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! From the slots of the plan to the reservations that they need.
+//!
+//! A slot that is to replace another one gets what it needs beside that one, which is left alone: other nodes for all of its time,
+//! and of the nodes that both have, the time before and after. Each is a reservation of its own, and none lies over another one, so
+//! that Slurm answers for each. When the other slot gives way, one reservation for all of it is made over these.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::{Interval, Time};
+
+use crate::agreement::Run;
+use crate::clock::Clock;
+use crate::execution::PlannedSlot;
+use crate::execution::slurm::query::{JobRow, ReservationRow};
+use crate::execution::slurm::reservations::change::Target;
+use crate::execution::slurm::reservations::node_choice::{Calendar, Pinning, Wanted, assign, is_covered};
+use crate::execution::slurm::snapshot::Snapshot;
+use crate::execution::slurm::{SlurmExecutor, lock};
+use crate::planner::NodeState;
+
+impl SlurmExecutor {
+    /// The reservations that the due slots need, and the slots that there are no nodes for.
+    pub(crate) fn targets(
+        &self,
+        due: &[&PlannedSlot],
+        held: &BTreeMap<Run, &ReservationRow>,
+        leaving: &BTreeMap<Run, &ReservationRow>,
+        present: &Snapshot,
+    ) -> (Vec<Target>, Vec<Run>) {
+        let planned: BTreeSet<Run> = due.iter().flat_map(|slot| slot.reservations()).collect();
+        // A reservation that leaves is not in the way.
+        let is_ours = |id| leaving.contains_key(&id) || planned.contains(&id);
+        let calendars = self.calendars(leaving, present, is_ours);
+        let wanted: Vec<Wanted> = due
+            .iter()
+            .map(|slot| self.wanted(slot, due, held, present))
+            .collect();
+        let (mut targets, mut unnamed) = (Vec::new(), Vec::new());
+        let handed = self.handed_jobs();
+        let own: Vec<&JobRow> = present
+            .jobs
+            .iter()
+            .filter(|job| job.is_on_nodes() && self.is_in_ours(job, &handed, is_ours))
+            .collect();
+        let named = assign(calendars, &wanted);
+        for ((slot, names), of) in due.iter().zip(&named).zip(&wanted) {
+            let id = slot.run;
+            let Some(names) = names else {
+                unnamed.push(id);
+                continue;
+            };
+            if slot.replaces.is_none() {
+                targets.push(self.target(slot, id, slot.interval, names, &own));
+                continue;
+            }
+            let old = of
+                .replaces
+                .and_then(|old| Some((due[old].interval, named[old].as_ref()?)));
+            let beside = beside(slot.interval, names, old);
+            for (id, (interval, names)) in slot.reservations().zip(beside) {
+                if !names.is_empty() && interval.end > present.now {
+                    targets.push(self.target(slot, id, interval, &names, &own));
+                }
+            }
+        }
+        (targets, unnamed)
+    }
+
+    /// When which nodes are not to be had, by their numbers.
+    fn calendars(
+        &self,
+        leaving: &BTreeMap<Run, &ReservationRow>,
+        present: &Snapshot,
+        is_ours: impl Fn(Run) -> bool,
+    ) -> Vec<Calendar> {
+        let names = present.states.iter().zip(&self.settings.nodes);
+        let mut calendars: Vec<Calendar> = names
+            .map(|(state, name)| Calendar {
+                usable: *state == NodeState::Up,
+                dedicated: self.settings.dedicated.contains(name),
+                busy: Vec::new(),
+                leaving: Vec::new(),
+            })
+            .collect();
+        let left_out = lock(&self.left_out).clone();
+        for busy in self.foreign(present, is_ours).into_iter().chain(left_out) {
+            if let Some(calendar) = calendars.get_mut(busy.node as usize) {
+                calendar.busy.push(busy.interval);
+            }
+        }
+        // But where something still runs in it, others are rather taken.
+        let until_now = Interval::new(present.now - 1, present.now);
+        for row in leaving.values() {
+            let inside: Vec<&JobRow> = present.jobs.iter().filter(|job| job.is_inside(row)).collect();
+            for node in inside.iter().flat_map(|job| &job.nodes) {
+                let calendar = self.numbers.get(node).and_then(|node| calendars.get_mut(*node));
+                if let Some(calendar) = calendar {
+                    calendar.busy.push(until_now);
+                }
+            }
+            if inside.is_empty() {
+                for node in self.numbers_in(row) {
+                    calendars[node].leaving.push(row.interval);
+                }
+            }
+        }
+        calendars
+    }
+
+    /// What a slot wants, among the slots that are due.
+    fn wanted(
+        &self,
+        slot: &PlannedSlot,
+        due: &[&PlannedSlot],
+        held: &BTreeMap<Run, &ReservationRow>,
+        present: &Snapshot,
+    ) -> Wanted {
+        let interval = Interval::new(slot.interval.start.max(present.now), slot.interval.end);
+        if slot.replaces.is_some() {
+            return self.wanted_beside(slot, interval, due, held);
+        }
+        let row = held.get(&slot.run);
+        let current = self.current(slot, held);
+        let all_up = current.iter().all(|node| present.states[*node] == NodeState::Up);
+        let in_use = |row| {
+            let mut jobs = present.jobs.iter();
+            jobs.any(|job| job.is_inside(row) && !job.nodes.is_empty())
+        };
+        let pinning = match row {
+            Some(row) if slot.begun && current.len() == slot.nodes as usize => {
+                // What waits for a node that does not take it can run on another one.
+                let stays = all_up || in_use(row);
+                if stays { Pinning::Pinned } else { Pinning::Begun }
+            }
+            _ => Pinning::Loose,
+        };
+        Wanted {
+            nodes: slot.nodes as usize,
+            interval,
+            current,
+            pinning,
+            replaces: None,
+        }
+    }
+
+    /// What a slot wants that is to replace another one: where that has begun, its nodes for longer.
+    fn wanted_beside(
+        &self,
+        slot: &PlannedSlot,
+        interval: Interval,
+        due: &[&PlannedSlot],
+        held: &BTreeMap<Run, &ReservationRow>,
+    ) -> Wanted {
+        let replaces = due.iter().position(|of| Some(of.run.agreement) == slot.replaces);
+        let old = replaces.map(|at| (due[at], self.current(due[at], held)));
+        let nodes = slot.nodes as usize;
+        match old {
+            Some((old, current)) if old.begun => Wanted {
+                nodes,
+                interval: Interval::new(
+                    interval.start.max(old.interval.end).min(interval.end),
+                    interval.end,
+                ),
+                current,
+                pinning: Pinning::These,
+                replaces,
+            },
+            old => {
+                let rows = slot.reservations().filter_map(|id| held.get(&id));
+                let own = rows.flat_map(|row| self.numbers_in(row));
+                let current: BTreeSet<usize> =
+                    own.chain(old.into_iter().flat_map(|(_, nodes)| nodes)).collect();
+                Wanted {
+                    nodes,
+                    interval,
+                    current: current.into_iter().collect(),
+                    pinning: Pinning::Loose,
+                    replaces,
+                }
+            }
+        }
+    }
+
+    /// The nodes that a slot has: by Slurm, or else by the plan, before Slurm knows of it.
+    fn current(&self, slot: &PlannedSlot, held: &BTreeMap<Run, &ReservationRow>) -> Vec<usize> {
+        match held.get(&slot.run) {
+            Some(row) => self.numbers_in(row),
+            None => slot.given.iter().map(|node| *node as usize).collect(),
+        }
+    }
+
+    /// The numbers of the nodes of a reservation.
+    pub(crate) fn numbers_in(&self, row: &ReservationRow) -> Vec<usize> {
+        let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
+        numbers.copied().collect()
+    }
+
+    /// One reservation for a slot.
+    fn target(
+        &self,
+        slot: &PlannedSlot,
+        id: Run,
+        interval: Interval,
+        nodes: &[usize],
+        own: &[&JobRow],
+    ) -> Target {
+        let nodes: Vec<String> = nodes
+            .iter()
+            .map(|node| self.settings.nodes[*node].clone())
+            .collect();
+        let name = self.name_of(id);
+        let reaches_in = |job: &&JobRow| {
+            job.reservation.as_ref() != Some(&name)
+                && job.end.is_some_and(|end| end > interval.start)
+                && job.nodes.iter().any(|node| nodes.contains(node))
+        };
+        Target {
+            id,
+            interval,
+            behind_own_jobs: own.iter().any(reaches_in),
+            nodes,
+            user: self.settings.account_of(&slot.party).user.clone(),
+            party: slot.party.clone(),
+            application: slot.application.clone(),
+            is_awaited: slot.is_awaited,
+            handed: slot.begun && !slot.has_job,
+        }
+    }
+
+    /// The nodes that are held all through a slot that is to replace another one, by the reservations of both.
+    pub(crate) fn held_beside(
+        &self,
+        slot: &PlannedSlot,
+        slots: &[PlannedSlot],
+        held: &BTreeMap<Run, &ReservationRow>,
+    ) -> Vec<usize> {
+        let old = slots.iter().find(|of| Some(of.run.agreement) == slot.replaces);
+        let ids = slot.reservations().chain(old.map(|slot| slot.run));
+        let mut times: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
+        for row in ids.filter_map(|id| held.get(&id)) {
+            for node in self.numbers_in(row) {
+                times.entry(node).or_default().push(row.interval);
+            }
+        }
+        // A reservation that is made now begins with the next second.
+        let from = slot.interval.start.max(Clock::system().now() + 1);
+        let interval = Interval::new(from, slot.interval.end.max(from));
+        let whole = times.into_iter().filter(|(_, times)| is_covered(times, interval));
+        whole.map(|(node, _)| node).collect()
+    }
+}
+
+/// What a slot on some nodes needs beside the one that it is to replace, with its nodes: its other nodes, and the common ones
+/// before and after it.
+fn beside(
+    interval: Interval,
+    names: &[usize],
+    old: Option<(Interval, &Vec<usize>)>,
+) -> [(Interval, Vec<usize>); 3] {
+    let (when, whose) = match old {
+        Some((when, whose)) if when.meets(interval) => (when, whose.as_slice()),
+        _ => (interval, &[][..]),
+    };
+    let (common, other): (Vec<usize>, Vec<usize>) = names.iter().partition(|node| whose.contains(node));
+    let part = |start: Time, end: Time| {
+        let is_some = start < end;
+        let nodes = if is_some { common.clone() } else { Vec::new() };
+        (Interval::new(start, end.max(start)), nodes)
+    };
+    let (before, after) = (part(interval.start, when.start), part(when.end, interval.end));
+    [(interval, other), before, after]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beside_another_slot_lie_other_nodes_and_the_common_ones_before_and_after() {
+        let interval = |start, end| Interval::new(Time(start), Time(end));
+        let of = |slot, names: &[usize], old| {
+            let parts = beside(slot, names, old);
+            let some = parts.into_iter().filter(|(_, names)| !names.is_empty());
+            some.collect::<Vec<_>>()
+        };
+        let old = vec![1, 2, 3];
+        let old = Some((interval(100, 200), &old));
+        assert_eq!(of(interval(120, 180), &[1, 2], old), []);
+        assert_eq!(
+            of(interval(100, 300), &[1, 2, 3], old),
+            [(interval(200, 300), vec![1, 2, 3])]
+        );
+        assert_eq!(
+            of(interval(50, 250), &[2, 3, 4], old),
+            [
+                (interval(50, 250), vec![4]),
+                (interval(50, 100), vec![2, 3]),
+                (interval(200, 250), vec![2, 3])
+            ]
+        );
+        let apart = interval(200, 300);
+        for old in [old, None] {
+            assert_eq!(of(apart, &[1, 4], old), [(apart, vec![1, 4])]);
+        }
+    }
+}
