@@ -10,6 +10,10 @@ use crate::rules;
 use crate::tree::{self, Element, NONE, Name, Tree};
 use crate::writer::escape_attribute;
 
+/// Most bytes of declarations that the fragments of one document are given, because they were inherited from above them. A few
+/// characters of a fragment may need a declaration of some hundred bytes, and every fragment has its own.
+pub(crate) const INHERITED_MAX: usize = guard::BYTES_MAX;
+
 /// A well-formed document behind the guard, ready to be read and asked by XPath. It borrows the bytes.
 pub struct Document<'a> {
     tree: Tree<'a>,
@@ -21,7 +25,18 @@ impl<'a> Document<'a> {
     /// # Errors
     /// What the guard refuses.
     pub fn parse(bytes: &'a [u8]) -> Result<Document<'a>, GuardError> {
-        Document::build(guard::check(bytes)?)
+        let document = Document::build(guard::check(bytes)?)?;
+        document.tree.inheritable.set(INHERITED_MAX);
+        Ok(document)
+    }
+
+    /// Takes a text that this crate has written, perhaps of parts that came from strangers and have passed the guard: together
+    /// they may be more than it lets through.
+    ///
+    /// # Errors
+    /// What it finds where the text is another.
+    pub fn written(text: &'a str) -> Result<Document<'a>, GuardError> {
+        Document::build(text)
     }
 
     /// Builds the tree of a text that has passed the guard, or was put together from texts that have.
@@ -60,6 +75,11 @@ impl<'a> Document<'a> {
                 .map(Node::fragment)
         };
         child("Context").zip(child("Terms"))
+    }
+
+    /// Whether its fragments needed [`INHERITED_MAX`] or more, so that not all of them can stand alone.
+    pub(crate) fn inherits_too_much(&self) -> bool {
+        self.tree.inheritable.get() == 0
     }
 
     /// The root element. The guard refuses documents without one.
@@ -278,15 +298,19 @@ impl<'d> Node<'d> {
             inherited.push(("", default));
         }
         inherited.sort_unstable();
+        let left = &self.tree.inheritable;
         for (prefix, namespace) in inherited {
-            if !self.needs(prefix) {
+            // A document that needs more is refused, and its fragments with it.
+            if left.get() == 0 || !self.needs(prefix) {
                 continue;
             }
+            let before = text.len();
             text.push_str(if prefix.is_empty() { " xmlns" } else { " xmlns:" });
             text.push_str(prefix);
             text.push_str("=\"");
             text.push_str(&escape_attribute(namespace));
             text.push('"');
+            left.set(left.get().saturating_sub(text.len() - before));
         }
         text.push_str(&source[name_end..]);
         Fragment(text)

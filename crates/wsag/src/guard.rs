@@ -29,6 +29,10 @@ pub const DECLARATIONS_MAX: usize = 16;
 /// Most namespace declarations open at one place of the document; tree builders copy or search them per element.
 pub const BINDINGS_MAX: usize = 64;
 
+/// Longest namespace name, in bytes: whatever is cut out of a document and kept by itself bears a copy of it. The longest
+/// one of the protocol has 60.
+pub const NAMESPACE_MAX: usize = 255;
+
 /// Why the guard refuses a document; the variants are what a server answers differently.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GuardError {

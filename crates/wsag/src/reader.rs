@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::document::{Document, Fragment, Node};
+use crate::document::{Document, Fragment, INHERITED_MAX, Node};
 use crate::ns;
 use crate::time::DateTime;
 use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
@@ -428,6 +428,14 @@ pub(crate) fn read_root<T>(
     read: impl FnOnce(&mut Check, Node<'_>) -> Option<T>,
 ) -> Result<T, Violations> {
     let mut check = Check::default();
-    let read = document.root().and_then(|root| read(&mut check, root));
+    let root = document.root();
+    let read = root.and_then(|root| read(&mut check, root));
+    if let Some(root) = root.filter(|_| document.inherits_too_much()) {
+        let message = format!(
+            "its elements inherit more than {INHERITED_MAX} bytes of namespace declarations; declare what only a few \
+             elements use where they stand"
+        );
+        check.add(ViolationKind::Value, root, message);
+    }
     check.finish(read)
 }

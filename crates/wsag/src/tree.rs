@@ -5,6 +5,7 @@
 //! not by quick-xml's reader of namespaces: that one keeps references in namespace names (`urn&#58;a`) as they are written.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use quick_xml::XmlVersion;
@@ -27,6 +28,8 @@ pub(crate) struct Tree<'a> {
     pub(crate) attributes: Vec<Attribute<'a>>,
     pub(crate) declarations: Vec<(&'a str, Cow<'a, str>)>,
     pub(crate) texts: Vec<Text<'a>>,
+    /// Bytes of declarations that fragments of this document may still be given because they inherit them; zero is too few.
+    pub(crate) inheritable: Cell<usize>,
 }
 
 /// A qualified name as it is written.
@@ -112,6 +115,7 @@ impl<'a> Builder<'a> {
                 attributes: Vec::with_capacity(elements / 2),
                 declarations: BUILTIN.map(|(prefix, name)| (prefix, name.into())).to_vec(),
                 texts: Vec::with_capacity(elements * 2),
+                inheritable: Cell::new(usize::MAX),
             },
             open: Vec::new(),
             scope: vec![0, 1],

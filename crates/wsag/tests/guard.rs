@@ -238,6 +238,11 @@ fn every_limit_holds_to_the_last() {
         "in scope",
     );
     around(
+        guard::NAMESPACE_MAX,
+        |n| format!("<a xmlns:p='{}&#38;'/>", "u".repeat(n - 1)),
+        "a namespace name of more than",
+    );
+    around(
         guard::BYTES_MAX,
         |n| format!("<a>{}</a>", "x".repeat(n - 7)),
         "bytes",

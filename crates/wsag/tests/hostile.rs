@@ -261,3 +261,36 @@ fn constraints_made_to_take_long_are_refused_in_time() {
         assert!(took < TIME_MAX, "{took:?} for {location} {constraint:.200}");
     }
 }
+
+#[test]
+fn declarations_that_fragments_inherit_do_not_multiply_a_document() {
+    let offer = |length: usize, elements: usize| {
+        let declarations: String = (0..10)
+            .map(|i| format!(" xmlns:p{i}='{}'", "u".repeat(length)))
+            .collect();
+        let mentions: String = (0..10).map(|i| format!("p{i}:")).collect();
+        let elements = format!("<p0:e>{mentions}</p0:e>").repeat(elements);
+        text("o01-offer-sleep.xml")
+            .replace(
+                "<wsag:AgreementOffer",
+                &format!("<wsag:AgreementOffer{declarations}"),
+            )
+            .replace("</wsag:Context>", &format!("{elements}</wsag:Context>"))
+    };
+    let refused = Document::parse(offer(20_000, 1).as_bytes()).map(|_| ());
+    let words = refused.expect_err("the name is too long").to_string();
+    assert!(words.contains("a namespace name of more than"), "{words}");
+    let said = |offer: &str| {
+        let document = Document::parse(offer.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        read(&document).map(|_| ())
+    };
+    assert!(said(&offer(250, 90)).is_ok(), "each may have its own");
+    let wrong = said(&offer(250, 1_800)).expect_err("it would be twenty times as long");
+    assert!(
+        wrong
+            .0
+            .iter()
+            .any(|one| one.message.contains("namespace declarations")),
+        "{wrong}"
+    );
+}

@@ -4,6 +4,8 @@
 //! declares its prefixes and then starts from `$this`, which is the document that holds the offer. In both, the
 //! protocol's usual prefixes stand for their namespaces even where nobody declares them.
 
+use std::sync::Arc;
+
 use crate::constraints::path;
 use crate::constraints::steps::Paths;
 use crate::document::Node;
@@ -30,11 +32,13 @@ pub(crate) fn compile(text: &str, scope: Node<'_>) -> Result<Paths, String> {
     }
     // The prolog's own go before the document's, and those before the usual ones.
     let in_scope = scope.prefixes();
-    let mut known = prologs.into_iter().rev().chain(in_scope).chain(ns::PREFIXES);
-    let known: Vec<(&str, &str)> = known.by_ref().collect();
+    let known = prologs.into_iter().rev().chain(in_scope).chain(ns::PREFIXES);
+    let known: Vec<(&str, Arc<str>)> = known
+        .map(|(prefix, namespace)| (prefix, namespace.into()))
+        .collect();
     path::parse(rest, &|prefix| {
         let found = known.iter().find(|(declared, _)| *declared == prefix);
-        found.map(|(_, namespace)| (*namespace).to_owned())
+        found.map(|(_, namespace)| Arc::clone(namespace))
     })
 }
 

@@ -14,6 +14,8 @@
 //! has        = ( "@" | "attribute::" ) test | [ "child::" ] test
 //! ```
 
+use std::sync::Arc;
+
 use crate::constraints::steps::{Comparison, Condition, Kind, Paths, Predicate, Step, Subject, Test};
 use crate::guard::{is_name_char, is_name_start};
 
@@ -29,7 +31,7 @@ const SUBSET: &str = "a Location may only have paths from the root, joined by |,
 ///
 /// # Errors
 /// Why it is no Location that can be evaluated.
-pub(super) fn parse(text: &str, namespace: &dyn Fn(&str) -> Option<String>) -> Result<Paths, String> {
+pub(super) fn parse(text: &str, namespace: &dyn Fn(&str) -> Option<Arc<str>>) -> Result<Paths, String> {
     let mut parser = Parser {
         rest: text.trim(),
         namespace,
@@ -50,7 +52,7 @@ pub(super) fn parse(text: &str, namespace: &dyn Fn(&str) -> Option<String>) -> R
 
 struct Parser<'t, 'n> {
     rest: &'t str,
-    namespace: &'n dyn Fn(&str) -> Option<String>,
+    namespace: &'n dyn Fn(&str) -> Option<Arc<str>>,
 }
 
 impl<'t> Parser<'t, '_> {
@@ -181,7 +183,7 @@ impl<'t> Parser<'t, '_> {
             self.rest = at;
             return Err(self.unexpected("a name or *"));
         };
-        let mut name = (String::new(), Some(first));
+        let mut name = (Arc::from(""), Some(first));
         if !self.rest.starts_with("::") && self.take(":") {
             let namespace = (self.namespace)(first);
             name.0 =

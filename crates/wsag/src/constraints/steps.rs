@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::document::Node;
 use crate::ns::WSAG;
@@ -31,7 +32,8 @@ pub(super) enum Kind {
 
 /// Which names a step selects; None stands for any.
 pub(super) struct Test {
-    pub(super) namespace: Option<String>,
+    /// One copy serves all tests of a Location.
+    pub(super) namespace: Option<Arc<str>>,
     pub(super) local: Option<String>,
 }
 

@@ -2,7 +2,8 @@
 
 use crate::guard::characters::normalise;
 use crate::guard::{
-    ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, Open, Outcome, Scanner, refuse,
+    ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, NAMESPACE_MAX, Open, Outcome,
+    Scanner, refuse,
 };
 use crate::ns;
 
@@ -147,6 +148,9 @@ impl<'a> Scanner<'a> {
                 format!("more than {BINDINGS_MAX} namespace declarations in scope"),
             );
         }
+        if name.len() > NAMESPACE_MAX {
+            return refuse(at, format!("a namespace name of more than {NAMESPACE_MAX} bytes"));
+        }
         let reserved = match prefix {
             "xmlns" => true,
             "xml" => name != ns::XML,
@@ -196,7 +200,11 @@ impl<'a> Scanner<'a> {
             let Some(namespace) = self.namespace(prefix) else {
                 return undeclared(attribute.at, prefix);
             };
-            if seen.contains(&(namespace, local)) {
+            // Local names differ nearly always, where namespaces hardly ever do.
+            if seen
+                .iter()
+                .any(|(other, name)| *name == local && *other == namespace)
+            {
                 return refuse(
                     attribute.at,
                     format!("the attribute {} occurs twice", attribute.name),
