@@ -262,6 +262,73 @@ fn constraints_made_to_take_long_are_refused_in_time() {
     }
 }
 
+/// A template with an item besides its own.
+fn with_item(location: &str, constraint: &str) -> CompiledTemplate {
+    let item = format!(
+        "<wsag:Item wsag:Name='i'><wsag:Location>{location}</wsag:Location>\
+         <wsag:ItemConstraint>{constraint}</wsag:ItemConstraint></wsag:Item>"
+    );
+    let template = ADVANCE_RESERVATION.replace("<wsag:Constraint>", &format!("{item}<wsag:Constraint>"));
+    CompiledTemplate::compile(&support::template(&template))
+}
+
+/// An offer that is right, with something in its context besides.
+fn with_extension(extension: &str) -> String {
+    let extension = format!("<x:w xmlns:x='urn:x'>{extension}</x:w></wsag:Context>");
+    text("o01-offer-sleep.xml").replace("</wsag:Context>", &extension)
+}
+
+#[test]
+fn work_that_no_character_pays_for_is_counted() {
+    let digits = "1".repeat(150_000);
+    let numbers: String = (0..400)
+        .map(|i| format!("<xs:enumeration value='{i}.5'/>"))
+        .collect();
+    let list = format!(
+        "<xs:simpleType><xs:list><xs:simpleType><xs:restriction base='xs:decimal'>{numbers}</xs:restriction>\
+         </xs:simpleType></xs:list></xs:simpleType>"
+    );
+    for (location, constraint, extension) in [
+        // Values without a character.
+        (
+            "//x:e",
+            "<xs:pattern value='(a?){498}b'/>".repeat(985),
+            "<x:e/>".repeat(985),
+        ),
+        // A list of one item, which is long.
+        (
+            "//x:d",
+            list,
+            format!("{}{digits}{}", "<x:d>".repeat(25), "</x:d>".repeat(25)),
+        ),
+    ] {
+        let location = format!("declare namespace x='urn:x'; {location}");
+        let offer = with_extension(&extension);
+        let document = Document::parse(offer.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        let start = Instant::now();
+        let template = with_item(&location, &constraint);
+        assert_eq!(template.problems(), []);
+        let found = template.check(&document);
+        let took = start.elapsed();
+        assert!(took < TIME_MAX, "{took:?} for {location}");
+        assert!(
+            found.iter().any(|one| one.message.contains("take too long")),
+            "{location}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_nothing_costs_nothing_however_often_a_pattern_repeats_it() {
+    let constraint = format!("<xs:pattern value='({}a){{990}}'/>", "()".repeat(100_000));
+    let start = Instant::now();
+    for _ in 0..5 {
+        assert_eq!(with_item("//wsag:Name", &constraint).problems(), []);
+    }
+    let took = start.elapsed();
+    assert!(took < TIME_MAX, "{took:?}");
+}
+
 #[test]
 fn declarations_that_fragments_inherit_do_not_multiply_a_document() {
     let offer = |length: usize, elements: usize| {

@@ -69,6 +69,17 @@ enum Part {
     Repeat(Box<Part>, usize, Option<usize>),
 }
 
+impl Part {
+    /// Whether it has no states: it takes nothing, however often it comes.
+    fn is_nothing(&self) -> bool {
+        match self {
+            Part::Class(_) | Part::Choice(_) => false,
+            Part::Sequence(parts) => parts.is_empty(),
+            Part::Repeat(part, _, most) => *most == Some(0) || part.is_nothing(),
+        }
+    }
+}
+
 impl Pattern {
     /// Compiles a pattern.
     ///
@@ -140,12 +151,7 @@ impl Pattern {
 
     fn emit_repeat(&mut self, part: &Part, least: usize, most: Option<usize>) -> Result<(), String> {
         for _ in 0..least {
-            let start = self.states.len();
             self.emit(part)?;
-            if self.states.len() == start {
-                // Nothing, however often.
-                return Ok(());
-            }
         }
         let Some(most) = most else {
             let split = self.push(State::Split(0))?;
@@ -170,6 +176,8 @@ impl Pattern {
     /// # Errors
     /// Once it takes too long.
     pub(super) fn matches(&self, value: &str, view: &View<'_>) -> Result<bool, String> {
+        // All states may be reached before the first character.
+        view.charge(1 + self.states.len())?;
         let mut reached = Reached {
             states: Vec::new(),
             // Zero is before the first round.
@@ -311,14 +319,24 @@ impl Parser<'_> {
         while self.take("|") {
             branches.push(self.branch(nesting)?);
         }
-        Ok(Part::Choice(branches))
+        Ok(match branches.pop() {
+            Some(only) if branches.is_empty() => only,
+            last => {
+                branches.extend(last);
+                Part::Choice(branches)
+            }
+        })
     }
 
     fn branch(&mut self, nesting: usize) -> Result<Part, String> {
         let mut parts = Vec::new();
         while !matches!(self.peek(), None | Some('|' | ')')) {
             let part = self.atom(nesting)?;
-            parts.push(self.quantified(part)?);
+            let part = self.quantified(part)?;
+            // Every part that is kept has a state, so that the bound of states is one of the work of writing them out too.
+            if !part.is_nothing() {
+                parts.push(part);
+            }
         }
         Ok(Part::Sequence(parts))
     }

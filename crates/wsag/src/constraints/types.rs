@@ -223,7 +223,9 @@ impl Type {
                 base.cost(value)
                     + (1 + facets.enumeration.len() + facets.bounds.len()) * (1 + value.len() / 64)
             }
-            Type::List(item) => (1 + value.split_ascii_whitespace().count()) * item.cost(""),
+            Type::List(item) => {
+                (1 + value.split_ascii_whitespace().count()) * item.cost("") + item.cost(value)
+            }
             Type::Union(members) => members.iter().map(|member| member.cost(value)).sum(),
         }
     }
