@@ -367,6 +367,58 @@ fn constraints_compare_what_the_offer_says() {
     }
 }
 
+#[test]
+fn constraints_hold_of_the_terms_alone_and_of_every_way_to_read_them() {
+    let template = with("<wsag:Constraint>nodes le 1 and duration le PT30S</wsag:Constraint>");
+    let offer = text("o01-offer-sleep.xml");
+    let is_met = |offer: &str| check(&template, offer).is_empty();
+    let ways = |first: &str, second: &str| {
+        let start = offer.find("<wsag:ServiceDescriptionTerm").unwrap();
+        let end = offer.rfind("</wsag:All>").unwrap();
+        let terms = &offer[start..end];
+        format!(
+            "{}<wsag:ExactlyOne><wsag:All>{}</wsag:All><wsag:All>{}</wsag:All></wsag:ExactlyOne>{}",
+            &offer[..start],
+            terms.replace(">30<", first),
+            terms.replace(">30<", second),
+            &offer[end..]
+        )
+    };
+    assert!(offer.contains(">30<") && is_met(&offer) && is_met(&ways(">30<", ">20<")));
+    assert!(!is_met(&ways(">30<", ">31<")), "the second may be taken");
+    assert!(!is_met(&ways(">31<", ">30<")));
+    // What an extension says is no term, and hides none.
+    let arp = wsag::ns::ARP;
+    let other = |seconds: u32, offer: &str| {
+        let extension = format!("<Duration xmlns='{arp}'>{seconds}</Duration></wsag:Context>");
+        offer.replace("</wsag:Context>", &extension)
+    };
+    assert!(is_met(&other(31, &offer)));
+    assert!(!is_met(&other(1, &offer.replace(">30<", ">31<"))));
+}
+
+#[test]
+fn what_is_said_of_several_terms_is_compared_within_one_way_to_read_them() {
+    // No way breaks it, though the size of one with the duration of the other would.
+    let template = with("<wsag:Constraint>nodes le 1 or duration le PT10S</wsag:Constraint>");
+    let offer = text("o01-offer-sleep.xml");
+    let start = offer.find("<wsag:ServiceDescriptionTerm").unwrap();
+    let end = offer.rfind("</wsag:All>").unwrap();
+    let (small, large) = (
+        offer[start..end].to_owned(),
+        offer[start..end]
+            .replace(">30<", ">10<")
+            .replace("<jsdl:Exact>1<", "<jsdl:Exact>2<"),
+    );
+    let both = format!(
+        "{}<wsag:ExactlyOne><wsag:All>{small}</wsag:All><wsag:All>{large}</wsag:All></wsag:ExactlyOne>{}",
+        &offer[..start],
+        &offer[end..]
+    );
+    assert!(both.contains(">2<") && both.contains(">10<"), "{both}");
+    assert_eq!(check(&template, &both), []);
+}
+
 /// The constraints of the offer in the sample of a negotiation, with its items exchanged.
 fn negotiated(items: &str) -> CompiledConstraints {
     let input = text("m14-negotiate-input.xml");

@@ -22,12 +22,11 @@ use crate::constraints::types::Type;
 use crate::document::{Document, Node};
 use crate::expression::{Parsed, Value, Variables};
 use crate::guarantees::{Expression, read_expression};
-use crate::job;
-use crate::ns::{ARP, JSDL, WSAG, XS};
+use crate::ns::{WSAG, XS};
 use crate::reader::{Check, Sequence, collapse};
 use crate::rules;
 use crate::templates::Template;
-use crate::terms::token;
+use crate::terms::{self, Alternative, ServiceDescription, Term, Terms, token};
 use crate::time::Duration;
 use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind};
 
@@ -127,7 +126,7 @@ impl CompiledTemplate {
         compiled
     }
 
-    fn read(&mut self, constraints: Node<'_>, terms: &crate::terms::Terms) {
+    fn read(&mut self, constraints: Node<'_>, terms: &Terms) {
         let variables = Variables::of(terms);
         for (index, node) in constraints.children().enumerate() {
             if index == ITEMS_MAX {
@@ -205,8 +204,9 @@ impl CompiledTemplate {
         for item in &self.items {
             item.check(&view, report);
         }
+        let ways = Ways::new(offer);
         for (text, constraint) in &self.constraints {
-            if constraint.evaluate(|name| value_of(&view, name)) == Some(false) {
+            if ways.break_it(constraint) {
                 report.add(
                     offer,
                     ViolationKind::Constraint,
@@ -383,25 +383,56 @@ impl Item {
     }
 }
 
-/// What an offer says for a variable of a creation constraint.
-fn value_of(view: &View<'_>, name: &str) -> Option<Value> {
-    let text = |namespace, local| {
-        view.find(namespace, local)
-            .map(|node| collapse(&node.text()).into_owned())
-    };
+/// An offer's terms as constraints on the whole compare them.
+struct Ways {
+    terms: Terms,
+}
+
+impl Ways {
+    fn new(offer: Node<'_>) -> Ways {
+        let terms = offer.children().find(|child| child.is(WSAG, "Terms"));
+        // What is wrong with them is said where the offer is read.
+        let terms = terms.map(|terms| terms::read(&mut Check::default(), terms));
+        Ways {
+            terms: terms.unwrap_or_default(),
+        }
+    }
+
+    /// Whether one of the ways to read the terms breaks the constraint, as any of them may be the one that is taken. Where
+    /// there are too many to go through it counts as broken.
+    fn break_it(&self, constraint: &Parsed) -> bool {
+        let breaks =
+            |way: &Alternative<'_>| constraint.evaluate(|name| value_of(&way.terms, name)) == Some(false);
+        let ways = self.terms.alternatives();
+        ways.is_none_or(|ways| ways.iter().any(breaks))
+    }
+}
+
+/// What terms that hold together say for a variable of a creation constraint.
+fn value_of(terms: &[&Term], name: &str) -> Option<Value> {
+    let mut descriptions = terms.iter().filter_map(|term| match term {
+        Term::ServiceDescription(of) => Some(&of.content),
+        _ => None,
+    });
+    if name == "nodes" {
+        let range = descriptions.find_map(|of| match of {
+            ServiceDescription::JobDefinition(job) => job.resources.nodes.as_ref(),
+            _ => None,
+        });
+        // A range is decided by its greatest size, since any size up to it may be granted.
+        let (least, greatest) = range?.whole_numbers().ok()?;
+        return Some(Value::Number(f64::from(greatest.unwrap_or(least))));
+    }
+    let time = descriptions.find_map(|of| match of {
+        ServiceDescription::AllocationTime(time) => Some(time),
+        _ => None,
+    })?;
     match name {
-        "ready" => text(ARP, "StartTime")?.parse().ok().map(Value::DateTime),
-        "deadline" => text(ARP, "EndTime")?.parse().ok().map(Value::DateTime),
-        "duration" => {
-            let seconds = text(ARP, "Duration")?.parse().ok()?;
-            Some(Value::Duration(Duration::from_seconds(seconds)))
-        }
-        "nodes" => {
-            let range = job::read_range(&mut Check::default(), view.find(JSDL, "TotalResourceCount")?);
-            // A range is decided by its greatest size, since any size up to it may be granted.
-            let (least, greatest) = range.whole_numbers().ok()?;
-            Some(Value::Number(f64::from(greatest.unwrap_or(least))))
-        }
+        "ready" => time.start.map(Value::DateTime),
+        "deadline" => time.end.map(Value::DateTime),
+        "duration" => time
+            .duration
+            .map(|seconds| Value::Duration(Duration::from_seconds(seconds.into()))),
         _ => None,
     }
 }

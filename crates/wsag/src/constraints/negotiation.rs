@@ -1,7 +1,7 @@
 //! Negotiation constraints: what the maker of an offer demands of the answer (GFD.193, section 5).
 
 use crate::constraints::steps::View;
-use crate::constraints::{ITEMS_MAX, Item, Report, value_of};
+use crate::constraints::{ITEMS_MAX, Item, Report, Ways};
 use crate::document::Document;
 use crate::expression::{Parsed, Variables};
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
@@ -102,8 +102,9 @@ impl CompiledConstraints {
                 violations,
             }
         });
+        let ways = Ways::new(offer);
         let constraints = self.constraints.iter().map(|(text, constraint)| {
-            let broken = constraint.evaluate(|name| value_of(&view, name)) == Some(false);
+            let broken = ways.break_it(constraint);
             let violation = || Violation {
                 path: offer.path(),
                 kind: ViolationKind::Constraint,

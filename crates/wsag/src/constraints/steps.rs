@@ -106,11 +106,6 @@ impl<'d> View<'d> {
         self.offer
     }
 
-    /// The first element of a name.
-    pub(crate) fn find(&self, namespace: &str, local: &str) -> Option<Node<'d>> {
-        self.all.iter().copied().find(|node| node.is(namespace, local))
-    }
-
     /// Spends work.
     ///
     /// # Errors
