@@ -135,6 +135,10 @@ impl FromStr for DateTime {
             return Err(TimeError::Range("the hour"));
         }
         let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
+        // The instant may lie in another year than its zone says.
+        if DateTime::from_seconds(seconds).seconds != seconds {
+            return Err(TimeError::Year);
+        }
         Ok(DateTime { seconds, nanos })
     }
 }

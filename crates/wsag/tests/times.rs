@@ -18,6 +18,8 @@ fn date_times_are_read_to_the_second() {
         ("2000-02-29T12:00:00-00:00", 951_825_600, 951_825_600),
         ("0001-01-01T00:00:00Z", -62_135_596_800, -62_135_596_800),
         ("9999-12-31T23:59:59Z", 253_402_300_799, 253_402_300_799),
+        ("0001-01-01T14:00:00+14:00", -62_135_596_800, -62_135_596_800),
+        ("9999-12-31T09:59:59-14:00", 253_402_300_799, 253_402_300_799),
     ] {
         let parsed: DateTime = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!((parsed.floor(), parsed.ceil()), (floor, ceil), "{text}");
@@ -54,6 +56,11 @@ fn what_is_no_instant_is_refused() {
         ("2026-01-10T08:00:00+14:01", TimeError::Range("the offset")),
         ("2026-01-10T08:00:00+01:60", TimeError::Range("the offset")),
         ("0000-01-10T08:00:00Z", TimeError::Year),
+        ("0001-01-01T00:00:00+00:01", TimeError::Year),
+        ("0001-01-01T13:59:59+14:00", TimeError::Year),
+        ("9999-12-31T23:59:59-00:01", TimeError::Year),
+        ("9999-12-31T10:00:00-14:00", TimeError::Year),
+        ("9999-12-31T24:00:00Z", TimeError::Year),
         ("-0044-03-15T08:00:00Z", TimeError::Year),
         ("12026-01-10T08:00:00Z", TimeError::Year),
         ("2026-01-10T08:00:00.1234567891Z", TimeError::Fraction),
