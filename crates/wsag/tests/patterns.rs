@@ -145,7 +145,7 @@ impl Meant {
                 .map(|_| Meant::some(chance, depth + 1))
                 .collect()
         };
-        match chance.below(if depth > 4 { 1 } else { 5 }) {
+        match chance.below(if depth > 4 { 1 } else { 6 }) {
             0 => {
                 let classes = [
                     ("a", "a"),
@@ -160,6 +160,7 @@ impl Meant {
             }
             1 => Meant::Choice(members(chance)),
             2 => Meant::Sequence(members(chance)),
+            3 => Meant::Sequence(Vec::new()),
             _ => {
                 let least = chance.below(3);
                 let most = (chance.below(2) == 0).then(|| least + chance.below(2));

@@ -1,7 +1,10 @@
 //! xs:dateTime and xs:duration by the letter.
 
+mod support;
+
 use std::cmp::Ordering;
 
+use support::Chance;
 use wsag::time::{DateTime, Duration, TimeError};
 
 #[test]
@@ -82,6 +85,37 @@ fn every_day_of_five_centuries_is_written_as_it_is_read() {
         day += 86_400;
     }
     assert!(last.starts_with("2320-"), "{last}");
+}
+
+#[test]
+fn whatever_instant_is_read_is_written_so_that_it_is_read_again() {
+    let mut chance = Chance(7);
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..50_000 {
+        let year = *chance.pick(&["0000", "0001", "0002", "1970", "2024", "9998", "9999"]);
+        let day = *chance.pick(&["01-01", "01-02", "02-29", "12-30", "12-31"]);
+        let zone = match chance.below(4) {
+            0 => "Z".to_owned(),
+            1 => "+14:00".to_owned(),
+            2 => "-14:00".to_owned(),
+            _ => format!(
+                "{}{:02}:{:02}",
+                chance.pick(&["+", "-"]),
+                chance.below(15),
+                chance.below(60)
+            ),
+        };
+        let fraction = *chance.pick(&["", ".0", ".000000001", ".999999999"]);
+        let (hour, minute, second) = (chance.below(25), chance.below(60), chance.below(60));
+        let text = format!("{year}-{day}T{hour:02}:{minute:02}:{second:02}{fraction}{zone}");
+        let Ok(instant) = text.parse::<DateTime>() else {
+            refused += 1;
+            continue;
+        };
+        assert_eq!(instant.to_string().parse(), Ok(instant), "{text}");
+        read += 1;
+    }
+    assert!(read > 10_000 && refused > 1_000, "{read} and {refused}");
 }
 
 #[test]
