@@ -120,6 +120,11 @@ impl Templates {
         } in texts
         {
             let template = read(text).map_err(|why| format!("{what}: {why}"))?;
+            if template.name.is_none() {
+                return Err(format!(
+                    "{what}: it has no wsag:Name; offers name their template by its TemplateId and its Name"
+                ));
+            }
             let next = Offered::new(template, *slot_probability);
             if offered.iter().any(|other| other.view.id == next.view.id) {
                 return Err(format!(

@@ -156,6 +156,23 @@ fn a_wrong_configuration_is_refused_with_its_key_and_what_was_expected() {
 }
 
 #[test]
+fn a_template_that_no_offer_can_name_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let template = file("templates/agreements/advance-reservation.xml");
+    let nameless = template.replace("<wsag:Name>advance-reservation</wsag:Name>", "");
+    assert_ne!(template, nameless);
+    fs::write(folder.path().join("nameless.xml"), nameless).expect("a file can be written");
+    let text = "[[template]]\nfile = \"nameless.xml\"\n";
+    fs::write(folder.path().join("bespeak.toml"), text).expect("a file can be written");
+    let (code, errors) = serve(&folder, &["--config", "bespeak.toml"]);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(
+        errors.contains("nameless.xml") && errors.contains("no wsag:Name"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn a_wrong_option_is_refused_with_its_name() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (arguments, named) in [

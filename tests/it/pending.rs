@@ -27,6 +27,7 @@ on_both_engines!(
     a_pending_agreement_is_decided_afterwards_also_over_a_kill,
     a_decision_is_told_in_spite_of_errors_silence_and_a_restart,
     a_decision_is_told_once_also_where_that_cannot_be_stored_at_first,
+    what_can_be_read_no_more_is_rejected,
 );
 
 /// Asks for an agreement that is decided later, and told to an address if there is one.
@@ -310,6 +311,31 @@ async fn a_decision_is_told_once_also_where_that_cannot_be_stored_at_first(url: 
     })
     .await;
     assert_eq!(told.bodies.lock().await.len(), 1);
+}
+
+async fn what_can_be_read_no_more_is_rejected(url: String) {
+    let server = Server::configured(Some(&url), OPEN);
+    // What is stored is not what came.
+    let garble = if url.starts_with("sqlite") {
+        "CREATE TRIGGER garble AFTER INSERT ON agreement_documents BEGIN \
+         UPDATE agreement_documents SET document = '<x' WHERE agreement = NEW.agreement; END"
+    } else {
+        "CREATE FUNCTION garble() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.document := '<x'; RETURN NEW; END$$; \
+         CREATE TRIGGER garble BEFORE INSERT ON agreement_documents FOR EACH ROW EXECUTE FUNCTION garble()"
+    };
+    tamper(&url, garble).await;
+    let told = Told::listen("127.0.0.1:0".parse().expect("an address"), &[200]).await;
+    let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
+    let made = server
+        .client()
+        .post("/agreements", pending(&offer, Some(&told.url())))
+        .await;
+    accepted(&made);
+    let said = told.hears(1).await[0].clone();
+    assert!(
+        said.contains("RejectAgreementInput") && said.contains("cannot read"),
+        "{said}"
+    );
 }
 
 #[test]

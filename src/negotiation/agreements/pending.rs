@@ -162,8 +162,10 @@ impl Negotiation {
         } = undecided;
         let ways = match offer {
             None => {
-                let words = self.words(document).await?;
-                let drafts = self.reading(move |this| this.drafts_again(words, &party)).await?;
+                let drafts = match self.words(document).await {
+                    Ok(words) => self.reading(move |this| this.drafts_again(words, &party)).await?,
+                    Err(why) => Err(why),
+                };
                 drafts.map(|drafts| Ways::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
             }
             Some(offer) => {
@@ -172,7 +174,12 @@ impl Negotiation {
             }
         };
         let mut ways = match ways {
-            Err(why @ (Error::Unavailable | Error::Short(_) | Error::Internal(_))) => return Err(why),
+            Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
+            // Who asked for it would wait for ever; the next try would find the same.
+            Err(Error::Internal(why)) => {
+                tracing::error!(%agreement, why, "a pending agreement is rejected, since it cannot be read");
+                Err("the service cannot read any more what was asked for".to_owned())
+            }
             // What was right when it came may be so no longer: its window may have passed, or what was held has lapsed.
             ways => ways.map_err(|why| why.to_string()),
         };

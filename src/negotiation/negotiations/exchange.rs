@@ -157,7 +157,7 @@ impl Negotiation {
                 Err(before)
             } else {
                 let found = self.understand(&instance, &offer, &place, false).await?;
-                let incoming = self.put(&instance, &found.map_err(invalid)?, &offer);
+                let (_, incoming) = found.map_err(invalid)?;
                 let name = incoming.offer.name.clone();
                 if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
                     let message = "another offer of this negotiation has this OfferId";

@@ -367,7 +367,7 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
 /// What asked for a negotiation, as it was stored.
 fn opening_of(text: &str) -> Result<InitiateInput, Error> {
     let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
-    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+    let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
     match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
         Message::InitiateNegotiationInput(input) => Ok(*input),
         _ => Err(unreadable("it is another document".to_owned())),

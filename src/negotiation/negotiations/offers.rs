@@ -6,6 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
+use wsag::guard;
 use wsag::negotiations::{
     NegotiationOffer as Spoken, NegotiationOfferState, NegotiationRole, negotiate_input,
 };
@@ -35,7 +36,6 @@ pub(in crate::negotiation) struct Arrival {
 
 /// An offer of the requester's, found to be what an offer must be.
 pub(in crate::negotiation) struct Understood {
-    parent: Option<Uuid>,
     state: OfferState,
     demands: Arc<CompiledConstraints>,
     about: About,
@@ -48,7 +48,6 @@ impl Understood {
         demands: Arc<CompiledConstraints>,
     ) -> Self {
         Self {
-            parent: None,
             state: OfferState::Solicited,
             demands,
             about: About::Proposal(Box::new(suggestion)),
@@ -69,7 +68,7 @@ impl Negotiation {
             return self.said_before(&before).await;
         }
         let is_first = arrival.opening.is_some();
-        let mut understood = match self.understand(instance, &offer, &place, is_first).await? {
+        let (mut understood, incoming) = match self.understand(instance, &offer, &place, is_first).await? {
             Ok(understood) => understood,
             // Nothing is opened by what cannot be answered in it.
             Err(violations) if is_first => return Err(invalid(violations)),
@@ -82,7 +81,6 @@ impl Negotiation {
         if is_first {
             understood.about = About::Opening(Box::new(instance.clone()));
         }
-        let incoming = self.put(instance, &understood, &offer);
         if understood.state == OfferState::Rejected {
             return self
                 .bargain(instance, &offer, Some(incoming), Vec::new(), &place, arrival)
@@ -133,10 +131,15 @@ impl Negotiation {
         let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
         let state = row.state;
         let Said { words, .. } = Said::read(row, &document)?;
+        let (words, demands) = self
+            .reading(move |_| {
+                let demands = CompiledConstraints::compile(&words.constraints);
+                (words, Arc::new(demands))
+            })
+            .await?;
         let understood = Understood {
-            parent: None,
             state,
-            demands: Arc::new(CompiledConstraints::compile(&words.constraints)),
+            demands,
             about: About::Negotiation(instance.id),
         };
         let answers = self
@@ -340,14 +343,15 @@ impl Negotiation {
         Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()])
     }
 
-    /// Holds an offer against the rules of the tree, in which the first one finds no other.
+    /// Holds an offer against the rules of the tree, in which the first one finds no other. The result has what is put on the
+    /// table besides.
     pub(in crate::negotiation) async fn understand(
         &self,
         instance: &NegotiationInstance,
         offer: &Spoken,
         place: &str,
         is_first: bool,
-    ) -> Result<Result<Understood, Vec<Violation>>, Error> {
+    ) -> Result<Result<(Understood, Put), Vec<Violation>>, Error> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
         if offer.offer_id.len() > TOKEN_MAX {
@@ -396,27 +400,46 @@ impl Negotiation {
                 None
             }
         };
-        let demands = CompiledConstraints::compile(&offer.constraints);
+        let said = offer.clone();
+        let (demands, document) = self
+            .reading(move |_| {
+                let demands = CompiledConstraints::compile(&said.constraints);
+                let document = negotiate_input(&[said]);
+                // It is cut out of its message, and written anew: where it is shown, it must still pass a guard.
+                let checked = guard::check(document.as_bytes()).map(|_| ());
+                (Arc::new(demands), checked.map(|()| document))
+            })
+            .await?;
         for problem in demands.problems() {
             found.push(Violation {
                 path: format!("{place}{}", problem.path),
                 ..problem.clone()
             });
         }
+        let document = document.unwrap_or_else(|why| {
+            let message = format!("it cannot be kept as a document of its own: {why}");
+            found.push(violation(place, "", message));
+            String::new()
+        });
         if !found.is_empty() {
             return Ok(Err(found));
         }
-        Ok(Ok(Understood {
-            parent,
-            state: match context.state {
-                NegotiationOfferState::Advisory => OfferState::Advisory,
-                NegotiationOfferState::Solicited => OfferState::Solicited,
-                NegotiationOfferState::Acceptable => OfferState::Acceptable,
-                NegotiationOfferState::Rejected => OfferState::Rejected,
+        let state = match context.state {
+            NegotiationOfferState::Advisory => OfferState::Advisory,
+            NegotiationOfferState::Solicited => OfferState::Solicited,
+            NegotiationOfferState::Acceptable => OfferState::Acceptable,
+            NegotiationOfferState::Rejected => OfferState::Rejected,
+        };
+        let put = self.put(instance, parent, state, offer, document);
+        let about = About::Negotiation(instance.id);
+        Ok(Ok((
+            Understood {
+                state,
+                demands,
+                about,
             },
-            demands: Arc::new(demands),
-            about: About::Negotiation(instance.id),
-        }))
+            put,
+        )))
     }
 
     /// The request that an offer makes; violations have paths in the message that it came in.
@@ -473,11 +496,13 @@ impl Negotiation {
     }
 
     /// An offer of the requester's, to be put on the table.
-    pub(in crate::negotiation) fn put(
+    fn put(
         &self,
         instance: &NegotiationInstance,
-        understood: &Understood,
+        parent: Option<Uuid>,
+        state: OfferState,
         offer: &Spoken,
+        document: String,
     ) -> Put {
         let expires = offer.offer_context.expiration_time;
         Put {
@@ -485,9 +510,9 @@ impl Negotiation {
                 id: Uuid::now_v7(),
                 negotiation: instance.id,
                 name: offer.offer_id.clone(),
-                parent: understood.parent,
+                parent,
                 creator: OfferCreator::Initiator,
-                state: understood.state,
+                state,
                 created: self.clock.micros(),
                 expires: expires.map(|at| scheduler::Time(at.floor())),
                 terms: None,
@@ -496,7 +521,7 @@ impl Negotiation {
                 released: None,
                 agreement: None,
             },
-            document: negotiate_input(std::slice::from_ref(offer)),
+            document,
         }
     }
 

@@ -29,7 +29,7 @@ impl Words {
         match self {
             Self::Offer(offer) => Ok(offer),
             Self::Document(text) => {
-                let document = Document::parse(text.as_bytes()).map_err(unreadable)?;
+                let document = Document::written(&text).map_err(unreadable)?;
                 offer_of(&document)
             }
         }
@@ -46,7 +46,7 @@ impl Words {
                 Ok((offer, parts.0, parts.1))
             }
             Self::Document(text) => {
-                let document = Document::parse(text.as_bytes()).map_err(unreadable)?;
+                let document = Document::written(&text).map_err(unreadable)?;
                 let offer = offer_of(&document)?;
                 let (context, terms) = document
                     .offer_fragments()
@@ -86,7 +86,7 @@ impl Negotiation {
         match words {
             Words::Offer(offer) => self.drafts_of(&offer, party, None),
             Words::Document(text) => {
-                let document = Document::parse(text.as_bytes()).map_err(unreadable)?;
+                let document = Document::written(&text).map_err(unreadable)?;
                 let offer = offer_of(&document)?;
                 self.drafts(&document, &offer, party, None)
             }

@@ -5,7 +5,7 @@ use wsag::agreements::{
     AgreementOffer, create_agreement_response, create_pending_agreement_response, terminate_response,
 };
 use wsag::endpoint::EndpointReference;
-use wsag::guard::{self, GuardError};
+use wsag::guard;
 use wsag::listings::{self, AgreementList, ListedAgreement, ListedNegotiation};
 use wsag::placement::{self, Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
@@ -351,9 +351,7 @@ pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String
     let text = document
         .offer_xml()
         .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
-    // An offer cut out of a message bears the declarations it inherited, and must still pass the guard when it is read.
-    if text.len() > guard::BYTES_MAX {
-        return Err(Error::Malformed(GuardError::TooLarge { bytes: text.len() }));
-    }
+    // An offer cut out of a message bears the declarations that it inherited; where it is shown, it must still pass a guard.
+    guard::check(text.as_bytes()).map_err(Error::Malformed)?;
     Ok(text)
 }

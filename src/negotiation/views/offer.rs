@@ -144,7 +144,7 @@ impl Said {
     /// An offer as it was stored, with its words.
     pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Error> {
         let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
-        let read = Document::parse(document.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
+        let read = Document::written(document).map_err(|why| unreadable(why.to_string()))?;
         let words = match wsag::read(&read).map_err(|why| unreadable(why.to_string()))? {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)

@@ -68,6 +68,67 @@ async fn assert_well(server: &Server) {
     server.assert_verified();
 }
 
+/// Declarations of so many prefixes, and a text that mentions each.
+fn prefixes(count: usize) -> (String, String) {
+    let declared = (0..count).map(|n| format!(" xmlns:p{n}=\"urn:{n}\"")).collect();
+    let mentioned = (0..count).map(|n| format!("p{n}:")).collect();
+    (declared, mentioned)
+}
+
+#[test]
+fn what_no_guard_would_let_through_again_is_not_kept() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        // Each element has no more declarations than it may; cut out of its message, the inner one has one more.
+        let (declared, mentioned) = prefixes(15);
+        let offer = reserve()
+            .xml()
+            .replacen(
+                "<wsag:AgreementOffer",
+                &format!("<wsag:AgreementOffer{declared}"),
+                1,
+            )
+            .replacen("<wsag:Context>", "<wsag:Context xmlns:b=\"urn:b\">", 1)
+            .replacen(
+                "</wsag:Context>",
+                &format!("<b:e>wsag:{mentioned}</b:e></wsag:Context>"),
+                1,
+            );
+        let answer = timed(&client, "/agreements", "application/xml", offer).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
+        assert!(answer.body.contains("namespace declarations"), "{answer:?}");
+        let id = open(&client).await;
+        let (declared, mentioned) = prefixes(12);
+        let spread = |root: &str| {
+            let element =
+                format!("<b:e xmlns:b=\"urn:b\">wsag:wsag-neg:xs:arp:{mentioned}</b:e></wsag:Context>");
+            let said = Said::solicited("spread", reserve()).replacing("</wsag:Context>", &element);
+            message(root, &[said]).replacen(
+                &format!("<wsag-neg:{root}"),
+                &format!("<wsag-neg:{root}{declared}"),
+                1,
+            )
+        };
+        let offers = format!("/negotiations/{id}/offers");
+        let answer = timed(&client, &offers, "application/xml", spread("NegotiateInput")).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let said = counters(&answer);
+        assert_eq!(
+            (said.len(), said[0].state.as_str()),
+            (1, "Rejected"),
+            "{answer:?}"
+        );
+        assert!(said[0].xml.contains("cannot be kept"), "{answer:?}");
+        let advertised = format!("/negotiations/{id}/advertisements");
+        let answer = timed(&client, &advertised, "application/xml", spread("AdvertiseInput")).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
+        let shown = client.get(&format!("/negotiations/{id}")).await;
+        assert!(shown.status.is_success(), "{shown:?}");
+        assert_well(&server).await;
+    });
+}
+
 #[test]
 fn messages_that_are_too_much_are_refused_as_a_whole() {
     run(async {
