@@ -29,6 +29,9 @@ pub const DECLARATIONS_MAX: usize = 16;
 /// Most namespace declarations open at one place of the document; tree builders copy or search them per element.
 pub const BINDINGS_MAX: usize = 64;
 
+/// Longest name of an element or an attribute, its prefix included, in bytes. What is wrong with a document names all that a place
+/// stands in, as often as there is something wrong.
+pub const NAME_MAX: usize = 255;
 /// Longest namespace name, in bytes: whatever is cut out of a document and kept by itself bears a copy of it. The longest
 /// one of the protocol has 60.
 pub const NAMESPACE_MAX: usize = 255;
@@ -419,6 +422,9 @@ impl<'a> Scanner<'a> {
                 start,
                 format!("{what} is expected here: a name, or a prefix, a colon and a name"),
             );
+        }
+        if name.len() > NAME_MAX {
+            return refuse(start, format!("a name of more than {NAME_MAX} bytes"));
         }
         self.at += end;
         Ok(name)

@@ -237,6 +237,17 @@ fn every_limit_holds_to_the_last() {
         },
         "in scope",
     );
+    around(guard::NAME_MAX, |n| format!("<{}/>", "n".repeat(n)), "a name of");
+    around(
+        guard::NAME_MAX,
+        |n| format!("<a xmlns:p='u' p:{}=''/>", "n".repeat(n - 2)),
+        "a name of",
+    );
+    around(
+        guard::NAME_MAX,
+        |n| format!("<a xmlns:{}='u'/>", "n".repeat(n - 6)),
+        "a name of",
+    );
     around(
         guard::NAMESPACE_MAX,
         |n| format!("<a xmlns:p='{}&#38;'/>", "u".repeat(n - 1)),

@@ -288,7 +288,14 @@ fn work_that_no_character_pays_for_is_counted() {
         "<xs:simpleType><xs:list><xs:simpleType><xs:restriction base='xs:decimal'>{numbers}</xs:restriction>\
          </xs:simpleType></xs:list></xs:simpleType>"
     );
+    let strings = "<xs:simpleType><xs:restriction base='xs:string'/></xs:simpleType>";
+    let named = format!(
+        "<xs:simpleType><xs:union><xs:simpleType><xs:restriction base='xs:string'><xs:enumeration value='{digits}'/>\
+         </xs:restriction></xs:simpleType>{strings}</xs:union></xs:simpleType>"
+    );
     for (location, constraint, extension) in [
+        // What is expected, where something else is met.
+        ("//x:e", named, "<x:e/>".repeat(985)),
         // Values without a character.
         (
             "//x:e",

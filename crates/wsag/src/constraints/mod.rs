@@ -204,9 +204,10 @@ impl CompiledTemplate {
         for item in &self.items {
             item.check(&view, report);
         }
-        let ways = Ways::new(offer);
+        let terms = terms_of(offer);
+        let ways = terms.alternatives();
         for (text, constraint) in &self.constraints {
-            if ways.break_it(constraint) {
+            if is_broken(constraint, ways.as_deref()) {
                 report.add(
                     offer,
                     ViolationKind::Constraint,
@@ -324,6 +325,9 @@ impl Item {
             report.add(view.offer(), ViolationKind::Constraint, message);
         }
         for selected in selected {
+            if report.is_full() {
+                return Ok(());
+            }
             match selected {
                 Selected::Element(node) => self.check_element(node, view, report)?,
                 Selected::Attribute(owner, namespace, name, value) => {
@@ -349,7 +353,9 @@ impl Item {
                 Ok(())
             }
             Rule::Content(particle) => particle.check(node, view, &mut |node, message| {
-                report.add(node, ViolationKind::Constraint, self.message(&message));
+                if !report.is_full() {
+                    report.add(node, ViolationKind::Constraint, self.message(&message));
+                }
             }),
         }
     }
@@ -369,9 +375,7 @@ impl Item {
                 Err("an element is expected, because the template demands children".to_owned())
             }
         };
-        if let Err(message) = checked
-            && !report.is_full()
-        {
+        if let Err(message) = checked {
             let path = format!("{}{}", owner.path(), below());
             report.add_path(path, ViolationKind::Constraint, self.message(&message));
         }
@@ -383,29 +387,20 @@ impl Item {
     }
 }
 
-/// An offer's terms as constraints on the whole compare them.
-struct Ways {
-    terms: Terms,
+/// The terms of an offer, as constraints on the whole compare them.
+fn terms_of(offer: Node<'_>) -> Terms {
+    let terms = offer.children().find(|child| child.is(WSAG, "Terms"));
+    // What is wrong with them is said where the offer is read.
+    let terms = terms.map(|terms| terms::read(&mut Check::default(), terms));
+    terms.unwrap_or_default()
 }
 
-impl Ways {
-    fn new(offer: Node<'_>) -> Ways {
-        let terms = offer.children().find(|child| child.is(WSAG, "Terms"));
-        // What is wrong with them is said where the offer is read.
-        let terms = terms.map(|terms| terms::read(&mut Check::default(), terms));
-        Ways {
-            terms: terms.unwrap_or_default(),
-        }
-    }
-
-    /// Whether one of the ways to read the terms breaks the constraint, as any of them may be the one that is taken. Where
-    /// there are too many to go through it counts as broken.
-    fn break_it(&self, constraint: &Parsed) -> bool {
-        let breaks =
-            |way: &Alternative<'_>| constraint.evaluate(|name| value_of(&way.terms, name)) == Some(false);
-        let ways = self.terms.alternatives();
-        ways.is_none_or(|ways| ways.iter().any(breaks))
-    }
+/// Whether one of the ways to read terms breaks a constraint, as any of them may be the one that is taken. Where there are too many
+/// to go through it counts as broken.
+fn is_broken(constraint: &Parsed, ways: Option<&[Alternative<'_>]>) -> bool {
+    let breaks =
+        |way: &Alternative<'_>| constraint.evaluate(|name| value_of(&way.terms, name)) == Some(false);
+    ways.is_none_or(|ways| ways.iter().any(breaks))
 }
 
 /// What terms that hold together say for a variable of a creation constraint.

@@ -1,7 +1,7 @@
 //! Negotiation constraints: what the maker of an offer demands of the answer (GFD.193, section 5).
 
 use crate::constraints::steps::View;
-use crate::constraints::{ITEMS_MAX, Item, Report, Ways};
+use crate::constraints::{ITEMS_MAX, Item, Report, is_broken, terms_of};
 use crate::document::Document;
 use crate::expression::{Parsed, Variables};
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
@@ -102,9 +102,10 @@ impl CompiledConstraints {
                 violations,
             }
         });
-        let ways = Ways::new(offer);
+        let terms = terms_of(offer);
+        let ways = terms.alternatives();
         let constraints = self.constraints.iter().map(|(text, constraint)| {
-            let broken = ways.break_it(constraint);
+            let broken = is_broken(constraint, ways.as_deref());
             let violation = || Violation {
                 path: offer.path(),
                 kind: ViolationKind::Constraint,

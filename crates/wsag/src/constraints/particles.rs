@@ -139,10 +139,9 @@ impl Particle {
         }
         if !ends.contains(&children.len()) {
             let place = children.get(run.furthest).copied().unwrap_or(node);
-            report(
-                place,
-                format!("{} is expected in {}", self.describe(), node.name()),
-            );
+            let message = format!("{} is expected in {}", self.describe(), node.name());
+            view.charge(message.len() / 64)?;
+            report(place, message);
             return Ok(());
         }
         for child in children {

@@ -428,10 +428,8 @@ impl Facets {
             None => listed == value || compare(order_of(listed), listed, value) == Some(Ordering::Equal),
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
-            return Err(format!(
-                "{} is expected, not {value:?}",
-                self.enumeration.join(" or ")
-            ));
+            let message = format!("{} is expected, not {value:?}", self.enumeration.join(" or "));
+            return said(message, view);
         }
         let mut matches = self.patterns.is_empty();
         for pattern in &self.patterns {
@@ -439,10 +437,8 @@ impl Facets {
         }
         if !matches {
             let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
-            return Err(format!(
-                "a value of the pattern {} is expected",
-                patterns.join(" or ")
-            ));
+            let message = format!("a value of the pattern {} is expected", patterns.join(" or "));
+            return said(message, view);
         }
         self.check_sizes(base, value)
     }
@@ -492,6 +488,12 @@ impl Facets {
         }
         Ok(())
     }
+}
+
+/// What was expected, which is as long as a constraint likes it to be: also in a union, where another member is met.
+fn said(message: String, view: &View<'_>) -> Result<(), String> {
+    view.charge(message.len() / 64)?;
+    Err(message)
 }
 
 fn check_bound(bound: Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
