@@ -25,7 +25,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// What the guard refuses.
     pub fn parse(bytes: &'a [u8]) -> Result<Document<'a>, GuardError> {
-        let document = Document::build(guard::check(bytes)?)?;
+        let document = Document::written(guard::check(bytes)?)?;
         document.tree.inheritable.set(INHERITED_MAX);
         Ok(document)
     }
@@ -36,11 +36,6 @@ impl<'a> Document<'a> {
     /// # Errors
     /// What it finds where the text is another.
     pub fn written(text: &'a str) -> Result<Document<'a>, GuardError> {
-        Document::build(text)
-    }
-
-    /// Builds the tree of a text that has passed the guard, or was put together from texts that have.
-    pub(crate) fn build(text: &'a str) -> Result<Document<'a>, GuardError> {
         let tree = tree::build(text).map_err(|(at, reason)| guard::refused(text, at, reason))?;
         Ok(Document { tree })
     }

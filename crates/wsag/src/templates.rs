@@ -33,7 +33,7 @@ impl Template {
     #[must_use]
     pub fn with_nodes_max(&self, nodes: u32) -> Template {
         let text = self.source.as_str();
-        let Ok(document) = Document::build(text) else {
+        let Ok(document) = Document::written(text) else {
             return self.clone();
         };
         let mut changed = String::with_capacity(text.len());

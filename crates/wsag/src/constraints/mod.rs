@@ -108,7 +108,7 @@ impl CompiledTemplate {
             problems: Vec::new(),
         };
         // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
-        match Document::build(template.source.as_str()) {
+        match Document::written(template.source.as_str()) {
             Ok(document) => {
                 let root = document.root();
                 let constraints =

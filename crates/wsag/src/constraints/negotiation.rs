@@ -123,7 +123,7 @@ impl CompiledConstraints {
 }
 
 fn compile_item(item: &NegotiationItem) -> Result<Item, String> {
-    let document = Document::build(item.source.as_str()).map_err(|error| error.to_string())?;
+    let document = Document::written(item.source.as_str()).map_err(|error| error.to_string())?;
     let node = document.root().ok_or("it is empty")?;
     Item::read(node)
 }
