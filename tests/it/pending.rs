@@ -300,7 +300,7 @@ async fn a_decision_is_told_once_also_where_that_cannot_be_stored_at_first(url: 
         .await;
     becomes(&client, &accepted(&made), "Observed").await;
     eventually("attempts to store that it was told", DEADLINE, async || {
-        let attempts = server.log().matches("what became of a call").count();
+        let attempts = server.log().matches("the result of a call").count();
         (attempts >= ATTEMPTS).then_some(())
     })
     .await;

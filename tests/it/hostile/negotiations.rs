@@ -70,9 +70,9 @@ async fn assert_well(server: &Server) {
 
 /// Declarations of so many prefixes, and a text that mentions each.
 fn prefixes(count: usize) -> (String, String) {
-    let declared = (0..count).map(|n| format!(" xmlns:p{n}=\"urn:{n}\"")).collect();
-    let mentioned = (0..count).map(|n| format!("p{n}:")).collect();
-    (declared, mentioned)
+    let declared: Vec<_> = (0..count).map(|n| format!(" xmlns:p{n}=\"urn:{n}\"")).collect();
+    let mentioned: Vec<_> = (0..count).map(|n| format!("p{n}:")).collect();
+    (declared.concat(), mentioned.concat())
 }
 
 #[test]
