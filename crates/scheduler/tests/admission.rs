@@ -1,7 +1,6 @@
 //! Facts about admission that a provider or a requester cares about.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scheduler::admission::{LeastGain, TRIES};
 use scheduler::alternatives::{Limits, Side};
 use scheduler::{
@@ -245,17 +244,8 @@ const ORDERS: [Order; 7] = [
     Order::Brf,
 ];
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn with_rigid_requests_every_order_gives_the_same_plan(requests in workload(0)) {

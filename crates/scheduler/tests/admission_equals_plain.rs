@@ -7,7 +7,6 @@ mod plain;
 
 use plain::{Placed, Plain};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scheduler::alternatives::Limits;
 use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};
 use std::collections::BTreeMap;
@@ -354,17 +353,8 @@ fn play(planner: Planner, steps: &[Step]) {
     }
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(cases(6_000))]
+    #![proptest_config(ProptestConfig::with_cases(6_000))]
 
     #[test]
     fn random_workloads(order in order(), fixing in fixing(), steps in prop::collection::vec(step(), 1..40)) {

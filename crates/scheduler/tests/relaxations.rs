@@ -1,7 +1,6 @@
 //! Each relaxation, applied alone to the same plan, is accepted; and a smaller one would not be.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Decision, Interval, Order, Request, Schedule, Seconds, Time};
 
@@ -55,17 +54,8 @@ fn smaller(relaxation: Relaxation) -> Vec<Relaxation> {
     }
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
     fn each_is_accepted_and_smallest(

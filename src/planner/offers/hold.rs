@@ -105,7 +105,8 @@ impl Decider<'_> {
                 stretch,
             };
             let at = self.plan.resources.place(&held.resource);
-            let Some(moved) = at.and_then(|at| self.make_place(at, &held.request(now), now)) else {
+            let window = Interval::new(terms.ready, terms.deadline);
+            let Some(moved) = at.and_then(|at| self.make_place(at, &held.request(now), window, now)) else {
                 fits = false;
                 break;
             };
@@ -128,12 +129,33 @@ impl Decider<'_> {
     }
 
     /// Puts a stretch that is to be kept in its place; answers with the moves of others. Where the place is free none is needed, and
-    /// nothing is searched.
-    fn make_place(&mut self, at: usize, request: &Request, now: Time) -> Option<Vec<Move>> {
-        if self.plan.resources.put(at, now, request, request.ready) {
+    /// nothing is searched. What was quoted in a window may have its place only as it was quoted: an order by deadlines lets
+    /// others go before what has all of the window, and refuses what has no other place.
+    fn make_place(
+        &mut self,
+        at: usize,
+        request: &Request,
+        window: Interval,
+        now: Time,
+    ) -> Option<Vec<Move>> {
+        let resources = &mut self.plan.resources;
+        if resources.put(at, now, request, request.ready) {
             return Some(Vec::new());
         }
-        let (_, moved) = self.plan.resources.submit(at, now, request)?;
+        if let Some((_, moved)) = resources.submit(at, now, request) {
+            return Some(moved);
+        }
+        // Who has a budget was quoted from when on it can pay.
+        let quoted = [window.start, request.ready].map(|ready| Request {
+            ready,
+            deadline: window.end,
+            ..*request
+        });
+        let mut quoted = quoted.iter();
+        let quoted = quoted.find(|of| resources.would_start(at, now, of) == Some(request.ready))?;
+        let (_, moved) = resources.submit(at, now, quoted)?;
+        resources.vacate(at, now, request.id);
+        resources.put_back(at, now, request, request.ready);
         Some(moved)
     }
 

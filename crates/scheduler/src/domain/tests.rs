@@ -7,7 +7,6 @@ use crate::refusal::Reason;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 
 const OBJECTIVES: [Objective; 3] = [
@@ -189,12 +188,7 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 1_000,
-        rng_seed: RngSeed::Fixed(6),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn a_decision_is_that_of_a_plain_scan((resources, steps) in case(5, 400, 40)) {
@@ -203,12 +197,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 20,
-        rng_seed: RngSeed::Fixed(7),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
     fn and_over_days_among_more_resources((resources, steps) in case(80, 400_000, 250)) {

@@ -14,7 +14,6 @@ use super::{
 use crate::rate::Rate;
 use crate::time::{Interval, Time};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// The naive plan: whether each server works at each second.
 struct PerSecond {
@@ -310,12 +309,7 @@ fn play_all(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 10_000,
-        rng_seed: RngSeed::Fixed(3),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn each_search_finds_a_period_if_and_only_if_one_exists(case in case(3, 36, 8, 7)) {
@@ -324,12 +318,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 60,
-        rng_seed: RngSeed::Fixed(4),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn deep_trees_stay_in_order(case in case(6, 600, 150, 80)) {

@@ -11,7 +11,6 @@ use super::summary::Summary;
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
 use crate::time::{Interval, Seconds, Time};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// The naive plan: free nodes of each second of a short horizon.
 struct PerSecond {
@@ -166,15 +165,6 @@ enum Step {
     Forget(i64),
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 const HORIZON: i64 = 160;
 
 fn step() -> impl Strategy<Value = Step> {
@@ -295,7 +285,7 @@ fn compare(tree: &SlotTree, naive: &PerSecond) {
 }
 
 proptest! {
-    #![proptest_config(cases(10_000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     /// With a stretch the runs reach the durations of the summary's classes, so that gaps are really skipped.
     #[test]
@@ -308,7 +298,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
     fn equals_a_vector_of_seconds_over_days(
@@ -320,7 +310,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn reserve_then_release_restores_the_plan(

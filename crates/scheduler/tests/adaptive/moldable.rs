@@ -1,6 +1,6 @@
 //! What a law allows, and the choice among it.
 
-use crate::plain::{HORIZON, cases, occupied};
+use crate::plain::{HORIZON, occupied};
 use proptest::prelude::*;
 use scheduler::moldable::{DURATION_MAX, Law, SIZES_MAX, ShapeError, Shapes, Sizes};
 use scheduler::{Interval, SlotTree, Time};
@@ -97,7 +97,7 @@ fn of_equal_completions_the_one_on_most_nodes_is_taken() {
 }
 
 proptest! {
-    #![proptest_config(cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
     fn the_earliest_completion_of_all_sizes_and_starts_is_found(

@@ -1,7 +1,5 @@
 //! The plan as a list of free nodes per second, searched by looking.
 
-use proptest::prelude::ProptestConfig;
-use proptest::test_runner::RngSeed;
 use scheduler::{Interval, SlotTree, Time};
 
 /// Seconds of the small plans.
@@ -50,12 +48,3 @@ pub(crate) fn occupied(capacity: u32, busy: &[(i64, i64, u32)]) -> (SlotTree, Pl
     (tree, plain)
 }
 
-/// So many cases, the same on every run.
-pub(crate) fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}

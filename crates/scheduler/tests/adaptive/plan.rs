@@ -1,6 +1,6 @@
 //! Whole sequences of adaptive requests: the decisions of a plain implementation, and what must always hold.
 
-use crate::plain::{HORIZON, Plain, cases};
+use crate::plain::{HORIZON, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use scheduler::adaptive::{Booking, Decision, Plan, Policy, Request, SEARCHES_MAX, TooManySearches};
@@ -164,7 +164,7 @@ fn decisions_and_pieces_are_those_of_the_plain_algorithm() {
     let cuts = vec![Preemption::NONE, cut(2, 500_000, true), cut(9, 250_000, true)];
     for policy in [Policy::Fifo, Policy::MissingDeadlineFirst] {
         let fallbacks = Cell::new(0);
-        let outcome = TestRunner::new(cases(3_000)).run(&jobs(cuts.clone()), |jobs| {
+        let outcome = TestRunner::new(ProptestConfig::with_cases(3_000)).run(&jobs(cuts.clone()), |jobs| {
             let mut plan = Plan::new(CAPACITY, policy);
             let mut naive = Naive {
                 policy,
@@ -278,7 +278,7 @@ fn drive(jobs: &[Job], policy: Policy) -> Vec<BTreeMap<u64, Vec<Piece>>> {
 }
 
 proptest! {
-    #![proptest_config(cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
     fn every_accepted_request_keeps_its_promise_whatever_comes_and_goes(jobs in jobs(vec![

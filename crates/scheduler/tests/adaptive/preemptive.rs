@@ -1,6 +1,6 @@
 //! Work in pieces.
 
-use crate::plain::{Plain, cases, occupied};
+use crate::plain::{Plain, occupied};
 use proptest::prelude::*;
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::{PARTS_MAX, Piece, Preemption, PreemptionError, Rounding};
@@ -184,7 +184,7 @@ impl Brute<'_> {
 }
 
 proptest! {
-    #![proptest_config(cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
     fn the_last_piece_completes_as_early_as_any_choice_of_cuts_sizes_and_starts_lets_it(

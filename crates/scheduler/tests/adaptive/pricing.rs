@@ -1,6 +1,5 @@
 //! What flexibility is worth.
 
-use crate::plain::cases;
 use proptest::prelude::*;
 use scheduler::Fraction;
 use scheduler::preemptive::Preemption;
@@ -145,7 +144,7 @@ fn millionths_are_to_the_nearest() {
 }
 
 proptest! {
-    #![proptest_config(cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn completing_later_or_allowing_more_never_costs_more(

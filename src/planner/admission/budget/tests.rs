@@ -7,7 +7,7 @@ use super::*;
 use crate::planner::tests::trial::{Domain, of, price_list, proposal, wish};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, rng_seed: proptest::test_runner::RngSeed::Fixed(460), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn the_lowest_budget_of_a_refusal_is_accepted(

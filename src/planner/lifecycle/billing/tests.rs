@@ -2,7 +2,6 @@
 //! changing it into what it is already.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scheduler::Interval;
 
 use super::*;
@@ -13,7 +12,7 @@ use crate::planner::{
 };
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(462), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn cancelling_and_booking_again_at_the_same_instant_never_pays(

@@ -1,7 +1,6 @@
 //! Work that is done in pieces: where it goes, beside a plan searched by looking at each second, and what becomes of it.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scheduler::preemptive::{Preemption, Rounding};
 
 use super::*;
@@ -417,12 +416,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 150,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Whatever happens, no second has more nodes in use than there are, pieces keep their order and their window and take
     /// as long as was agreed, and they are found where looking at each second finds them.

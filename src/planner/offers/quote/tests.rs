@@ -8,7 +8,7 @@ use crate::agreement::{
     Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
 };
 use crate::planner::offers::ranking::best_of;
-use crate::planner::tests::trial::{Domain, HORIZON, of, price_list, proposal};
+use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal};
 use crate::planner::{About, Ask, Candidate, Pricing, Proposal, Quote, Scaling, Weights};
 
 const NEGOTIATION: Uuid = Uuid::from_u128(1);
@@ -173,6 +173,54 @@ fn cost(of: &Candidate) -> i64 {
     of.terms.price.map_or(0, |price: Money| price.micros)
 }
 
+/// Each of what could be offered can be kept on a plan that is as that one was, and then nothing is taken twice.
+fn keep_each(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)], candidates: &[Candidate]) {
+    for candidate in candidates {
+        let (nodes, slot) = (candidate.terms.nodes(), candidate.terms.placement());
+        let (mut after, placed) = domain(pricing, taken);
+        let (held, _) = after.decide(0, |decider| decider.hold(&offer(candidate)));
+        assert!(held, "{candidate:?}");
+        let large = usize::from(candidate.terms.resource == "large");
+        for second in slot.start.seconds()..slot.end.seconds() {
+            let others = busy(&after, &placed, Time(second))[large];
+            assert!(others + nodes <= CAPACITIES[large], "{candidate:?} at {second}");
+        }
+    }
+}
+
+/// Others move out of the way of what may lie anywhere in its window, and not of what may lie only where it was found.
+#[test]
+fn what_is_offered_as_asked_where_others_move_can_be_kept() {
+    let mut pricing = Pricing::flat(0, eur());
+    pricing.resources.insert("small".into(), 800_000);
+    pricing.profiles.insert("physics".into(), Fraction::percent(90));
+    let taken = [
+        (1, 22, 106, 0),
+        (4, 38, 137, 8),
+        (1, 20, 163, 0),
+        (3, 22, 117, 6),
+        (3, 20, 178, 5),
+        (2, 76, 1, 0),
+        (1, 31, 76, 0),
+        (1, 28, 49, 0),
+        (2, 42, 96, 7),
+        (2, 20, 50, 0),
+    ];
+    let asked = Asked {
+        work: 160,
+        least: 2,
+        most: 2,
+        window: Interval::new(Time(39), Time(140)),
+        phi: Fraction::percent(0),
+    };
+    let (mut before, _) = domain(&pricing, &taken);
+    let (quote, _) = before.decide(0, |decider| decider.quote(&asked.ask()));
+    let candidates = quote.unwrap().candidates;
+    let kinds: Vec<_> = candidates.iter().map(|of| of.terms.kind).collect();
+    assert_eq!(kinds, [OfferKind::Exact]);
+    keep_each(&pricing, &taken, &candidates);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -208,16 +256,8 @@ proptest! {
             let deviation = asked.deviation(nodes, slot);
             prop_assert!((candidate.terms.deviation - deviation).abs() < 1e-9, "{candidate:?} {deviation}");
             prop_assert!(deviation <= phi + 1e-9, "{candidate:?}");
-            // It can be kept on a plan that is as this one is, and then nothing is taken twice.
-            let (mut after, placed) = domain(&pricing, &taken);
-            let (held, _) = after.decide(0, |decider| decider.hold(&offer(candidate)));
-            prop_assert!(held, "{candidate:?}");
-            let large = usize::from(candidate.terms.resource == "large");
-            for second in slot.start.seconds()..slot.end.seconds() {
-                let others = busy(&after, &placed, Time(second))[large];
-                prop_assert!(others + nodes <= CAPACITIES[large], "{candidate:?} at {second}");
-            }
         }
+        keep_each(&pricing, &taken, &candidates);
         // Every other size that has a place is found, since there are few.
         for shape in ask.others.iter().flatten().filter(|_| kinds.first() != Some(&OfferKind::Exact)) {
             if shape.duration > asked.window.duration() {

@@ -2,7 +2,6 @@
 //! over capacity, and a refusal leaves everything as it was.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use uuid::Uuid;
 
 use super::*;
@@ -427,12 +426,7 @@ fn verbs() -> impl Strategy<Value = Vec<Verb>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 120,
-        rng_seed: RngSeed::Fixed(42),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn nobody_leaves_his_window_nothing_is_over_capacity_and_a_refusal_changes_nothing(verbs in verbs()) {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scheduler::preemptive::{Preemption, Rounding};
 use uuid::Uuid;
 
@@ -440,12 +439,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 150,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Whatever happens, nobody has more than is allowed, no second has more nodes in use than there are, and the plan is
     /// the one that would be rebuilt.
