@@ -447,6 +447,7 @@ impl Decider<'_> {
 
     /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
+        self.plan.resources.must_be_settled(agreement.id);
         agreement.version += 1;
         let gives_back = agreement.is_between_slots() || agreement.state.is_final();
         let release = gives_back && self.plan.is_bound(agreement.id);

@@ -6,6 +6,7 @@
 //! the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
 //! anything (`docs/decisions/0006`).
 
+use scheduler::Time;
 use uuid::Uuid;
 
 use super::decide::Decider;
@@ -74,14 +75,21 @@ impl Plan {
         found
     }
 
-    /// The resource of an agreement that must have a place, and the first of the numbers by which its schedule knows it.
-    pub(super) fn planned_at(&mut self, agreement: &Agreement) -> Option<(usize, u64)> {
+    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
+    pub(super) fn planned_slot(&mut self, agreement: &Agreement, index: usize) -> Option<(usize, u64)> {
         let at = self.resources.must_place(&agreement.resource)?;
-        let number = self.number(agreement.id);
+        let number = self.numbers.of(agreement.id).get(index).copied();
         self.resources.impossible.unless(number.is_some(), || {
-            format!("agreement {} has no number", agreement.id)
+            format!("slot {index} of agreement {} has no number", agreement.id)
         });
         Some((at, number?))
+    }
+
+    /// Takes one of the slots of an agreement out of the plan; all others stay where they are.
+    pub(super) fn take_slot_out(&mut self, agreement: &Agreement, index: usize, now: Time) {
+        if let Some((at, number)) = self.planned_slot(agreement, index) {
+            self.resources.vacate(at, now, number);
+        }
     }
 }
 

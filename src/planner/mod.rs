@@ -15,6 +15,7 @@ mod invariant;
 mod lifecycle;
 mod live;
 mod metrics;
+mod numbers;
 mod offers;
 mod placement;
 mod plan;

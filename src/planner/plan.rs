@@ -6,6 +6,7 @@ use scheduler::{Fraction, Interval, Request, Seconds, Time};
 use uuid::Uuid;
 
 use super::live::Live;
+use super::numbers::Numbers;
 use super::reserving::Reserving;
 use super::resources::{ResourcePlan, Resources, planned};
 use super::{Overruns, Settings, StartError, Suggestion};
@@ -27,9 +28,8 @@ use crate::store::{Binding, NodeRow};
 pub struct Plan {
     pub(super) resources: Resources,
     pub(super) live: Live,
-    /// The numbers by which the schedules know the agreements: in order of acceptance, since ties go by them.
-    pub(super) numbers: HashMap<Uuid, u64>,
-    pub(super) by_number: BTreeMap<u64, Uuid>,
+    /// The numbers by which the schedules know the slots.
+    pub(super) numbers: Numbers,
     /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
     /// its end with something that may go on.
     due: BTreeSet<(Time, Uuid)>,
@@ -122,8 +122,7 @@ impl Plan {
         let mut plan = Self {
             resources: Resources::new(plans, settings, now),
             live: Live::default(),
-            numbers: HashMap::with_capacity(restored.len()),
-            by_number: BTreeMap::new(),
+            numbers: Numbers::default(),
             due: BTreeSet::new(),
             fix_after: settings.fix_after,
             fixing: BTreeSet::new(),
@@ -154,16 +153,15 @@ impl Plan {
 
     /// The number that the next agreement will be known by.
     pub(super) fn next_number(&self) -> u64 {
-        self.by_number.last_key_value().map_or(0, |(last, _)| last + 1)
+        self.numbers.next()
     }
 
     /// Takes in an agreement that its resource's schedule has placed under a number.
     pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
         self.watch(&agreement);
         self.agenda.note(None, &agreement);
-        self.numbers.insert(agreement.id, number);
-        for number in number..number + agreement.slots.len() as u64 {
-            self.by_number.insert(number, agreement.id);
+        for (number, _) in (number..).zip(agreement.slots.iter()) {
+            self.numbers.add(agreement.id, number);
         }
         *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
         self.open_windows(&agreement);
@@ -178,7 +176,7 @@ impl Plan {
     /// How many wait for their decision.
     pub(super) fn pending(&self) -> usize {
         // Those that have a place have a number.
-        self.live.len() - self.numbers.len()
+        self.live.len() - self.numbers.agreements()
     }
 
     /// A live agreement.
@@ -201,14 +199,9 @@ impl Plan {
         self.node_seconds.get(party).copied().unwrap_or(0)
     }
 
-    /// The number by which its resource's schedule knows a live agreement.
-    pub(super) fn number(&self, id: Uuid) -> Option<u64> {
-        self.numbers.get(&id).copied()
-    }
-
     /// The live agreement that a schedule knows by a number.
     pub(super) fn by_number(&self, number: u64) -> Option<&Agreement> {
-        self.live.get(self.by_number.get(&number)?)
+        self.live.get(&self.numbers.slot(number)?.agreement)
     }
 
     /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a slot: at `now`
@@ -220,7 +213,7 @@ impl Plan {
         };
         self.unwatch(&old);
         // What has no place yet is not counted.
-        let counted = self.numbers.contains_key(&next.id);
+        let counted = !self.numbers.of(next.id).is_empty();
         let used = self.node_seconds.entry(old.party.clone()).or_default();
         if counted {
             let next = if next.state.is_final() {
@@ -245,19 +238,15 @@ impl Plan {
         if is_undecided(&old) {
             return;
         }
-        let Some((at, number)) = self.planned_at(&old) else {
+        let Some((at, _)) = self.planned_slot(&old, 0) else {
             return;
         };
-        self.numbers.remove(&next.id);
-        for number in number..number + old.slots.len() as u64 {
-            self.by_number.remove(&number);
-        }
         let (end, until) = (next.released(), old.slot().end);
         if end < until {
             self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
         }
-        for request in requests_of(&old, number) {
-            self.resources.free(at, now, request.id);
+        for number in self.numbers.keep_first(next.id, 0) {
+            self.resources.free(at, now, number);
         }
     }
 
@@ -267,11 +256,12 @@ impl Plan {
         if over.is_empty() {
             return;
         }
-        let Some((at, number)) = self.planned_at(old) else {
-            return;
-        };
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
-        for (slot, number) in next.slots.iter().zip(number..).take(over.end).skip(over.start) {
+        for index in over {
+            let (Some((at, number)), Some(slot)) = (self.planned_slot(old, index), next.slots.get(index))
+            else {
+                return;
+            };
             let (end, until) = (slot.occupied().end, slot.placement.end);
             if end < until {
                 self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
@@ -282,11 +272,10 @@ impl Plan {
 
     /// Fixes a waiting agreement's slots where they lie.
     pub(super) fn fix(&mut self, agreement: &Agreement) {
-        let Some((at, number)) = self.planned_at(agreement) else {
-            return;
-        };
-        for number in number..number + agreement.slots.len() as u64 {
-            self.resources.fix(at, number);
+        for index in 0..agreement.slots.len() {
+            if let Some((at, number)) = self.planned_slot(agreement, index) {
+                self.resources.fix(at, number);
+            }
         }
     }
 
@@ -438,12 +427,7 @@ impl Plan {
             if agreement.adds_to_contract(index) {
                 return Some((number, Seconds::MAX));
             }
-            let request = if agreement.slots.is_split() {
-                request_of_slot(agreement, number, index)
-            } else {
-                request_of(agreement, number)
-            };
-            Some((number, request.slack(now)))
+            Some((number, request_of_slot(agreement, number, index).slack(now)))
         };
         let placements = of.schedule.placements();
         placements.filter_map(|placement| waits(placement.id)).collect()

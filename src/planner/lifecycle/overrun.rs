@@ -164,23 +164,24 @@ impl Decider<'_> {
     fn prolong(&mut self, agreement: &Agreement, end: Time, now: Time) -> bool {
         // What its party has been offered in its place counted on its end.
         self.release_about(agreement.id);
-        let Some((at, number)) = self.plan.planned_at(agreement) else {
+        let present = self.plan.planned_slot(agreement, agreement.slots_over());
+        let Some((at, number)) = present else {
             return false;
         };
-        let number = number + agreement.slots_over() as u64;
-        self.plan.resources.vacate(at, now, number);
-        let end = self.reached(at, agreement, end, now);
-        let rest = self.running_of(at, agreement, number);
-        let longer = Request {
-            deadline: end,
-            duration: end - rest.ready,
-            ..rest
-        };
-        let placed = (end > agreement.placement().end)
-            .then(|| self.plan.resources.submit(at, now, &longer))
-            .flatten();
-        let Some((_, moves)) = placed else {
-            self.plan.resources.put_back(at, now, &rest, rest.ready);
+        let longer = self.attempt(|this| {
+            this.plan.resources.vacate(at, now, number);
+            let end = this.reached(at, agreement, end, now);
+            let rest = this.running_of(at, agreement, number);
+            let longer = Request {
+                deadline: end,
+                duration: end - rest.ready,
+                ..rest
+            };
+            let is_longer = end > agreement.placement().end;
+            let placed = is_longer.then(|| this.plan.resources.submit(at, now, &longer));
+            placed.flatten().map(|(_, moves)| (end, moves))
+        });
+        let Some((end, moves)) = longer else {
             return false;
         };
         self.hand_over_nodes(agreement, agreement.id, end);

@@ -8,19 +8,15 @@
 
 use std::collections::BTreeSet;
 
-use scheduler::{Interval, Request, Seconds, Time};
+use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use super::pieces::CLUSTER;
-use crate::agreement::{
-    Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState, Slots,
-};
+use crate::agreement::{Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState};
 use crate::clock::second_of;
 use crate::planner::decide::{Decider, execution};
-use crate::planner::placement::admit::shape_of;
-use crate::planner::plan::request_of;
-use crate::planner::resources::Wish;
-use crate::planner::resources::repair::{by, found};
+use crate::planner::placement::find::{Found, RESTART};
+use crate::planner::resources::repair::by;
 use crate::store::Change;
 
 /// How often lost work is run again at most: what is lost so often is not lost by chance.
@@ -104,10 +100,7 @@ impl Decider<'_> {
         // What was offered in its place counts on its going on.
         self.release_about(agreement.id);
         let next = self.after_now();
-        if let Some((at, number)) = self.plan.planned_at(agreement) {
-            let number = number + agreement.slots_over() as u64;
-            self.plan.resources.vacate(at, next, number);
-        }
+        self.plan.take_slot_out(agreement, agreement.slots_over(), next);
         self.plan.unbind(agreement, next);
     }
 
@@ -137,11 +130,16 @@ impl Decider<'_> {
             job.missed += u32::from(why == Why::NeverStarted);
         }
         let mut given_way = BTreeSet::new();
-        let placed = match why {
-            Why::Lost(_) => self.place_anew(&waits, next),
-            Why::NeverStarted => self.place_before_offers(&waits, next, &mut given_way),
+        let index = waits.slots_over();
+        // Nor is what was added to its slot.
+        if !waits.adds_to_contract(index) {
+            waits.end_last_slot(waits.placement().end - waits.overrun());
+        }
+        let found = match why {
+            Why::Lost(_) => self.find(&waits, index, RESTART, next),
+            Why::NeverStarted => self.find_before_offers(&waits, index, RESTART, next, &mut given_way),
         };
-        let Some(mut placed) = placed else {
+        let Some(Found { mut placed, moves }) = found else {
             self.keep_all_again(given_way);
             return false;
         };
@@ -168,6 +166,7 @@ impl Decider<'_> {
         placed.service = service;
         placed.has_started(None);
         let waiting = self.update(placed, events);
+        self.moved(&moves, RESTART.others);
         self.plan.stop_later(waiting);
         let lost = lost_execution(agreement, end);
         self.batch
@@ -181,44 +180,34 @@ impl Decider<'_> {
     /// piece would have added to it. A job that would begin late in its slot has another place where there is one without
     /// offers giving way, and keeps what is left of its slot otherwise.
     pub(in crate::planner) fn place_missed(&mut self, agreement: &Agreement, now: Time) {
-        let Some((at, number)) = self.plan.planned_at(agreement) else {
-            return;
-        };
         let is_over = agreement.slot().end <= now;
         // What is kept for its changes counts on its place.
         let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
         let index = agreement.slots_over();
-        self.plan.resources.vacate(at, now, number + index as u64);
         let adds = agreement.adds_to_contract(index);
         let why = if is_over { NEVER_STARTED } else { TOO_LATE };
-        let placed = if adds || !is_over {
-            self.place_anew(agreement, now)
+        let found = if is_over {
+            self.plan.take_slot_out(agreement, index, now);
+            if adds {
+                self.find(agreement, index, RESTART, now)
+            } else {
+                self.find_before_offers(agreement, index, RESTART, now, &mut given_way)
+            }
         } else {
-            self.place_before_offers(agreement, now, &mut given_way)
+            self.attempt(|this| {
+                this.plan.take_slot_out(agreement, index, now);
+                this.find(agreement, index, RESTART, now)
+            })
         };
-        match placed {
-            Some(placed) => {
-                let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
-                let event = self.event(EventKind::Moved, detail);
-                self.update(placed, vec![event]);
-            }
-            None if !is_over => {
-                let rest = self.running_of(at, agreement, number);
-                self.plan.resources.put_back(at, now, &rest, rest.ready);
-                return;
-            }
-            None if adds => self.give_up_rest(agreement, NEVER_STARTED, now),
-            None if !agreement.slots.is_split() => {
-                let lost = format!("{NEVER_STARTED}, and there is no other in its window");
-                self.break_off(agreement.clone(), &lost, now);
-            }
-            None => {
-                let lost = format!(
-                    "{NEVER_STARTED}, and there is no other for its piece {}",
-                    index + 1
-                );
-                self.lose_because(agreement.clone(), EventKind::Broken, lost);
-            }
+        if let Some(Found { placed, moves }) = found {
+            let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
+            let event = self.event(EventKind::Moved, detail);
+            self.update(placed, vec![event]);
+            self.moved(&moves, RESTART.others);
+        } else if is_over {
+            self.has_no_place(agreement.clone(), index, why, now);
+        } else {
+            return;
         }
         self.keep_all_again(given_way);
     }
@@ -231,70 +220,6 @@ impl Decider<'_> {
                 "it had to make room for work that was not done in its slot",
             );
         }
-    }
-
-    /// As [`Self::place_anew`], at last where something is kept for offers: an agreement counts more. The answers whose offers
-    /// have made room go to `given_way`.
-    fn place_before_offers(
-        &mut self,
-        agreement: &Agreement,
-        next: Time,
-        given_way: &mut BTreeSet<Uuid>,
-    ) -> Option<Agreement> {
-        let placed = self.place_anew(agreement, next);
-        if placed.is_some() {
-            return placed;
-        }
-        let window = Interval::new(agreement.ready.max(next), agreement.deadline);
-        given_way.extend(self.give_way_in(&agreement.resource, window));
-        self.place_anew(agreement, next)
-    }
-
-    /// An agreement that has left the plan with its slot, or with that of its next piece, with another place in what is left of
-    /// its window; none where there is none.
-    fn place_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
-        if agreement.slots.is_split() {
-            self.place_lost_pieces(agreement, next)
-        } else {
-            self.place_whole_anew(agreement, next)
-        }
-    }
-
-    /// The same of work in one: the best place that is free, else one for which others move inside their windows, else one of
-    /// another of its sizes.
-    fn place_whole_anew(&mut self, agreement: &Agreement, next: Time) -> Option<Agreement> {
-        let (at, number) = self.plan.planned_at(agreement)?;
-        let request = request_of(agreement, number);
-        let (shape, scaling) = shape_of(agreement);
-        let wish = Wish {
-            shape,
-            scaling,
-            window: Interval::new(agreement.ready.max(next), agreement.deadline),
-            filters: &agreement.leeway.filters,
-            barred: &agreement.leeway.barred,
-            except: None,
-            is_new: false,
-        };
-        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
-        let found = if let Some((to, best)) = best.filter(|(to, _)| self.may_go_to(*to, agreement)) {
-            let there = Request {
-                duration: best.slot.duration(),
-                ..request
-            };
-            let put = self.plan.resources.put(to, next, &there, best.slot.start);
-            put.then(|| found(to, best.slot, agreement.nodes()))
-        } else {
-            self.crowded_place(at, agreement, &request, next, "whose slot was lost")
-                .or_else(|| self.place_of_another_size(agreement, &request, next))
-        };
-        let found = found?;
-        Some(Agreement {
-            resource: self.plan.resources.get(found.resource)?.resource.name.clone(),
-            slots: Slots::one((found.slot, found.nodes)),
-            duration: found.slot.duration(),
-            fixed: false,
-            ..agreement.clone()
-        })
     }
 
     /// The end of work that was lost with its nodes.

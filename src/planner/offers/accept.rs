@@ -13,7 +13,6 @@ use crate::agreement::{
 use crate::clock::second_of;
 use crate::planner::admission::refuse::{bare, words_of_barred};
 use crate::planner::decide::Decider;
-use crate::planner::lifecycle::pieces::requests_of;
 use crate::planner::placement::admit::Admitted;
 use crate::planner::reserving::Step;
 use crate::planner::{Accepted, Error, Proposal};
@@ -139,16 +138,12 @@ impl Decider<'_> {
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
-        let requests = if begun {
-            let rest = self.running_of(resource, &agreement, number);
-            vec![(rest, rest.ready)]
-        } else {
-            let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-            requests_of(&agreement, number).into_iter().zip(starts).collect()
-        };
         // Its place was held.
-        for (request, start) in &requests {
-            self.plan.resources.put_back(resource, now, request, *start);
+        if begun {
+            let rest = self.running_of(resource, &agreement, number);
+            self.plan.resources.put_back(resource, now, &rest, rest.ready);
+        } else {
+            self.put_reserved(&agreement, number, resource);
         }
         let mut old = lifted.map(|lifted| lifted.agreement);
         let mut settled = Vec::new();

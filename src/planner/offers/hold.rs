@@ -84,15 +84,35 @@ impl Decider<'_> {
         let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
             return false;
         };
-        let now = second_of(self.now);
-        let base = self.base(offer.negotiation, &terms.resource);
-        if !base.is_empty() {
-            self.pin(offer.negotiation);
+        let kept = self.attempt(|this| this.keep_beside_others(offer.negotiation, answer, terms));
+        let Some((added, moves)) = kept else {
+            return false;
+        };
+        for held in added {
+            self.plan.table.holds.insert(answer, held);
         }
-        let mut offers = self.held_of(offer.negotiation, answer, &terms.resource);
+        self.moved(&moves, "to keep an offer open");
+        true
+    }
+
+    /// Puts what an offer needs beyond what is kept for the others of its answer in its place, with the moves of others; none
+    /// where it has none.
+    fn keep_beside_others(
+        &mut self,
+        negotiation: Uuid,
+        answer: Uuid,
+        terms: &OfferTerms,
+    ) -> Option<(Vec<Held>, Vec<Move>)> {
+        let now = second_of(self.now);
+        let base = self.base(negotiation, &terms.resource);
+        if !base.is_empty() {
+            self.pin(negotiation);
+        }
+        let mut offers = self.held_of(negotiation, answer, &terms.resource);
         let less = kept(&offers, &base);
         offers.extend(terms.kept());
-        let (mut added, mut moves, mut fits) = (Vec::new(), Vec::new(), true);
+        let at = self.plan.resources.place(&terms.resource)?;
+        let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in beyond(&kept(&offers, &base), &less) {
             // What has passed of it needs no keeping.
             let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
@@ -104,40 +124,17 @@ impl Decider<'_> {
                 number: self.plan.table.next_hold(),
                 stretch,
             };
-            let at = self.plan.resources.place(&held.resource);
             let window = Interval::new(terms.ready, terms.deadline);
-            let Some(moved) = at.and_then(|at| self.make_place(at, &held.request(now), window, now)) else {
-                fits = false;
-                break;
-            };
-            moves.extend(moved);
+            moves.extend(self.make_place(at, &held.request(now), window, now)?);
             added.push(held);
         }
-        if fits {
-            for held in added.drain(..) {
-                self.plan.table.holds.insert(answer, held);
-            }
-        }
-        for held in added {
-            self.plan.vacate(&held, now);
-        }
-        self.moved(&moves, "to keep an offer open");
-        if !fits {
-            self.unpin(offer.negotiation);
-        }
-        fits
+        Some((added, moves))
     }
 
     /// Puts a stretch that is to be kept in its place; answers with the moves of others. Where the place is free none is needed, and
     /// nothing is searched. What was quoted in a window may have its place only as it was quoted: an order by deadlines lets
     /// others go before what has all of the window, and refuses what has no other place.
-    fn make_place(
-        &mut self,
-        at: usize,
-        request: &Request,
-        window: Interval,
-        now: Time,
-    ) -> Option<Vec<Move>> {
+    fn make_place(&mut self, at: usize, request: &Request, window: Interval, now: Time) -> Option<Vec<Move>> {
         let resources = &mut self.plan.resources;
         if resources.put(at, now, request, request.ready) {
             return Some(Vec::new());
@@ -294,16 +291,16 @@ impl Decider<'_> {
 
     /// Lets it move again.
     fn unpin(&mut self, negotiation: Uuid) {
-        let Some(agreement) = self.plan.renegotiated(negotiation) else {
+        let now = second_of(self.now);
+        let moves = |of: &&Agreement| of.is_waiting() && !of.fixed && !self.plan.table.is_counted_on(of.id);
+        let agreement = self.plan.renegotiated(negotiation).filter(moves);
+        let Some(agreement) = agreement.cloned() else {
             return;
         };
-        let id = agreement.id;
-        if agreement.is_waiting()
-            && !agreement.fixed
-            && !self.plan.table.is_counted_on(id)
-            && let Ok(lifted) = self.lift(id)
-        {
-            self.put_back(&lifted);
+        if let Some((at, _)) = self.plan.planned_slot(&agreement, 0) {
+            for (request, start) in self.take_slots_out(&agreement, 0, now) {
+                self.plan.resources.put_back(at, now, &request, start);
+            }
         }
     }
 }

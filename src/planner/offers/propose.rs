@@ -168,11 +168,10 @@ impl Decider<'_> {
             };
             let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
             for agreement in others {
-                let Ok(lifted) = self.lift(agreement.id) else {
-                    continue;
-                };
-                let slot = self.slot_beside(at, &agreement, wanted, &request, now);
-                self.put_back(&lifted);
+                let slot = self.suppose(|this| {
+                    this.lift(agreement.id).ok()?;
+                    this.slot_beside(at, &agreement, wanted, &request, now)
+                });
                 if slot.is_some() {
                     self.plan.suggest(Suggestion {
                         agreement,
@@ -186,7 +185,7 @@ impl Decider<'_> {
     }
 
     /// The slot nearest to the window of an agreement that is out of the plan which it would have if a newcomer had a place,
-    /// as far outside as alternatives may lie.
+    /// as far outside as alternatives may lie; the newcomer has its place afterwards.
     fn slot_beside(
         &mut self,
         at: usize,
@@ -235,7 +234,6 @@ impl Decider<'_> {
             (outside(agreement, slot), slot)
         });
         let nearest = slots.min_by_key(|(distance, slot)| (*distance, slot.start));
-        self.plan.resources.vacate(at, now, newcomer.id);
         Some(nearest?.1)
     }
 
@@ -266,9 +264,10 @@ impl Decider<'_> {
             }
             return Ok(self.found(&search).unwrap_or_else(Quote::refused));
         };
-        let lifted = self.lift(agreement.id)?;
-        let candidates = self.quote_move(ask, &lifted, slot, own, until);
-        self.put_back(&lifted);
+        let candidates = self.suppose(|this| {
+            let lifted = this.lift(agreement.id)?;
+            Ok::<_, Error>(this.quote_move(ask, &lifted, slot, own, until))
+        })?;
         if candidates.is_empty() {
             return Err(Error::Lost(Lost::Replaced));
         }

@@ -154,20 +154,17 @@ impl Decider<'_> {
         if let Err(refusal) = self.probe(&instance.party) {
             return Ok(Quote::refused(refusal));
         }
-        let Ok(lifted) = self.lift_replaced(&instance) else {
-            return Err(Error::Lost(Lost::Replaced));
-        };
-        let quote = match &lifted {
-            Some(lifted) if lifted.has_begun() => self.quote_begun(ask, instance.expires, lifted),
-            lifted => {
-                let until = (second_of(self.now) + self.settings.negotiation.hold).min(instance.expires);
-                let search = self.search(ask, until, lifted.as_ref());
-                Ok(self.found(&search))
+        let quote = self.suppose(|this| {
+            let Ok(lifted) = this.lift_replaced(&instance) else {
+                return Err(Error::Lost(Lost::Replaced));
+            };
+            if let Some(lifted) = lifted.as_ref().filter(|of| of.has_begun()) {
+                return this.quote_begun(ask, instance.expires, lifted);
             }
-        };
-        if let Some(lifted) = lifted {
-            self.put_back(&lifted);
-        }
+            let until = (second_of(this.now) + this.settings.negotiation.hold).min(instance.expires);
+            let search = this.search(ask, until, lifted.as_ref());
+            Ok(this.found(&search))
+        });
         Ok(quote?.unwrap_or_else(Quote::refused))
     }
 

@@ -8,7 +8,6 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, Event, EventKind, GuaranteeState, Job};
 use crate::clock::second_of;
 use crate::planner::decide::Decider;
-use crate::planner::lifecycle::pieces::requests_of;
 use crate::planner::plan::request_of;
 use crate::planner::{Error, Proposal};
 use crate::store::Change;
@@ -20,8 +19,6 @@ pub(in crate::planner) const PIECES_BEGUN: &str =
 /// An agreement that is out of the plan for a while.
 pub(in crate::planner) struct Lifted {
     pub(in crate::planner) agreement: Agreement,
-    resource: usize,
-    number: u64,
 }
 
 impl Lifted {
@@ -53,9 +50,12 @@ impl Decider<'_> {
     /// Takes an agreement out that is there yet.
     pub(in crate::planner) fn take_out(&mut self, of: &Lifted) {
         let now = second_of(self.now);
-        for (number, _) in (of.number..).zip(of.agreement.slots.iter()) {
-            self.plan.resources.vacate(of.resource, now, number);
-        }
+        let agreement = &of.agreement;
+        let taken = self.take_slots_out(agreement, 0, now);
+        let all = agreement.slots.len() - agreement.slots_over();
+        self.plan.resources.impossible.unless(taken.len() == all, || {
+            format!("agreement {} is not where it lies", agreement.id)
+        });
     }
 
     /// An agreement that can be taken out, and is there yet.
@@ -70,31 +70,8 @@ impl Decider<'_> {
         if agreement.slots.is_split() && goes_on {
             return Err(Error::Conflict(PIECES_BEGUN));
         }
-        let (resource, number) = self.plan.planned_at(&agreement).ok_or(Error::Unavailable)?;
-        Ok(Lifted {
-            agreement,
-            resource,
-            number,
-        })
-    }
-
-    /// Puts it back where it lay.
-    pub(in crate::planner) fn put_back(&mut self, lifted: &Lifted) {
-        let (agreement, at) = (&lifted.agreement, lifted.resource);
-        let now = second_of(self.now);
-        if lifted.has_begun() {
-            let rest = self.running_of(at, agreement, lifted.number);
-            self.plan.resources.put_back(at, now, &rest, rest.ready);
-            return;
-        }
-        // What is held to replace it counts on its place.
-        let fixed = self.plan.table.is_counted_on(agreement.id);
-        let requests = requests_of(agreement, lifted.number);
-        for (request, slot) in requests.into_iter().zip(agreement.slots.iter()) {
-            let start = slot.placement.start;
-            let request = if fixed { request.fixed_to(start) } else { request };
-            self.plan.resources.put_back(at, now, &request, start);
-        }
+        self.plan.planned_slot(&agreement, 0).ok_or(Error::Unavailable)?;
+        Ok(Lifted { agreement })
     }
 
     /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and

@@ -326,31 +326,24 @@ impl Decider<'_> {
         let request = wanted.request(shape, rate);
         // What makes room does not make it cheaper.
         let load = self.load(resource, wanted.window);
-        let mut transferred: Vec<Transfer> = Vec::new();
-        for number in self.plan.resources.in_the_way(resource, now, &request) {
-            let Some(transfer) = self.send_elsewhere(resource, number, now) else {
-                continue;
-            };
-            transferred.push(transfer);
-            if let Some(mut admitted) = self.let_in_under(load, resource, wanted, shape, now) {
-                // Those who went before it was enough may not have had to.
-                transferred.retain(|of| !self.take_back(of, now));
-                admitted.transferred = transferred;
-                return Some(admitted);
+        self.attempt(|this| {
+            let mut transferred: Vec<Transfer> = Vec::new();
+            for number in this.plan.resources.in_the_way(resource, now, &request) {
+                let Some(transfer) = this.send_elsewhere(resource, number, now) else {
+                    continue;
+                };
+                transferred.push(transfer);
+                if let Some(admitted) = this.let_in_under(load, resource, wanted, shape, now) {
+                    // Those who went before it was enough may not have had to.
+                    transferred.retain(|of| !this.take_back(of, now));
+                    return Some(Admitted {
+                        transferred,
+                        ..admitted
+                    });
+                }
             }
-        }
-        for transfer in transferred.iter().rev() {
-            self.must_take_back(transfer, now);
-        }
-        None
-    }
-
-    /// Moves an agreement back to where it was a moment ago.
-    fn must_take_back(&mut self, of: &Transfer, now: Time) {
-        let back = self.take_back(of, now);
-        self.plan.resources.impossible.unless(back, || {
-            format!("{} went to another resource and cannot come back", of.placed.id)
-        });
+            None
+        })
     }
 
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
@@ -362,47 +355,14 @@ impl Decider<'_> {
         if !moves || !is_here || self.plan.table.is_counted_on(agreement.id) {
             return None;
         }
-        if agreement.slots.is_split() {
-            return self.send_all_elsewhere(&agreement.clone(), from, now);
-        }
-        let (shape, scaling) = shape_of(agreement);
-        let wish = Wish {
-            shape,
-            scaling,
-            // What starts at this very second could not be taken back.
-            window: Interval::new(agreement.ready.max(now + 1), agreement.deadline),
-            filters: &agreement.leeway.filters,
-            barred: &agreement.leeway.barred,
-            except: Some(from),
-            is_new: true,
-        };
-        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
-        let (to, found) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;
-        let mut placed = agreement.clone();
-        placed.place_slot(0, (found.slot, agreement.nodes()));
-        let (request, start) = self.plan.resources.withdraw(from, number)?;
-        let there = Request {
-            duration: found.slot.duration(),
-            ..request
-        };
-        if self.plan.resources.put(to, now, &there, found.slot.start) {
-            placed.resource = self.plan.resources.name(to);
-            let was = vec![(request, start)];
-            return Some(Transfer { placed, from, was });
-        }
-        self.plan.resources.put_back(from, now, &request, start);
-        None
-    }
-
-    /// The same with all the slots of one that has several.
-    fn send_all_elsewhere(&mut self, agreement: &Agreement, from: usize, now: Time) -> Option<Transfer> {
+        let agreement = agreement.clone();
+        // What starts at this very second could not be taken back.
         let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
-        let was = self.take_slots_out(agreement, now);
-        let Some(placed) = self.place_elsewhere(agreement, window, true, now) else {
-            self.put_all_back(from, &was, now);
-            return None;
-        };
-        Some(Transfer { placed, from, was })
+        self.attempt(|this| {
+            let was = this.take_slots_out(&agreement, 0, now);
+            let placed = this.place_elsewhere(&agreement, 0, (window, Some(from)), true, now)?;
+            Some(Transfer { placed, from, was })
+        })
     }
 
     /// Moves an agreement back to where it was, if there is room.
@@ -422,7 +382,7 @@ impl Decider<'_> {
     /// Takes over who went to other resources; answers with the agreements as they are now.
     pub(in crate::planner) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
         let gone = transfers.iter();
-        gone.filter_map(|of| self.went_elsewhere(of.placed.clone(), why))
+        gone.filter_map(|of| self.take_place(of.placed.clone(), 0, why))
             .collect()
     }
 }

@@ -1,6 +1,8 @@
 //! Finds a place: which resource takes a request, in pieces or whole, in which size, and what moves up afterwards.
 
 pub(super) mod admit;
+pub(super) mod find;
 pub(super) mod move_up;
 pub(super) mod sizes;
 pub(super) mod split;
+pub(super) mod transaction;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::clock::second_of;
 use crate::planner::Plan;
 use crate::planner::decide::Decider;
+use crate::planner::numbers::SlotOf;
 
 /// The work of a slice, counted as that of a decision: a quarter of what a decision may take, since a decision may have to wait
 /// for it.
@@ -146,18 +147,18 @@ impl Plan {
         {
             let name = self.resources.get(at).map(|of| of.resource.name.as_str());
             let near_until = name.and_then(|name| self.reserving.near_until(name, now));
-            let (by_number, moved_up, live) = (&self.by_number, &mut self.moved_up, &self.live);
+            let (numbers, moved_up, live) = (&self.numbers, &mut self.moved_up, &self.live);
             let may_move = |number: u64| {
                 // What is kept for offers has one place only.
-                let Some(agreement) = by_number.get(&number) else {
+                let Some(SlotOf { agreement, .. }) = numbers.slot(number) else {
                     return true;
                 };
                 // Its cluster holds its nodes where it is, and may have given the earlier time to others.
-                let start = live.get(agreement).map(|of| of.slot().start);
+                let start = live.get(&agreement).map(|of| of.slot().start);
                 if start.zip(near_until).is_some_and(|(start, until)| start <= until) {
                     return false;
                 }
-                match moved_up.may_move_from(*agreement, moves_per_hour) {
+                match moved_up.may_move_from(agreement, moves_per_hour) {
                     Some(from) if from > now => {
                         moved_up.again.insert((from, at, number));
                         false
@@ -175,8 +176,8 @@ impl Plan {
                 self.resources.to_look_at.go_on(at, left.saturating_sub(done));
             }
             for of in &improved.moved {
-                if let Some(agreement) = self.by_number.get(&of.id) {
-                    self.moved_up.note(*agreement, now);
+                if let Some(slot) = self.numbers.slot(of.id) {
+                    self.moved_up.note(slot.agreement, now);
                 }
             }
             moves.extend(improved.moved);

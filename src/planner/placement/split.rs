@@ -129,45 +129,36 @@ impl Decider<'_> {
         movable: &[u64],
         now: Time,
     ) -> Option<Admitted> {
-        let lifted = movable
-            .iter()
-            .filter_map(|number| self.plan.resources.withdraw(at, *number));
-        let mut lifted: Vec<(Request, Time)> = lifted.collect();
-        // As in order of deadlines: who has least time goes first.
-        lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
-        let pieces = self.pieces_on(at, wanted, preemption, wanted.window);
-        let pieces = pieces.filter(Slots::is_split);
-        if let Some(admitted) = pieces.and_then(|pieces| self.put_pieces((at, load), wanted, pieces, now)) {
-            if let Some(moved) = self.put_again(at, &lifted, now) {
-                return Some(Admitted { moved, ..admitted });
-            }
-            for (_, number) in admitted.slots.iter().zip(wanted.number..) {
-                self.plan.resources.vacate(at, now, number);
-            }
-        }
-        for (request, start) in &lifted {
-            self.plan.resources.put_back(at, now, request, *start);
-        }
-        None
+        self.attempt(|this| {
+            let resources = &mut this.plan.resources;
+            let lifted = movable
+                .iter()
+                .filter_map(|number| resources.withdraw(at, *number));
+            let mut lifted: Vec<(Request, Time)> = lifted.collect();
+            // As in order of deadlines: who has least time goes first.
+            lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
+            let pieces = this.pieces_on(at, wanted, preemption, wanted.window);
+            let pieces = pieces.filter(Slots::is_split)?;
+            let admitted = this.put_pieces((at, load), wanted, pieces, now)?;
+            let moved = this.put_again(at, &lifted, now)?;
+            Some(Admitted { moved, ..admitted })
+        })
     }
 
     /// Puts those who were taken out where they were, or where there is room for them; who has moved, or none where one has no
-    /// place, and then none of them has.
+    /// place.
     fn put_again(&mut self, at: usize, lifted: &[(Request, Time)], now: Time) -> Option<Vec<Move>> {
         let mut moved = Vec::new();
-        for (count, (request, from)) in lifted.iter().enumerate() {
+        for (request, from) in lifted {
             let tree = self.plan.resources.get(at)?.schedule.tree();
             let to = if tree.min_free(request.slot(*from)) >= request.nodes {
-                Some(*from)
+                *from
             } else {
-                tree.earliest_fit(request.nodes, request.duration, request.window_at(now))
+                tree.earliest_fit(request.nodes, request.duration, request.window_at(now))?
             };
-            let Some(to) = to.filter(|to| self.plan.resources.put(at, now, request, *to)) else {
-                for (request, _) in &lifted[..count] {
-                    self.plan.resources.vacate(at, now, request.id);
-                }
+            if !self.plan.resources.put(at, now, request, to) {
                 return None;
-            };
+            }
             moved.extend((to != *from).then_some(Move {
                 id: request.id,
                 from: *from,

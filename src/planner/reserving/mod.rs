@@ -359,7 +359,7 @@ impl Decider<'_> {
     }
 
     /// Puts an agreement where its slots were kept until now.
-    fn put_reserved(&mut self, agreement: &Agreement, number: u64, at: usize) {
+    pub(super) fn put_reserved(&mut self, agreement: &Agreement, number: u64, at: usize) {
         let now = second_of(self.now);
         let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
         for (request, start) in requests_of(agreement, number).into_iter().zip(starts) {
@@ -511,34 +511,29 @@ impl Decider<'_> {
     /// their places are taken.
     fn move_back(&mut self, at: usize, moves: &[Move]) {
         let now = second_of(self.now);
-        let mut back = Vec::new();
-        for of in moves {
-            let is_there = |start: Time| start == of.to && of.from > now;
-            let waits = self.plan.resources.waiting(at, of.id);
-            if waits.is_some_and(|(_, start)| is_there(start))
-                && let Some((request, _)) = self.plan.resources.withdraw(at, of.id)
-            {
-                back.push((request, *of));
+        let back = self.attempt(|this| {
+            let mut back = Vec::new();
+            for of in moves {
+                let is_there = |start: Time| start == of.to && of.from > now;
+                let waits = this.plan.resources.waiting(at, of.id);
+                if waits.is_some_and(|(_, start)| is_there(start)) {
+                    let (request, _) = this.plan.resources.withdraw(at, of.id)?;
+                    back.push((request, of.from));
+                }
             }
-        }
-        let places = |to: fn(&Move) -> Time| -> Vec<_> {
-            back.iter().map(|(request, of)| (*request, to(of))).collect()
+            let are_back = this.plan.resources.put_all(at, now, &back);
+            are_back.then_some(back)
+        });
+        let moves = |(request, _): &(scheduler::Request, Time)| {
+            let of = moves.iter().find(|of| of.id == request.id)?;
+            Some(Move {
+                id: of.id,
+                from: of.to,
+                to: of.from,
+            })
         };
-        if self.plan.resources.put_all(at, now, &places(|of| of.from)) {
-            let moves: Vec<Move> = back
-                .iter()
-                .map(|(_, of)| Move {
-                    id: of.id,
-                    from: of.to,
-                    to: of.from,
-                })
-                .collect();
-            self.moved(&moves, "back: the cluster has refused the new place");
-        } else {
-            for (request, start) in places(|of| of.to) {
-                self.plan.resources.put_back(at, now, &request, start);
-            }
-        }
+        let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
+        self.moved(&moves, "back: the cluster has refused the new place");
     }
 }
 

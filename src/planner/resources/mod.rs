@@ -28,6 +28,7 @@ use super::{Resource, Scaling, Settings};
 use crate::agreement::Filter;
 use crate::planner::invariant::Impossible;
 use crate::planner::placement::move_up::ToLookAt;
+use crate::planner::placement::transaction::{Undo, UndoLog};
 use crate::planner::resources::nodes::{Nodes, Reporter, Said};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
@@ -57,6 +58,8 @@ pub(super) struct Resources {
     pub(super) cut_short: bool,
     /// What must never happen and did.
     pub(super) impossible: Impossible,
+    /// What the trials that go on have changed.
+    pub(super) undo: UndoLog,
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
@@ -129,6 +132,7 @@ impl Resources {
             work_each: settings.decision_work,
             cut_short: false,
             impossible,
+            undo: UndoLog::default(),
         }
     }
 
@@ -289,9 +293,11 @@ impl Resources {
         now: Time,
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
-        let mut cut = false;
+        let (mut cut, mut come_back) = (false, Vec::new());
         let placed = self.change(at, |schedule| match schedule.submit(now, request) {
             Decision::Accepted { placement, moved } => {
+                let before = |of: &Move| Some((schedule.waiting_at(of.id)?.0, of.from));
+                come_back.extend(moved.iter().filter_map(before));
                 let mut touched = slots(schedule, &moved);
                 touched.push(placement.slot);
                 (Some((placement, moved)), touched)
@@ -302,7 +308,14 @@ impl Resources {
             }
         });
         self.cut_short |= cut;
-        placed?
+        let placed = placed??;
+        let leave = come_back
+            .iter()
+            .map(|(of, _)| of.id)
+            .chain([request.id])
+            .collect();
+        self.undo.note(|| Undo { at, leave, come_back });
+        Some(placed)
     }
 
     /// Puts a request where it is told to go; whether there was room.
@@ -315,7 +328,11 @@ impl Resources {
                 Err(_) => (false, Vec::new()),
             }
         };
-        self.change(at, put).unwrap_or(false)
+        let put = self.change(at, put).unwrap_or(false);
+        if put {
+            self.undo.note(|| Undo::leaving(at, request.id));
+        }
+        put
     }
 
     /// Puts a request where there must be room: it was there a moment ago, or its place was kept. After a loss the
@@ -329,20 +346,6 @@ impl Resources {
             let (id, nodes) = (request.id, request.nodes);
             format!("{nodes} nodes from {start} on were kept for request {id} and are taken")
         });
-    }
-
-    /// Puts requests where they are told to go, all or none; whether there was room.
-    #[must_use]
-    pub(super) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
-        for (count, (request, start)) in requests.iter().enumerate() {
-            if !self.put(at, now, request, *start) {
-                for (request, _) in &requests[..count] {
-                    self.vacate(at, now, request.id);
-                }
-                return false;
-            }
-        }
-        true
     }
 
     /// Whether a request has a place in a plan.
@@ -359,18 +362,44 @@ impl Resources {
     /// Takes a waiting request out, with all others left where they are.
     #[must_use]
     pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
-        self.change(at, |schedule| match schedule.withdraw(number) {
+        let left = self.change(at, |schedule| match schedule.withdraw(number) {
             Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
             None => (None, Vec::new()),
-        })?
+        })??;
+        self.undo.note(|| Undo::coming_back(at, left));
+        Some(left)
     }
 
     /// Takes a request out, whether it waits or runs, with all others left where they are.
     pub(super) fn vacate(&mut self, at: usize, now: Time, number: u64) {
+        let lies = self.undo.is_open().then(|| self.lies(at, now, number)).flatten();
         self.change(at, |schedule| {
             let freed = schedule.vacate(now, number);
             ((), freed.into_iter().collect())
         });
+        if let Some(lies) = lies {
+            self.undo.note(|| Undo::coming_back(at, lies));
+        }
+    }
+
+    /// A request where it lies: whole where it waits, and what is left of its slot from `now` on where that has begun.
+    fn lies(&self, at: usize, now: Time, number: u64) -> Option<(Request, Time)> {
+        let schedule = &self.get(at)?.schedule;
+        let now = schedule.now().max(now);
+        let waiting = schedule.waiting_at(number).filter(|(_, start)| *start > now);
+        waiting.or_else(|| {
+            let Placement { id, slot, nodes } = schedule.placement(number)?;
+            let rest = Request {
+                id,
+                submitted: now,
+                ready: now,
+                deadline: slot.end,
+                duration: slot.end - now,
+                nodes,
+                revenue: 0,
+            };
+            Some((rest, now))
+        })
     }
 
     /// Where a request would start if it were let in by algorithm 1; nobody moves.
@@ -394,6 +423,12 @@ impl Resources {
 
     /// Fixes a waiting request where it lies.
     pub(super) fn fix(&mut self, at: usize, number: u64) {
+        if let Some(before) = self.waiting(at, number) {
+            self.undo.note(|| Undo {
+                leave: vec![number],
+                ..Undo::coming_back(at, before)
+            });
+        }
         self.change(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 

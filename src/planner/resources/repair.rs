@@ -1,40 +1,28 @@
 //! Failures: nodes go away or come back, and the plan is put right.
 //!
-//! What ran on nodes that are gone is lost. Who waits and no longer fits is placed again, those with least slack first: where
-//! he was if others' leaving has made room, else elsewhere on the resource, on another resource, where others move inside
-//! their windows, and where he has sizes to choose from on another size. Nobody who still fits is hurt. Who finds no place
-//! is told at once. What is kept for offers is kept where it can be, and gives way before an agreement is broken.
+//! What ran on nodes that are gone is lost. Slots that wait and no longer fit are placed again, those with least slack first
+//! ([`crate::planner::placement::find`]). Those that still fit stay. A party whose agreement has no place is told at once. What is kept for offers
+//! is kept where it can be, and gives way before an agreement is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Interval, Request, Seconds, Time};
+use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
 use super::nodes::{NodeReport, Reporter};
-use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState, Shape, Slots};
+use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::clock::second_of;
 use crate::planner::admission::budget::Payer;
-use crate::planner::decide::{Decider, execution};
-use crate::planner::lifecycle::pieces::PieceAgain;
+use crate::planner::decide::{Decider, execution, piece_of};
 use crate::planner::lifecycle::retry::Why;
 use crate::planner::placement::admit::{Wanted, shape_of};
-use crate::planner::plan::{placed_request, request_of};
-use crate::planner::resources::Wish;
+use crate::planner::placement::find::{Found, REPAIR};
+use crate::planner::plan::request_of;
 use crate::planner::{Error, Repaired};
 use crate::store::{Change, NodeRow};
 
-/// Resources on which others are asked to move for one that lost its place.
-pub(in crate::planner) const CROWDED_MAX: usize = 4;
-
 /// Why offers are withdrawn, in words for their party.
 const OUT_OF_USE: &str = "nodes are out of use";
-
-/// A place for it.
-pub(in crate::planner) struct Found {
-    pub(in crate::planner) resource: usize,
-    pub(in crate::planner) slot: Interval,
-    pub(in crate::planner) nodes: u32,
-}
 
 impl Decider<'_> {
     /// Takes what is reported about the nodes of a resource and puts the plan right.
@@ -139,35 +127,35 @@ impl Decider<'_> {
         };
         homeless.sort_by_key(|(number, _)| (known.get(number).copied(), *number));
         let mut answers = BTreeSet::new();
-        for (number, start) in homeless {
+        for (number, _) in homeless {
             answers.extend(held.get(&number));
-            let Some(agreement) = self.plan.by_number(number).cloned() else {
+            let waits = self.plan.slot_that_waits(number);
+            let Some((agreement, index)) = waits.map(|(of, index)| (of.clone(), index)) else {
                 continue;
             };
             // They count on its place.
             answers.extend(self.plan.table.answers_about(agreement.id));
-            if let Some((_, index)) = self
-                .plan
-                .slot_that_waits(number)
-                .filter(|_| agreement.slots.is_split())
-            {
-                // It may have gone along with one before it that was lost, also to another resource.
-                let lies = self.plan.resources.place(&agreement.resource);
-                if lies.is_some_and(|lies| self.plan.resources.has(lies, number)) {
-                    continue;
-                }
-                match self.place_piece_again(agreement, index, now, &mut answers) {
-                    PieceAgain::Stayed => {}
-                    PieceAgain::Moved => repaired.moved += 1,
-                    PieceAgain::Broken => repaired.broken += 1,
-                }
+            // It may have gone along with one before it that was lost, also to another resource.
+            let lies = self.plan.resources.place(&agreement.resource);
+            if lies.is_some_and(|lies| self.plan.resources.has(lies, number)) {
                 continue;
             }
-            let request = placed_request(&agreement, number);
-            match self.place_again(at, agreement, &request, start, now, &mut answers) {
-                Again::Stayed => {}
-                Again::Moved => repaired.moved += 1,
-                Again::Broken => repaired.broken += 1,
+            let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
+            match found {
+                Some(Found { placed, moves }) => {
+                    if placed != agreement {
+                        let why = format!("because nodes of {} are out of use", agreement.resource);
+                        self.take_place(placed, index, &why);
+                        repaired.moved += 1;
+                    }
+                    // Others may also have moved out of the place that it had.
+                    self.moved(&moves, REPAIR.others);
+                }
+                None => {
+                    let why = format!("nodes of {} are out of use", agreement.resource);
+                    self.has_no_place(agreement, index, &why, now);
+                    repaired.broken += 1;
+                }
             }
         }
         // An agreement counts more than an offer: what is left is kept for those.
@@ -190,201 +178,28 @@ impl Decider<'_> {
         Some(lost)
     }
 
-    /// Finds another place for one that waits, at last where something is kept for offers, or ends it. The answers whose
-    /// offers have made room go to `given_way`.
-    fn place_again(
+    /// Ends an agreement one of whose slots has no place any more, and tells its party why and what it could have instead.
+    /// Leaves it at what was agreed where that slot would have added to it.
+    pub(in crate::planner) fn has_no_place(
         &mut self,
-        at: usize,
         agreement: Agreement,
-        request: &Request,
-        start: Time,
+        index: usize,
+        why: &str,
         now: Time,
-        given_way: &mut BTreeSet<Uuid>,
-    ) -> Again {
-        if self.plan.resources.put(at, now, request, start) {
-            return Again::Stayed;
+    ) {
+        if agreement.adds_to_contract(index) {
+            self.give_up_rest(&agreement, why, now);
+            return;
         }
-        let mut found = self.any_place(at, &agreement, request, now);
-        if found.is_none() {
-            let window = Interval::new(agreement.ready.max(now), agreement.deadline);
-            given_way.extend(self.give_way_in(&agreement.resource, window));
-            if self.plan.resources.put(at, now, request, start) {
-                return Again::Stayed;
-            }
-            found = self.any_place(at, &agreement, request, now);
+        let mut lost = format!("{why}, and there is no other place in its window");
+        let piece = piece_of(&agreement, index);
+        if !piece.is_empty() {
+            lost += &format!(" for {}", piece.trim_end());
         }
-        if let Some(found) = found {
-            self.moved_to(agreement, &found);
-            Again::Moved
-        } else {
-            let resource = &agreement.resource;
-            let lost = format!("nodes of {resource} are out of use, and no others are free in its window");
-            self.break_off(agreement, &lost, now);
-            Again::Broken
+        if agreement.slots_begun() == 0 {
+            lost = self.broken(&agreement, &lost, now);
         }
-    }
-
-    fn any_place(&mut self, at: usize, agreement: &Agreement, request: &Request, now: Time) -> Option<Found> {
-        self.free_place(at, agreement, request, now)
-            .or_else(|| self.crowded_place(at, agreement, request, now, "whose nodes are out of use"))
-            .or_else(|| self.place_of_another_size(agreement, request, now))
-    }
-
-    /// A place that is free for it as it is: on its resource, and if there is none on the best of the others.
-    fn free_place(
-        &mut self,
-        at: usize,
-        agreement: &Agreement,
-        request: &Request,
-        now: Time,
-    ) -> Option<Found> {
-        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
-        let here = self.plan.resources.get(at)?.schedule.tree();
-        // One whose slot was to move no more keeps it on another resource rather than another one here.
-        let pinned = (agreement.fixed).then(|| request.slot(request.ready));
-        let (shape, scaling) = shape_of(agreement);
-        for window in pinned.into_iter().chain([window]) {
-            if let Some(start) = here.earliest_fit(request.nodes, request.duration, window) {
-                let open = open(agreement, request);
-                return self
-                    .plan
-                    .resources
-                    .put(at, now, &open, start)
-                    .then(|| found(at, request.slot(start), request.nodes));
-            }
-            let wish = Wish {
-                shape,
-                scaling,
-                window,
-                filters: &agreement.leeway.filters,
-                barred: &agreement.leeway.barred,
-                except: Some(at),
-                is_new: false,
-            };
-            let best = self.plan.resources.best(&wish, self.settings.objective);
-            if let Some((to, best)) = best.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
-                let there = Request {
-                    duration: best.slot.duration(),
-                    ..open(agreement, request)
-                };
-                return self
-                    .plan
-                    .resources
-                    .put(to, now, &there, best.slot.start)
-                    .then(|| found(to, best.slot, request.nodes));
-            }
-        }
-        None
-    }
-
-    /// A place where others make room inside their windows, on its resource or on a few others; `whose` tells them for which.
-    pub(in crate::planner) fn crowded_place(
-        &mut self,
-        at: usize,
-        agreement: &Agreement,
-        request: &Request,
-        now: Time,
-        whose: &str,
-    ) -> Option<Found> {
-        let (shape, scaling) = shape_of(agreement);
-        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
-        let wish = Wish {
-            shape,
-            scaling,
-            window,
-            filters: &agreement.leeway.filters,
-            barred: &agreement.leeway.barred,
-            except: Some(at),
-            is_new: false,
-        };
-        let others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
-        for resource in [at].into_iter().chain(others) {
-            if !self.may_go_to(resource, agreement) {
-                continue;
-            }
-            let rate = self.plan.resources.get(resource)?.resource.rate;
-            let there = Request {
-                duration: scaling.shape(shape, rate).duration,
-                ..open(agreement, request)
-            };
-            if let Some((placement, moves)) = self.plan.resources.submit(resource, now, &there) {
-                self.moved(&moves, &format!("to let one in {whose}"));
-                return Some(found(resource, placement.slot, request.nodes));
-            }
-        }
-        None
-    }
-
-    /// A place for another of its sizes, the one that completes first.
-    pub(in crate::planner) fn place_of_another_size(
-        &mut self,
-        agreement: &Agreement,
-        request: &Request,
-        now: Time,
-    ) -> Option<Found> {
-        let (_, scaling) = shape_of(agreement);
-        let mut window = Interval::new(agreement.ready.max(now), agreement.deadline);
-        let mut best: Option<(usize, Shape, Interval)> = None;
-        for shape in &agreement.leeway.shapes {
-            let wish = Wish {
-                shape: *shape,
-                scaling,
-                window,
-                filters: &agreement.leeway.filters,
-                barred: &agreement.leeway.barred,
-                except: None,
-                is_new: false,
-            };
-            let found = self.plan.resources.best(&wish, self.settings.objective);
-            if let Some((resource, found)) = found.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
-                window.end = found.slot.end - 1;
-                best = Some((resource, *shape, found.slot));
-            }
-        }
-        let (resource, shape, slot) = best?;
-        let there = Request {
-            nodes: shape.nodes,
-            duration: slot.duration(),
-            ..open(agreement, request)
-        };
-        self.plan
-            .resources
-            .put(resource, now, &there, slot.start)
-            .then(|| found(resource, slot, shape.nodes))
-    }
-
-    /// Takes over another place of an agreement.
-    fn moved_to(&mut self, mut agreement: Agreement, found: &Found) {
-        let name = self.plan.resources.name(found.resource);
-        let mut detail = by(found.slot.start - agreement.placement().start);
-        if name != agreement.resource {
-            detail = format!("to {name}, {detail}");
-        }
-        if found.nodes != agreement.nodes() {
-            let (nodes, seconds) = (found.nodes, found.slot.duration());
-            detail += &format!(", with {nodes} nodes for {seconds} seconds");
-        }
-        detail += &format!(", because nodes of {} are out of use", agreement.resource);
-        agreement.resource = name;
-        agreement.slots = Slots::one((found.slot, found.nodes));
-        agreement.duration = found.slot.duration();
-        if agreement.fixed {
-            self.plan.fix(&agreement);
-        }
-        let event = self.event(EventKind::Moved, detail);
-        self.update(agreement, vec![event]);
-    }
-
-    /// Ends one that waits and has no place any more, and tells its party why and what it could have instead.
-    pub(in crate::planner) fn break_off(&mut self, mut agreement: Agreement, lost: &str, now: Time) {
-        let detail = self.broken(&agreement, lost, now);
-        agreement.outcome = Some(agreement.lose());
-        let mut events = vec![self.event(EventKind::Broken, detail)];
-        // One that waits may always be closed.
-        if let Ok(closing) = self.must_close(&mut agreement, AgreementState::Complete, self.now) {
-            events.extend(closing);
-            self.update(agreement, events);
-        }
+        self.lose_because(agreement, EventKind::Broken, lost);
     }
 
     /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
@@ -413,30 +228,6 @@ impl Decider<'_> {
         } else {
             format!("{lost}; there is room {}", slots.join(", "))
         }
-    }
-}
-
-/// What became of one that lost its place.
-enum Again {
-    Stayed,
-    Moved,
-    Broken,
-}
-
-/// A request with the window that its agreement has, also when its slot was fixed.
-fn open(agreement: &Agreement, request: &Request) -> Request {
-    Request {
-        ready: agreement.ready,
-        deadline: agreement.deadline,
-        ..*request
-    }
-}
-
-pub(in crate::planner) fn found(resource: usize, slot: Interval, nodes: u32) -> Found {
-    Found {
-        resource,
-        slot,
-        nodes,
     }
 }
 

@@ -5,7 +5,8 @@ use scheduler::domain::Task;
 
 use super::super::Scaling;
 use super::id;
-use crate::agreement::{Barred, Filter, Shape};
+use crate::agreement::{Agreement, Barred, Filter, Shape};
+use crate::planner::placement::admit::shape_of;
 
 /// Work or nodes to be placed on one of the resources.
 pub(in crate::planner) struct Wish<'a> {
@@ -19,6 +20,22 @@ pub(in crate::planner) struct Wish<'a> {
     pub(in crate::planner) except: Option<usize>,
     /// Whether it would be a new promise, which closed resources do not make.
     pub(in crate::planner) is_new: bool,
+}
+
+impl<'a> Wish<'a> {
+    /// That of an agreement for as much as it has, in a window.
+    pub(in crate::planner) fn of(agreement: &'a Agreement, window: Interval) -> Self {
+        let (shape, scaling) = shape_of(agreement);
+        Self {
+            shape,
+            scaling,
+            window,
+            filters: &agreement.leeway.filters,
+            barred: &agreement.leeway.barred,
+            except: None,
+            is_new: false,
+        }
+    }
 }
 
 impl Wish<'_> {

@@ -70,7 +70,7 @@ async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
     };
     let id = old.id;
     let take_its_place = move |plan: &mut Plan| {
-        let number = plan.number(id).unwrap();
+        let number = plan.numbers.of(id)[0];
         plan.resources.vacate(0, Time(NOW), number);
         let stranger = Request {
             id: 1_000,
@@ -101,8 +101,7 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
     let second = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
     let id = second.id;
     let forget = move |plan: &mut Plan| {
-        let number = plan.number(id).unwrap();
-        plan.by_number.remove(&number);
+        plan.numbers.keep_first(id, 0);
     };
     domain.meddle(forget).await.unwrap();
     let end = domain.planner.terminate(Termination::of(first.id, None));
@@ -122,7 +121,7 @@ async fn an_agreement_without_a_number_gives_up_the_batch() {
     let domain = Domain::start().await;
     let id = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap().id;
     let forget = move |plan: &mut Plan| {
-        plan.numbers.remove(&id).unwrap();
+        plan.numbers.keep_first(id, 0);
     };
     domain.meddle(forget).await.unwrap();
     let end = || domain.planner.terminate(Termination::of(id, None));
@@ -137,7 +136,7 @@ async fn what_a_schedule_reports_gives_up_the_batch() {
     let domain = Domain::start().await;
     let agreement = domain.place(proposal(1, 100, 1_000..1_100)).await.unwrap();
     let again = move |plan: &mut Plan| {
-        let request = request_of(&agreement, plan.number(agreement.id).unwrap());
+        let request = request_of(&agreement, plan.numbers.of(agreement.id)[0]);
         assert!(plan.resources.put(0, Time(NOW), &request, request.ready));
     };
     assert_eq!(domain.meddle(again).await, Err(Error::Unavailable));

@@ -47,4 +47,3 @@ pub(crate) fn occupied(capacity: u32, busy: &[(i64, i64, u32)]) -> (SlotTree, Pl
     }
     (tree, plain)
 }
-

@@ -6,7 +6,6 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 use super::super::pieces::request_of_stretch;
 use super::{Last, at_most_for};
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState};
-use crate::planner::Plan;
 use crate::planner::decide::{Decider, execution};
 use crate::store::Change;
 
@@ -14,21 +13,16 @@ impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
     /// whether there is one.
     pub(super) fn save(&mut self, agreement: &Agreement, grace: Seconds, now: Time) -> bool {
-        let Some((at, number)) = self.plan.planned_at(agreement) else {
+        let Some(at) = self.plan.resources.must_place(&agreement.resource) else {
             return false;
         };
-        let runs = agreement.slots_over() as u64;
-        // One more than it has numbers for: those after them are others'.
-        let anew = self.plan.next_number();
-        let Some((slot, moves)) = self.place_rest(at, agreement, anew + runs + 1, grace, now) else {
+        let number = self.plan.next_number();
+        let Some((slot, moves)) = self.place_rest(at, agreement, number, grace, now) else {
             return false;
         };
-        let running = self.running_of(at, agreement, anew + runs);
-        self.plan.resources.vacate(at, now, number + runs);
-        self.plan.resources.put_back(at, now, &running, running.ready);
         let mut saved = agreement.clone();
         saved.add_slot(slot);
-        self.plan.renumber(&saved, anew);
+        self.plan.numbers.add(agreement.id, number);
 
         let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
         let mut detail = format!(
@@ -109,13 +103,11 @@ impl Decider<'_> {
     /// agreement without it, which is still to be stored.
     pub(in crate::planner) fn give_back_rest(&mut self, agreement: &Agreement, now: Time) -> Agreement {
         let without = agreement.without_rest();
-        if without.planned_seconds() < agreement.planned_seconds()
-            && let Some((at, number)) = self.plan.planned_at(agreement)
-        {
-            let rest = number + agreement.slots_over() as u64 + 1;
-            self.plan.resources.vacate(at, now, rest);
-            self.plan.renumber(&without, number);
+        let (count, before) = (without.slots.len(), agreement.slots.len());
+        for index in count..before {
+            self.plan.take_slot_out(agreement, index, now);
         }
+        self.plan.numbers.keep_first(agreement.id, count);
         without
     }
 
@@ -148,22 +140,6 @@ impl Decider<'_> {
             let record = execution(&over, &end);
             self.batch
                 .extend(record.map(|of| Change::RecordExecution(Box::new(of))));
-        }
-    }
-}
-
-impl Plan {
-    /// Has a live agreement be known by other numbers, as many as it has pieces from now on.
-    fn renumber(&mut self, next: &Agreement, number: u64) {
-        let (Some((_, before)), Some(old)) = (self.planned_at(next), self.must_get(next.id)) else {
-            return;
-        };
-        for number in before..before + old.slots.len() as u64 {
-            self.by_number.remove(&number);
-        }
-        self.numbers.insert(next.id, number);
-        for number in number..number + next.slots.len() as u64 {
-            self.by_number.insert(number, next.id);
         }
     }
 }

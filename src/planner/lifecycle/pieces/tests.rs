@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
+use scheduler::{Interval, Seconds};
+use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Job, Outcome, Slot};
+use crate::agreement::{Job, Outcome, Shape, Slot};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};

@@ -40,27 +40,6 @@ fn what_the_order_refuses_another_order_lets_in() {
 }
 
 #[test]
-fn who_cannot_come_back_from_another_resource_is_noted_as_impossible() {
-    let mut domain = Domain::new(vec![
-        Resource::new("one", "local", 1),
-        Resource::new("other", "local", 1),
-    ]);
-    let id = domain.place(proposal(1, 10, (100, 200))).unwrap().agreement.id;
-    let noted = domain.decide(|decider| {
-        let number = decider.plan.number(id).unwrap();
-        let sent = decider.send_elsewhere(0, number, Time(0)).unwrap();
-        let stranger = Request {
-            id: 1_000,
-            ..sent.was[0].0
-        };
-        assert!(decider.plan.resources.put(0, Time(0), &stranger, sent.was[0].1));
-        decider.must_take_back(&sent, Time(0));
-        std::mem::take(&mut decider.plan.resources.impossible)
-    });
-    assert_ne!(format!("{noted:?}"), "Impossible(None)");
-}
-
-#[test]
 fn a_resource_is_chosen_by_what_is_asked_of_its_nodes() {
     let mut domain = Domain::new(vec![Resource::new("plain", "local", 8), arm("arm")]);
     let with = |filters: Vec<Filter>| Proposal {

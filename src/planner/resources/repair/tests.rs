@@ -3,7 +3,9 @@
 use super::super::failures::Failures;
 use super::super::nodes::NodeState;
 use super::*;
-use crate::agreement::{Guarantee, GuaranteeState, Job, NegotiationInstance, Outcome, ServiceState, Values};
+use crate::agreement::{
+    AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, Outcome, ServiceState, Shape, Values,
+};
 use crate::planner::tests::domain::{Domain, proposal};
 use crate::planner::{Plan, Proposal, Resource, Scaling};
 
@@ -123,7 +125,7 @@ fn who_has_no_place_any_more_is_told_at_once_with_what_there_is_instead() {
         .filter(|(id, _)| *id == rigid.id)
         .map(|(_, told)| told.clone())
         .collect();
-    let line = "nodes of local are out of use, and no others are free in its window; there is room";
+    let line = "nodes of local are out of use, and there is no other place in its window; there is room";
     assert!(told[1].starts_with(line), "{told:?}");
     assert!(told[2].contains("Violated"), "{told:?}");
     assert_eq!(domain.of(far.id), &far, "by then they are repaired");

@@ -10,7 +10,7 @@ use super::*;
 use crate::agreement::{Currency, Job, Money, Slot, Slots};
 use crate::planner::resources::failures::Failures;
 use crate::planner::tests::domain::{Domain, HORIZON, proposal};
-use crate::planner::{Overruns, Proposal, Resource, Termination};
+use crate::planner::{Overruns, Plan, Proposal, Resource, Termination};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
 fn domain() -> Domain {
@@ -403,14 +403,18 @@ impl Domain {
 
     /// Each agreement is known by its own numbers, and by no others.
     fn check_numbers(&self) {
-        let of_all: u64 = self.known.values().map(|of| of.slots.len() as u64).sum();
-        assert_eq!(self.plan.by_number.len() as u64, of_all);
+        let mut seen = 0;
         for agreement in self.known.values() {
-            let first = self.plan.number(agreement.id).unwrap();
-            for number in first..first + agreement.slots.len() as u64 {
-                assert_eq!(self.plan.by_number.get(&number), Some(&agreement.id));
+            let numbers = self.plan.numbers.of(agreement.id);
+            assert_eq!(numbers.len(), agreement.slots.len());
+            for (index, number) in numbers.iter().enumerate() {
+                let slot = self.plan.slot_of(*number).map(|(of, index)| (of.id, index));
+                assert_eq!(slot, Some((agreement.id, index)));
+                seen += 1;
             }
         }
+        let all = (0..self.plan.next_number()).filter(|number| self.plan.slot_of(*number).is_some());
+        assert_eq!(all.count(), seen);
     }
 }
 

@@ -83,6 +83,22 @@ fn it_stays_where_its_work_is_saved_and_where_others_may_not_have_it() {
 }
 
 #[test]
+fn what_runs_does_not_go_to_another_resource_with_the_piece_that_follows() {
+    let (mut domain, agreement, _) = in_two(cut(3, 30, (3, 100), (0, 200)));
+    domain.begin(0);
+    let drained = NodeReport {
+        states: vec![NodeState::Drained; 6],
+        ..NodeReport::default()
+    };
+    domain
+        .decide(|decider| decider.set_nodes("local", Reporter::Operator, &drained))
+        .unwrap();
+    domain.check();
+    let nowhere = "no other place in its window for piece 2 of 2";
+    assert!(told(&domain, agreement.id, nowhere), "{:?}", domain.told);
+}
+
+#[test]
 fn it_goes_to_another_resource_to_let_others_in_and_comes_back_where_that_does_not() {
     let (mut domain, agreement, taken) = in_two(cut(3, 30, (3, 100), (0, 60)));
     let before = domain.of(agreement.id).clone();

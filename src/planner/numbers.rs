@@ -1,0 +1,65 @@
+//! The slots of the plan, each of which the schedule of its resource knows by a number.
+
+use std::collections::{BTreeMap, HashMap};
+
+use uuid::Uuid;
+
+/// One slot of an agreement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SlotOf {
+    pub(super) agreement: Uuid,
+    /// Which of its slots, from 0.
+    pub(super) index: usize,
+}
+
+/// The numbers of all slots: in order of acceptance, since ties go by them.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    slots: BTreeMap<u64, SlotOf>,
+    of_agreements: HashMap<Uuid, Vec<u64>>,
+}
+
+impl Numbers {
+    /// The number of the next slot that comes.
+    pub(super) fn next(&self) -> u64 {
+        self.slots.last_key_value().map_or(0, |(last, _)| last + 1)
+    }
+
+    /// Has the next slot of an agreement, which may be its first, be known by a number.
+    pub(super) fn add(&mut self, agreement: Uuid, number: u64) {
+        let numbers = self.of_agreements.entry(agreement).or_default();
+        let index = numbers.len();
+        numbers.push(number);
+        self.slots.insert(number, SlotOf { agreement, index });
+    }
+
+    /// Forgets all slots of an agreement but the first so many; answers with the numbers of those.
+    pub(super) fn keep_first(&mut self, agreement: Uuid, count: usize) -> Vec<u64> {
+        let Some(numbers) = self.of_agreements.get_mut(&agreement) else {
+            return Vec::new();
+        };
+        let forgotten = numbers.split_off(count.min(numbers.len()));
+        if numbers.is_empty() {
+            self.of_agreements.remove(&agreement);
+        }
+        for number in &forgotten {
+            self.slots.remove(number);
+        }
+        forgotten
+    }
+
+    /// The numbers of the slots of an agreement, in their order; none where it has no place.
+    pub(super) fn of(&self, agreement: Uuid) -> &[u64] {
+        self.of_agreements.get(&agreement).map_or(&[], Vec::as_slice)
+    }
+
+    /// The slot that a number is of.
+    pub(super) fn slot(&self, number: u64) -> Option<SlotOf> {
+        self.slots.get(&number).copied()
+    }
+
+    /// How many agreements have numbers.
+    pub(super) fn agreements(&self) -> usize {
+        self.of_agreements.len()
+    }
+}

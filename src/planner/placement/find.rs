@@ -1,0 +1,447 @@
+//! Another place for an agreement of which a slot has left the plan: one ladder, from cheapest to dearest, for whatever number
+//! of slots it has.
+//!
+//! First where the slot lay, then where its resource is free between the slot's neighbours, then all slots to come where they
+//! are free one after another, here or on another resource, then where others move inside their windows, and at last in
+//! another of its sizes. Before it is given up, what is kept for offers gives way: an agreement counts more.
+
+use std::collections::BTreeSet;
+
+use scheduler::{Interval, Move, Request, Seconds, Time};
+use uuid::Uuid;
+
+use super::admit::shape_of;
+use crate::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
+use crate::planner::decide::{Decider, piece_of};
+use crate::planner::lifecycle::pieces::{request_of_slot, request_of_stretch};
+use crate::planner::plan::request_of;
+use crate::planner::resources::Wish;
+use crate::planner::resources::repair::by;
+use crate::planner::resources::resource::Resource;
+
+/// Resources on which all slots of an agreement are tried, and others are asked to move.
+const CROWDED_MAX: usize = 4;
+
+/// What may be done to find a place.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct Policy {
+    /// Its place so far and its resource come before others; otherwise the best resource does.
+    stays: bool,
+    /// Why others move, in words for their parties.
+    pub(in crate::planner) others: &'static str,
+}
+
+/// For what waits and has lost its nodes.
+pub(in crate::planner) const REPAIR: Policy = Policy {
+    stays: true,
+    others: "to let one in whose nodes are out of use",
+};
+
+/// For work that waits again after its slot.
+pub(in crate::planner) const RESTART: Policy = Policy {
+    stays: false,
+    others: "to let one in whose slot was lost",
+};
+
+/// An agreement with the place that was found for it, and the moves of others.
+pub(in crate::planner) struct Found {
+    pub(in crate::planner) placed: Agreement,
+    pub(in crate::planner) moves: Vec<Move>,
+}
+
+impl Decider<'_> {
+    /// Finds a place, at last where something is kept for offers. The answers whose offers have made room go to `given_way`.
+    pub(in crate::planner) fn find_before_offers(
+        &mut self,
+        agreement: &Agreement,
+        index: usize,
+        policy: Policy,
+        now: Time,
+        given_way: &mut BTreeSet<Uuid>,
+    ) -> Option<Found> {
+        let found = self.find(agreement, index, policy, now);
+        if found.is_some() {
+            return found;
+        }
+        given_way.extend(self.give_way_in(&agreement.resource, rest_of_window(agreement, now)));
+        self.find(agreement, index, policy, now)
+    }
+
+    /// Finds a place for an agreement whose slot of that index has left the plan. None where there is none, and nothing has
+    /// changed then.
+    pub(in crate::planner) fn find(
+        &mut self,
+        agreement: &Agreement,
+        index: usize,
+        policy: Policy,
+        now: Time,
+    ) -> Option<Found> {
+        let free = self.free_place(agreement, index, policy, now);
+        let moves = Vec::new();
+        let mut found = free
+            .map(|placed| Found { placed, moves })
+            .or_else(|| self.crowded_place(agreement, index, now))
+            .or_else(|| self.place_of_another_size(agreement, now))?;
+        if !policy.stays {
+            // It waits as it did before its slot began; a rest that was added stays where it lies.
+            found.placed.fixed &= agreement.slots.is_split();
+        }
+        Some(found)
+    }
+
+    /// A place that is free as the plan stands.
+    fn free_place(
+        &mut self,
+        agreement: &Agreement,
+        index: usize,
+        policy: Policy,
+        now: Time,
+    ) -> Option<Agreement> {
+        let (at, number) = self.plan.planned_slot(agreement, index)?;
+        if policy.stays {
+            let request = request_of_slot(agreement, number, index);
+            let start = agreement.slots.get(index)?.placement.start;
+            if self.plan.resources.put(at, now, &request, start) {
+                return Some(agreement.clone());
+            }
+        }
+        // Those that are lost or wait: what runs meanwhile stays.
+        let first = index.min(agreement.slots_begun());
+        // One that was to move no more keeps its time on another resource rather than its resource.
+        if policy.stays && agreement.fixed {
+            let found = self.attempt(|this| {
+                this.take_slots_out(agreement, first, now);
+                this.place_elsewhere(agreement, first, (agreement.placement(), Some(at)), false, now)
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        // Where there are more slots, those stay that can.
+        let has_stays = policy.stays || agreement.slots.is_split();
+        let window = rest_of_window(agreement, now);
+        let beside = has_stays.then(|| self.place_beside_others(at, agreement, index, now));
+        beside.flatten().or_else(|| {
+            self.attempt(|this| {
+                this.take_slots_out(agreement, first, now);
+                let here = has_stays.then(|| this.place_in_turn(at, agreement, first, window, now));
+                let except = has_stays.then_some(at);
+                here.flatten()
+                    .or_else(|| this.place_elsewhere(agreement, first, (window, except), false, now))
+            })
+        })
+    }
+
+    /// One slot alone between its neighbours on its resource.
+    fn place_beside_others(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        index: usize,
+        now: Time,
+    ) -> Option<Agreement> {
+        let inside = between_neighbours(agreement, index, now);
+        // What the provider adds is not late.
+        let adds = agreement.adds_to_contract(index);
+        let beyond = adds.then(|| Interval::new(inside.start, now + self.settings.horizon));
+        let mut windows = [inside].into_iter().chain(beyond);
+        let stretch = windows.find_map(|window| self.place_in(at, agreement, index, window, now))?;
+        Some(self.with_slot(at, agreement, index, stretch))
+    }
+
+    /// Gives a slot the first place on a resource in a window; on fewer nodes for longer only where it has none on as many,
+    /// and may have another size than the others. None where there is none.
+    fn place_in(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        index: usize,
+        window: Interval,
+        now: Time,
+    ) -> Option<Stretch> {
+        let (from, number) = self.plan.planned_slot(agreement, index)?;
+        let slot = agreement.slots.get(index)?;
+        let (of, from) = (self.plan.resources.get(at)?, self.plan.resources.get(from)?);
+        let tree = of.schedule.tree();
+        let fit = |shape: Shape| {
+            let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
+            let start = tree.earliest_fit(shape.nodes, shape.duration, window);
+            Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
+        };
+        let own = size_on(agreement, slot, &from.resource, &of.resource)?;
+        let smaller = || {
+            let smaller = smaller_sizes(agreement, own, &of.resource);
+            smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
+        };
+        // What was added to its contract is as much as it may have.
+        let agreed = !agreement.adds_to_contract(index);
+        let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
+        let mut request = request_of_stretch(agreement, number, stretch);
+        if !agreement.slots.is_split() {
+            (request.ready, request.deadline) = (agreement.ready, agreement.deadline);
+        }
+        self.plan
+            .resources
+            .put(at, now, &request, stretch.0.start)
+            .then_some(stretch)
+    }
+
+    /// Takes the slots of an agreement from the first of these on out of the plan, those that are on it: what has lost its nodes
+    /// is not. Answers with them.
+    pub(in crate::planner) fn take_slots_out(
+        &mut self,
+        agreement: &Agreement,
+        first: usize,
+        now: Time,
+    ) -> Vec<(Request, Time)> {
+        let mut taken = Vec::new();
+        for (index, slot) in agreement.slots.iter().enumerate().skip(first) {
+            if let Some((at, number)) = self.plan.planned_slot(agreement, index)
+                && self.plan.resources.has(at, number)
+            {
+                self.plan.resources.vacate(at, now, number);
+                let request = request_of_slot(agreement, number, index);
+                taken.push((request, slot.placement.start));
+            }
+        }
+        taken
+    }
+
+    /// An agreement whose slots from the first of these on have left the plan, with these one after another where they are first
+    /// free on a resource inside a window; none where one of them has no place.
+    fn place_in_turn(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        first: usize,
+        mut window: Interval,
+        now: Time,
+    ) -> Option<Agreement> {
+        let before = first
+            .checked_sub(1)
+            .and_then(|before| agreement.slots.get(before));
+        if let Some(before) = before {
+            window.start = window.start.max(before.occupied().end);
+        }
+        self.attempt(|this| {
+            let mut placed = agreement.clone();
+            for index in first..agreement.slots.len() {
+                let stretch = this.place_in(at, agreement, index, window, now)?;
+                placed = this.with_slot(at, &placed, index, stretch);
+                window.start = stretch.0.end;
+            }
+            Some(placed)
+        })
+    }
+
+    /// The same on another resource, where its filters and sizes allow that: one slot on the best, and more where there is room
+    /// for them one after another. What is saved stays where it is: only work that begins at its start goes to another.
+    pub(in crate::planner) fn place_elsewhere(
+        &mut self,
+        agreement: &Agreement,
+        first: usize,
+        (window, except): (Interval, Option<usize>),
+        is_new: bool,
+        now: Time,
+    ) -> Option<Agreement> {
+        if first > 0 {
+            return None;
+        }
+        let wish = Wish {
+            except,
+            is_new,
+            ..Wish::of(agreement, window)
+        };
+        if agreement.slots.is_split() {
+            let mut others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
+            others.retain(|to| self.may_go_to(*to, agreement));
+            return others
+                .into_iter()
+                .find_map(|to| self.place_in_turn(to, agreement, first, window, now));
+        }
+        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
+        let (to, best) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;
+        self.put_one(to, agreement, (best.slot, agreement.nodes()), now)
+    }
+
+    /// An agreement in one slot with that in a place that is free.
+    fn put_one(
+        &mut self,
+        to: usize,
+        agreement: &Agreement,
+        stretch: Stretch,
+        now: Time,
+    ) -> Option<Agreement> {
+        let (slot, nodes) = stretch;
+        let (_, number) = self.plan.planned_slot(agreement, 0)?;
+        let request = Request {
+            nodes,
+            duration: slot.duration(),
+            ..request_of(agreement, number)
+        };
+        let put = self.plan.resources.put(to, now, &request, slot.start);
+        put.then(|| self.with_slot(to, agreement, 0, stretch))
+    }
+
+    /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
+    fn crowded_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Found> {
+        // For what was added to its contract nobody moves.
+        if agreement.adds_to_contract(index) {
+            return None;
+        }
+        let (at, number) = self.plan.planned_slot(agreement, index)?;
+        let (shape, scaling) = shape_of(agreement);
+        let mut others = Vec::new();
+        if !agreement.slots.is_split() {
+            let wish = Wish {
+                except: Some(at),
+                ..Wish::of(agreement, rest_of_window(agreement, now))
+            };
+            others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
+        }
+        for to in [at].into_iter().chain(others) {
+            if !self.may_go_to(to, agreement) {
+                continue;
+            }
+            let rate = self.plan.resources.get(to)?.resource.rate;
+            let request = if agreement.slots.is_split() {
+                request_of_slot(agreement, number, index)
+            } else {
+                Request {
+                    duration: scaling.shape(shape, rate).duration,
+                    ..request_of(agreement, number)
+                }
+            };
+            if let Some((placement, moves)) = self.plan.resources.submit(to, now, &request) {
+                let placed = self.with_slot(to, agreement, index, (placement.slot, request.nodes));
+                return Some(Found { placed, moves });
+            }
+        }
+        None
+    }
+
+    /// A free place for another of its sizes, the one that completes first.
+    fn place_of_another_size(&mut self, agreement: &Agreement, now: Time) -> Option<Found> {
+        if agreement.slots.is_split() {
+            return None;
+        }
+        let mut window = rest_of_window(agreement, now);
+        let mut found: Option<(usize, Stretch)> = None;
+        for shape in &agreement.leeway.shapes {
+            let wish = Wish {
+                shape: *shape,
+                ..Wish::of(agreement, window)
+            };
+            let best = self.plan.resources.best(&wish, self.settings.objective);
+            if let Some((to, best)) = best.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
+                window.end = best.slot.end - 1;
+                found = Some((to, (best.slot, shape.nodes)));
+            }
+        }
+        let (to, stretch) = found?;
+        let placed = self.put_one(to, agreement, stretch, now)?;
+        let moves = Vec::new();
+        Some(Found { placed, moves })
+    }
+
+    /// An agreement with another place for one of its slots.
+    fn with_slot(&mut self, at: usize, agreement: &Agreement, index: usize, stretch: Stretch) -> Agreement {
+        let mut placed = agreement.clone();
+        placed.place_slot(index, stretch);
+        placed.resource = self.plan.resources.name(at);
+        placed
+    }
+
+    /// Takes over another place of an agreement, for the slot of that index or for all of them on another resource; answers
+    /// with it as it is now.
+    pub(in crate::planner) fn take_place(
+        &mut self,
+        placed: Agreement,
+        index: usize,
+        why: &str,
+    ) -> Option<Agreement> {
+        let before = self.plan.must_get(placed.id)?;
+        let (to, index) = if placed.resource == before.resource {
+            (piece_of(&placed, index), index)
+        } else {
+            (format!("to {}, ", placed.resource), placed.slots_over())
+        };
+        let (old, new) = (before.slots.get(index)?, placed.slots.get(index)?);
+        let mut detail = to + &by(new.placement.start - old.placement.start);
+        if new.nodes != old.nodes {
+            let (nodes, seconds) = (new.nodes, new.placement.duration());
+            detail += &format!(", with {nodes} nodes for {seconds} seconds");
+        }
+        let event = self.event(EventKind::Moved, format!("{detail}, {why}"));
+        if placed.fixed {
+            self.plan.fix(&placed);
+        }
+        Some(self.update(placed, vec![event]))
+    }
+}
+
+/// What is left of its window.
+fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
+    Interval::new(agreement.ready.max(now), agreement.deadline)
+}
+
+/// From the end of the piece before, and from `now`, to the start of the next.
+fn between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
+    let slots = &agreement.slots;
+    let before = index.checked_sub(1).and_then(|before| slots.get(before));
+    let ready = before.map_or(agreement.ready, |slot| slot.occupied().end);
+    let next = slots.get(index + 1);
+    let deadline = next.map_or(agreement.deadline, |next| next.placement.start);
+    Interval::new(ready.max(agreement.ready).max(now), deadline)
+}
+
+/// A slot's size on a resource that its agreement has not been on until now; none where that cannot have it.
+fn size_on(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -> Option<Shape> {
+    let (nodes, duration) = (slot.nodes, slot.placement.duration());
+    let own = Shape { nodes, duration };
+    if from.name == to.name {
+        return Some(own);
+    }
+    let listed = agreement.leeway.shapes.iter().find(|of| of.nodes == nodes);
+    let size = match listed {
+        // Its part of the work takes as much longer there as the whole would.
+        Some(shape) => Shape {
+            duration: part_of(duration, shape.at(to.rate).duration, shape.at(from.rate).duration)?,
+            ..own
+        },
+        None => own,
+    };
+    may_have(agreement, listed.copied().unwrap_or(own), to).then_some(size)
+}
+
+/// Whether a resource may take a size of an agreement.
+fn may_have(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
+    let leeway = &agreement.leeway;
+    let is_barred = leeway.barred.iter().any(|of| of.keeps(shape, &on.name));
+    let mut required = leeway.filters.iter().map(|of| of.requirement(shape.nodes));
+    !is_barred && required.all(|of| of.holds(&on.attributes))
+}
+
+/// So many seconds of a whole in another measure of it, rounded up.
+fn part_of(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
+    let [seconds, there, whole] = [seconds, there, whole].map(|of| u128::try_from(of).ok());
+    Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
+}
+
+/// The sizes with fewer nodes that a piece may have on a resource, each for as long as its part of the work takes on it; none
+/// where all pieces have one size.
+fn smaller_sizes<'a>(
+    agreement: &'a Agreement,
+    own: Shape,
+    resource: &'a Resource,
+) -> impl Iterator<Item = Shape> + 'a {
+    let leeway = &agreement.leeway;
+    let whole = |shape: &&Shape| shape.nodes == own.nodes;
+    let whole = leeway.shapes.iter().find(whole).filter(|_| leeway.pieces_differ);
+    let smaller = leeway.shapes.iter().filter(move |shape| shape.nodes < own.nodes);
+    smaller.filter_map(move |shape| {
+        // As its own size has it: how fast the resource is shows in that.
+        let duration = part_of(own.duration, shape.duration, whole?.duration)?;
+        may_have(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
+    })
+}

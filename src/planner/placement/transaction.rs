@@ -1,0 +1,131 @@
+//! A trial on the plan: what a search changes on its way to a place stays where it finds one, and is rolled back where it
+//! does not, so that a refusal leaves everything as it was.
+//!
+//! The schedules are changed through [`Resources`] alone, which notes here how each change is undone while a trial goes on.
+//! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::planner::invariant`).
+
+use scheduler::{Request, Time};
+use uuid::Uuid;
+
+use crate::planner::decide::Decider;
+use crate::planner::resources::Resources;
+
+/// How the changes since the outermost trial began are undone, in the order in which they were made.
+#[derive(Debug, Default)]
+pub(in crate::planner) struct UndoLog {
+    /// How many trials go on.
+    depth: usize,
+    steps: Vec<Undo>,
+}
+
+/// How one change of the schedule of a resource is undone.
+#[derive(Debug)]
+pub(in crate::planner) struct Undo {
+    pub(in crate::planner) at: usize,
+    /// What came in, or moved, leaves.
+    pub(in crate::planner) leave: Vec<u64>,
+    /// What left, or moved, comes back: as it was, and where it lay.
+    pub(in crate::planner) come_back: Vec<(Request, Time)>,
+}
+
+impl Undo {
+    /// Of a request that has come in.
+    pub(in crate::planner) fn leaving(at: usize, number: u64) -> Self {
+        let (leave, come_back) = (vec![number], Vec::new());
+        Self { at, leave, come_back }
+    }
+
+    /// Of a request that has left.
+    pub(in crate::planner) fn coming_back(at: usize, lay: (Request, Time)) -> Self {
+        let (leave, come_back) = (Vec::new(), vec![lay]);
+        Self { at, leave, come_back }
+    }
+}
+
+impl UndoLog {
+    /// Whether a trial goes on.
+    pub(in crate::planner) fn is_open(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// Notes a change, where it may have to be undone.
+    pub(in crate::planner) fn note(&mut self, undo: impl FnOnce() -> Undo) {
+        if self.is_open() {
+            self.steps.push(undo());
+        }
+    }
+}
+
+impl Resources {
+    /// Begins a trial; answers with how many changes were made before it.
+    fn begin(&mut self) -> usize {
+        self.undo.depth += 1;
+        self.undo.steps.len()
+    }
+
+    /// Ends a trial, and takes back what it has changed unless that is to stay.
+    fn end(&mut self, begun: usize, stays: bool) {
+        self.undo.depth -= 1;
+        if !stays {
+            self.roll_back(begun);
+        } else if !self.undo.is_open() {
+            self.undo.steps.clear();
+        }
+    }
+
+    /// Undoes all changes but the first `begun`, the last one first.
+    fn roll_back(&mut self, begun: usize) {
+        let undone = self.undo.steps.split_off(begun);
+        // Undoing is not undone.
+        let depth = std::mem::take(&mut self.undo.depth);
+        for Undo { at, leave, come_back } in undone.into_iter().rev() {
+            // No time passes meanwhile.
+            for number in leave {
+                self.vacate(at, Time::MIN, number);
+            }
+            for (request, start) in come_back {
+                self.put_back(at, Time::MIN, &request, start);
+            }
+        }
+        self.undo.depth = depth;
+    }
+
+    /// Notes it where an agreement is changed in a trial: what is stored of it would not be taken back.
+    pub(in crate::planner) fn must_be_settled(&mut self, agreement: Uuid) {
+        let open = self.undo.is_open();
+        self.impossible
+            .unless(!open, || format!("agreement {agreement} is changed in a trial"));
+    }
+
+    /// Puts requests where they are told to go, all or none; whether there was room.
+    #[must_use]
+    pub(in crate::planner) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
+        let begun = self.begin();
+        let mut all = requests.iter();
+        let put = all.all(|(request, start)| self.put(at, now, request, *start));
+        self.end(begun, put);
+        put
+    }
+}
+
+impl Decider<'_> {
+    /// Looks for something that may need changes of the plan: they stay where it is found, and are taken back elsewhere.
+    /// Agreements are changed afterwards, never in it.
+    pub(in crate::planner) fn attempt<R>(&mut self, find: impl FnOnce(&mut Self) -> Option<R>) -> Option<R> {
+        let begun = self.plan.resources.begin();
+        let found = find(self);
+        self.plan.resources.end(begun, found.is_some());
+        found
+    }
+
+    /// Finds something out on a plan that is changed for that, and is as it was afterwards.
+    pub(in crate::planner) fn suppose<R>(&mut self, find: impl FnOnce(&mut Self) -> R) -> R {
+        let begun = self.plan.resources.begin();
+        let found = find(self);
+        self.plan.resources.end(begun, false);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;
