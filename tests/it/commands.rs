@@ -11,7 +11,6 @@ use std::time::Duration;
 on_both_engines!(
     the_client_commands_follow_an_offer_to_its_end,
     a_revoked_key_lets_nobody_in,
-    a_mixed_load_is_served_and_shown_ten_times
 );
 
 async fn the_client_commands_follow_an_offer_to_its_end(url: String) {
@@ -96,46 +95,6 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         assert!(output.status.success(), "{output:?}");
         assert!(output.stderr.is_empty(), "{output:?}");
     });
-}
-
-async fn a_mixed_load_is_served_and_shown_ten_times(url: String) {
-    let server = Server::configured(
-        Some(&url),
-        "[[resource]]\nname = \"pool\"\nkind = \"local\"\nnodes = 400\n",
-    );
-    let address = format!("http://{}", server.address());
-    let key = server.data_dir().join("operator.key").display().to_string();
-    let process = server.process().to_string();
-    let mut command = vec!["bench", "mixed", "--server", &address, "--key", &key];
-    command.extend([
-        "--process",
-        &process,
-        "--requests",
-        "200",
-        "--clients",
-        "2",
-        "--jobs-of-thousand",
-        "0",
-    ]);
-    let shown = succeeds(&server.run(&command));
-    let (rows, lines): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("| "));
-    assert!(rows.is_empty(), "so short a load says nothing of memory: {shown}");
-    let lines: Vec<serde_json::Value> = lines
-        .into_iter()
-        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
-        .collect();
-    let (answers, tenths) = lines.split_last().expect("the answers come last");
-    assert_eq!(tenths.len(), 11, "{shown}");
-    for tenth in tenths {
-        let own = tenth["own_kib"].as_u64().expect("a number");
-        assert!(
-            0 < own && own < tenth["resident_kib"].as_u64().expect("a number"),
-            "{tenth}"
-        );
-    }
-    let answers = answers["answers"].as_object().expect("by request and status");
-    assert!(answers.contains_key("POST /agreements 201"), "{shown}");
-    assert!(answers.keys().all(|of| !of.contains(" 5")), "{shown}");
 }
 
 async fn a_revoked_key_lets_nobody_in(url: String) {

@@ -4,6 +4,7 @@ mod acceptance;
 mod access;
 mod advise;
 mod audit;
+mod bars;
 mod chaos;
 mod checked_behind;
 mod commands;

@@ -14,7 +14,6 @@ on_both_engines!(
     a_key_that_is_made_works_until_it_is_revoked,
     a_key_for_nobody_or_for_too_long_is_refused,
     verify_says_that_nothing_is_wrong_or_what_is,
-    a_past_that_is_made_to_measure_with_is_a_right_one,
 );
 
 /// Runs the real executable on a database.
@@ -150,15 +149,6 @@ async fn verify_says_that_nothing_is_wrong_or_what_is(url: String) {
             .iter()
             .any(|of| of["invariant"] == "I6" && of["what"] == "it has no timeline")
     );
-}
-
-async fn a_past_that_is_made_to_measure_with_is_a_right_one(url: String) {
-    let past = ["bench", "past", "--agreements", "601", "--nodes", "3"];
-    let made = json(&succeed(&url, &past));
-    assert_eq!(made["agreements"], 601);
-    assert_eq!(succeed(&url, &["verify"]), "nothing is wrong");
-    let again = fail(&url, &past, 2);
-    assert!(again.contains("empty"), "{again}");
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! `bespeak bench`: measures a service and its database. `bespeak-lab bench planner` measures the planner by itself.
 
-mod bystanders;
-mod mixed;
-mod past;
 mod pgbench;
 mod service;
 
@@ -23,14 +20,6 @@ pub(super) struct Options {
 enum What {
     /// Send offers to a running service, negotiate with it and accept; prints a line of JSON, and beside pgbench the bars.
     Service(service::ServiceOptions),
-    /// Send requests of every kind to a running service, and show its memory; prints a line of JSON for each tenth of them, and
-    /// whether memory was flat.
-    Mixed(mixed::MixedOptions),
-    /// Fill a new service, and show how long other clients wait while an agreement in front of a long queue is ended, or a request
-    /// is refused; prints a line of JSON and the bars.
-    Bystanders(bystanders::BystandersOptions),
-    /// Fill an empty database with agreements that are over, and print a line of JSON.
-    Past(past::PastOptions),
     /// Commit one row after the other to a database without a running service; prints a line of JSON.
     Commits(service::CommitsOptions),
 }
@@ -49,9 +38,6 @@ fn client() -> Result<reqwest::Client, Failure> {
 pub(super) fn run(options: Options) -> Result<(), Failure> {
     match options.what {
         What::Service(options) => block_on(service::service(options)),
-        What::Mixed(options) => block_on(mixed::mixed(options)),
-        What::Bystanders(options) => block_on(bystanders::bystanders(options)),
-        What::Past(options) => block_on(past::past(options)),
         What::Commits(options) => block_on(service::commits(options)),
     }
 }

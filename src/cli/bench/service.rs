@@ -74,16 +74,16 @@ pub(super) struct CommitsOptions {
 
 /// What a phase has come to.
 #[derive(Debug, Default)]
-pub(super) struct Phase {
-    pub(super) spent: Duration,
+struct Phase {
+    spent: Duration,
     /// How long each took that was granted.
-    pub(super) took: Vec<Duration>,
-    pub(super) refused: usize,
+    took: Vec<Duration>,
+    refused: usize,
 }
 
 impl Phase {
     #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2⁵³")]
-    pub(super) fn summary(mut self) -> Value {
+    fn summary(mut self) -> Value {
         self.took.sort_unstable();
         let done = self.took.len();
         let at = |percent: usize| {
@@ -100,19 +100,17 @@ impl Phase {
     }
 }
 
-pub(super) struct Asker {
+struct Asker {
     http: reqwest::Client,
     server: String,
     key: String,
     now: i64,
-    /// Seconds from now on in which nothing is asked for on one of many days.
-    spared: i64,
     asked: AtomicU64,
 }
 
 impl Asker {
     /// Asks a service with the key of a file.
-    pub(super) fn new(server: &str, key: &Path, spared: i64) -> Result<Self, Failure> {
+    fn new(server: &str, key: &Path) -> Result<Self, Failure> {
         let key = std::fs::read_to_string(key)
             .map_err(|why| Failure::Usage(format!("{}: {why}", key.display())))?;
         Ok(Self {
@@ -120,7 +118,6 @@ impl Asker {
             server: server.trim_end_matches('/').to_owned(),
             key: key.trim().to_owned(),
             now: Clock::system().now().seconds(),
-            spared,
             asked: AtomicU64::new(0),
         })
     }
@@ -158,15 +155,15 @@ impl Asker {
     }
 
     /// A request for an hour of a node on one of many days.
-    pub(super) fn request(&self) -> Value {
+    fn request(&self) -> Value {
         // A step that shares no factor with the number of days meets each of them.
         let day = self.asked.fetch_add(1, Ordering::Relaxed).wrapping_mul(7) % DAYS;
-        let from = self.spared + DAY * i64::try_from(day).unwrap_or(0);
+        let from = DAY + DAY * i64::try_from(day).unwrap_or(0);
         json!({ "nodes": 1, "durationSeconds": 3_600, "window": self.window(from, DAY) })
     }
 
     /// The window that begins so many seconds from now and lasts so many.
-    pub(super) fn window(&self, from: i64, lasts: i64) -> Value {
+    fn window(&self, from: i64, lasts: i64) -> Value {
         let at = |second: i64| {
             jiff::Timestamp::from_second(second).map_or_else(|why| why.to_string(), |at| at.to_string())
         };
@@ -175,7 +172,7 @@ impl Asker {
     }
 
     /// Whether it was granted, with what was answered.
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
+    async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
         let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
         let request = self.http.post(format!("{}{path}", self.server));
         let request = request
@@ -195,7 +192,7 @@ impl Asker {
 }
 
 /// Asks with as many clients as there are until the time is over or nothing is left, and answers with what was granted.
-pub(super) async fn phase(
+async fn phase(
     asker: &Arc<Asker>,
     clients: u32,
     until: Instant,
@@ -240,7 +237,7 @@ pub(super) async fn phase(
 
 /// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
 pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
-    let asker = Arc::new(Asker::new(&options.server, &options.key, DAY)?);
+    let asker = Arc::new(Asker::new(&options.server, &options.key)?);
     let limit = Duration::from_secs(options.seconds.into());
     let clients = options.clients;
     let requests = |many: usize| (0..many).map(|_| asker.request()).collect::<Vec<_>>();
