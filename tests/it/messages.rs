@@ -99,7 +99,7 @@ const POSTED: &[(&str, u16, &str)] = &[
     (
         "negative/bad-state-then-extension",
         422,
-        "/wsag:AgreementProperties/wsag:AgreementState/s:SupersededBy",
+        "<bsp:Path>/wsag:AgreementProperties</bsp:Path>",
     ),
     ("negative/bad-template-no-constraints", 422, "/wsag:Template"),
     ("negative/bad-terminate-empty", 422, "/wsag:TerminateInput"),

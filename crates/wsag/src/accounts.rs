@@ -56,7 +56,7 @@ impl AccountList {
         for entry in &self.entries {
             xml.start("bsp:Entry");
             xml.element("bsp:Posting", &entry.posting);
-            xml.element("bsp:At", &entry.at.to_string());
+            xml.element("bsp:At", entry.at);
             xml.element("bsp:Name", &entry.account);
             xml.element("bsp:Kind", &entry.kind);
             xml.element("bsp:AgreementId", &entry.agreement_id);

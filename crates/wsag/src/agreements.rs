@@ -215,20 +215,6 @@ pub(crate) fn read_extensions(
     (negotiation, renegotiation)
 }
 
-/// Reads `CreateAgreementResponse` and `CreatePendingAgreementResponse`: the address of what was created.
-pub(crate) fn read_created(
-    check: &mut Check,
-    node: Node<'_>,
-    (namespace, local): (&'static str, &'static str),
-) -> Option<EndpointReference> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let created = sequence.required(check, namespace, local);
-    sequence.foreign(namespace);
-    sequence.end(check);
-    created.and_then(|node| endpoint::read(check, node))
-}
-
 /// Reads an element with foreign elements and nothing else, at least `least` and at most `most` of them.
 pub(crate) fn read_any(check: &mut Check, node: Node<'_>, least: usize, most: usize) -> Vec<Fragment> {
     check.attributes(node, &[]);
@@ -271,10 +257,7 @@ impl Context {
             xml.insert(responder);
         }
         xml.element("wsag:ServiceProvider", self.service_provider.name());
-        xml.optional_element(
-            "wsag:ExpirationTime",
-            self.expiration_time.map(|time| time.to_string()).as_deref(),
-        );
+        xml.optional_element("wsag:ExpirationTime", self.expiration_time);
         xml.optional_element("wsag:TemplateId", self.template_id.as_deref());
         xml.optional_element("wsag:TemplateName", self.template_name.as_deref());
         xml.insert_all(&self.extensions);

@@ -46,15 +46,9 @@ impl AllocationTimeConstraint {
     /// As a fragment, for a service description term.
     pub fn to_fragment(&self) -> Fragment {
         let mut xml = Xml::fragment("arp:AllocationTimeConstraint", &["arp"]);
-        xml.optional_element(
-            "arp:StartTime",
-            self.start.map(|time| time.to_string()).as_deref(),
-        );
-        xml.optional_element("arp:EndTime", self.end.map(|time| time.to_string()).as_deref());
-        xml.optional_element(
-            "arp:Duration",
-            self.duration.map(|seconds| seconds.to_string()).as_deref(),
-        );
+        xml.optional_element("arp:StartTime", self.start);
+        xml.optional_element("arp:EndTime", self.end);
+        xml.optional_element("arp:Duration", self.duration);
         Fragment::written(xml.finish())
     }
 }

@@ -293,10 +293,7 @@ pub(crate) fn write_expression(xml: &mut Xml, name: &'static str, expression: &E
 
 fn write_values(xml: &mut Xml, values: &BusinessValueList) {
     xml.start("wsag:BusinessValueList");
-    xml.optional_element(
-        "wsag:Importance",
-        values.importance.map(|value| value.to_string()).as_deref(),
-    );
+    xml.optional_element("wsag:Importance", values.importance);
     for (name, compensations) in [
         ("wsag:Penalty", &values.penalties),
         ("wsag:Reward", &values.rewards),
@@ -305,8 +302,8 @@ fn write_values(xml: &mut Xml, values: &BusinessValueList) {
             xml.start(name);
             xml.start("wsag:AssessmentInterval");
             match compensation.interval {
-                AssessmentInterval::Time(time) => xml.element("wsag:TimeInterval", &time.to_string()),
-                AssessmentInterval::Count(count) => xml.element("wsag:Count", &count.to_string()),
+                AssessmentInterval::Time(time) => xml.element("wsag:TimeInterval", time),
+                AssessmentInterval::Count(count) => xml.element("wsag:Count", count),
             }
             xml.end();
             xml.optional_element("wsag:ValueUnit", compensation.unit.as_deref());
@@ -318,7 +315,7 @@ fn write_values(xml: &mut Xml, values: &BusinessValueList) {
         xml.start("wsag:Preference");
         for (term, utility) in &values.preference {
             xml.element("wsag:ServiceTermReference", term);
-            xml.element("wsag:Utility", &write_double(*utility));
+            xml.element("wsag:Utility", write_double(*utility));
         }
         xml.end();
     }

@@ -1,11 +1,6 @@
 //! Lists of our own: a party's agreements and negotiations, and what happened to an agreement.
 
-use crate::document::Node;
-use crate::ns::BSP;
-use crate::reader::{Check, Sequence};
-use crate::scheduling::count;
 use crate::states::AgreementState;
-use crate::terms::token;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -84,14 +79,11 @@ impl FileList {
         for file in &self.files {
             xml.start("bsp:File");
             xml.element("bsp:Name", &file.name);
-            xml.element("bsp:Bytes", &file.bytes.to_string());
-            xml.element("bsp:Modified", &file.modified.to_string());
+            xml.element("bsp:Bytes", file.bytes);
+            xml.element("bsp:Modified", file.modified);
             xml.end();
         }
-        xml.optional_element(
-            "bsp:QuotaBytes",
-            self.quota_bytes.map(|of| of.to_string()).as_deref(),
-        );
+        xml.optional_element("bsp:QuotaBytes", self.quota_bytes);
         xml.finish()
     }
 }
@@ -106,18 +98,9 @@ impl AgreementList {
             xml.optional_element("bsp:Name", agreement.name.as_deref());
             xml.optional_element("bsp:Address", agreement.address.as_deref());
             xml.element("bsp:State", agreement.state.name());
-            xml.optional_element(
-                "bsp:PlannedStart",
-                agreement.planned_start.map(|t| t.to_string()).as_deref(),
-            );
-            xml.optional_element(
-                "bsp:PlannedEnd",
-                agreement.planned_end.map(|t| t.to_string()).as_deref(),
-            );
-            xml.optional_element(
-                "bsp:Nodes",
-                agreement.nodes.map(|nodes| nodes.to_string()).as_deref(),
-            );
+            xml.optional_element("bsp:PlannedStart", agreement.planned_start);
+            xml.optional_element("bsp:PlannedEnd", agreement.planned_end);
+            xml.optional_element("bsp:Nodes", agreement.nodes);
             xml.end();
         }
         xml.optional_element("bsp:Next", self.next.as_deref());
@@ -132,98 +115,13 @@ impl Timeline {
         xml.element("bsp:AgreementId", &self.agreement_id);
         for event in &self.events {
             xml.start("bsp:Event");
-            xml.element("bsp:At", &event.at.to_string());
+            xml.element("bsp:At", event.at);
             xml.element("bsp:Kind", &event.kind);
             xml.optional_element("bsp:Detail", event.detail.as_deref());
             xml.end();
         }
         xml.finish()
     }
-}
-
-pub(crate) fn read_agreements(check: &mut Check, node: Node<'_>) -> AgreementList {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let agreements = sequence.many(BSP, "Agreement");
-    let next = sequence
-        .optional(BSP, "Next")
-        .and_then(|node| check.simple(node, token));
-    sequence.end(check);
-    let agreements = agreements
-        .into_iter()
-        .filter_map(|node| read_agreement(check, node))
-        .collect();
-    AgreementList { agreements, next }
-}
-
-fn read_agreement(check: &mut Check, node: Node<'_>) -> Option<ListedAgreement> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let agreement_id = sequence
-        .required(check, BSP, "AgreementId")
-        .and_then(|node| check.simple(node, token));
-    let name = sequence.optional(BSP, "Name").and_then(|node| check.string(node));
-    let address = sequence
-        .optional(BSP, "Address")
-        .and_then(|node| check.simple(node, token));
-    let state = sequence.required(check, BSP, "State").and_then(|node| {
-        check.simple(node, |text| {
-            AgreementState::parse(text).ok_or_else(|| "a state is expected".to_owned())
-        })
-    });
-    let planned_start = sequence
-        .optional(BSP, "PlannedStart")
-        .and_then(|node| check.date_time(node));
-    let planned_end = sequence
-        .optional(BSP, "PlannedEnd")
-        .and_then(|node| check.date_time(node));
-    let nodes = sequence
-        .optional(BSP, "Nodes")
-        .and_then(|node| check.simple(node, count));
-    sequence.end(check);
-    Some(ListedAgreement {
-        agreement_id: agreement_id?,
-        name,
-        address,
-        state: state?,
-        planned_start,
-        planned_end,
-        nodes,
-    })
-}
-
-pub(crate) fn read_timeline(check: &mut Check, node: Node<'_>) -> Option<Timeline> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let agreement_id = sequence
-        .required(check, BSP, "AgreementId")
-        .and_then(|node| check.simple(node, token));
-    let events = sequence.many(BSP, "Event");
-    sequence.end(check);
-    let events = events.into_iter().filter_map(|node| {
-        check.attributes(node, &[]);
-        let mut sequence = Sequence::of(check, node);
-        let at = sequence
-            .required(check, BSP, "At")
-            .and_then(|node| check.date_time(node));
-        let kind = sequence
-            .required(check, BSP, "Kind")
-            .and_then(|node| check.simple(node, token));
-        let detail = sequence
-            .optional(BSP, "Detail")
-            .and_then(|node| check.string(node));
-        sequence.end(check);
-        Some(Event {
-            at: at?,
-            kind: kind?,
-            detail,
-        })
-    });
-    let events = events.collect();
-    Some(Timeline {
-        agreement_id: agreement_id?,
-        events,
-    })
 }
 
 /// A negotiation in a list.
@@ -297,8 +195,8 @@ pub fn audit_trail(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
     let mut xml = Xml::document("bsp:AuditTrail", &["bsp"]);
     for line in lines {
         xml.start("bsp:Line");
-        xml.element("bsp:Number", &line.number.to_string());
-        xml.element("bsp:At", &line.at.to_string());
+        xml.element("bsp:Number", line.number);
+        xml.element("bsp:At", line.at);
         xml.element("bsp:Kind", line.kind);
         xml.element("bsp:Subject", &line.subject);
         xml.optional_element("bsp:NegotiationId", line.negotiation.as_deref());
@@ -310,14 +208,14 @@ pub fn audit_trail(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
         xml.element("bsp:Hash", line.hash);
         xml.end();
     }
-    xml.optional_element("bsp:Next", next.map(|next| next.to_string()).as_deref());
+    xml.optional_element("bsp:Next", next);
     xml.finish()
 }
 
 /// `bsp:Availability`: when so many nodes of a class of resources are free, between two dateTimes.
 pub fn availability(nodes: u32, kind: Option<&str>, within: (&str, &str), free: &[(&str, &str)]) -> String {
     let mut xml = Xml::document("bsp:Availability", &["bsp"]);
-    xml.element("bsp:Nodes", &nodes.to_string());
+    xml.element("bsp:Nodes", nodes);
     xml.optional_element("bsp:Kind", kind);
     xml.element("bsp:Start", within.0);
     xml.element("bsp:End", within.1);

@@ -1,14 +1,10 @@
-//! Every message of the protocol, recognised by its root element.
+//! Every message of the protocol that a provider reads, recognised by its root element. What it only writes is not read.
 
 use crate::agreements::{self, AgreementOffer, CreateInput};
 use crate::document::{Document, Fragment, Node};
-use crate::endpoint::EndpointReference;
-use crate::listings::{self, AgreementList, Timeline};
-use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer, NegotiationProperties};
-use crate::ns::{self, BSP, WSAG, WSAG_NEG};
+use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer};
+use crate::ns::{self, WSAG, WSAG_NEG};
 use crate::reader::{Check, read_root};
-use crate::refusals::{self, Fault};
-use crate::states::{self, AgreementProperties};
 use crate::templates::{self, Template};
 use crate::violation::Violations;
 
@@ -21,52 +17,24 @@ pub enum Message {
     CreateAgreementInput(Box<CreateInput>),
     /// `wsag:CreatePendingAgreementInput`.
     CreatePendingAgreementInput(Box<CreateInput>),
-    /// `wsag:CreateAgreementResponse`.
-    CreateAgreementResponse(EndpointReference),
-    /// `wsag:CreatePendingAgreementResponse`.
-    CreatePendingAgreementResponse(EndpointReference),
-    /// `wsag:AcceptAgreementInput`.
-    AcceptAgreementInput(Vec<Fragment>),
-    /// `wsag:RejectAgreementInput`.
-    RejectAgreementInput(Vec<Fragment>),
     /// `wsag:TerminateInput` with its one element.
     TerminateInput(Fragment),
-    /// `wsag:TerminateResponse`.
-    TerminateResponse,
     /// `wsag:Template`.
     Template(Box<Template>),
-    /// `wsag:AgreementFactoryProperties`.
-    AgreementFactoryProperties(Vec<Template>),
-    /// `wsag:AgreementProperties`.
-    AgreementProperties(Box<AgreementProperties>),
-    /// `wsag:ContinuingFault`.
-    ContinuingFault(Box<Fault>),
     /// `wsag-neg:InitiateNegotiationInput`.
     InitiateNegotiationInput(Box<InitiateInput>),
     /// A bare `wsag-neg:NegotiationContext`.
     NegotiationContext(Box<NegotiationContext>),
     /// A bare `wsag-neg:NegotiationOffer`.
     NegotiationOffer(Box<NegotiationOffer>),
-    /// `wsag-neg:InitiateNegotiationOutput`.
-    InitiateNegotiationOutput(EndpointReference),
     /// `wsag-neg:NegotiateInput`.
     NegotiateInput(Vec<NegotiationOffer>),
     /// `wsag-neg:NegotiateOutput`.
     NegotiateOutput(Vec<NegotiationOffer>),
     /// `wsag-neg:AdvertiseInput`.
     AdvertiseInput(Vec<NegotiationOffer>),
-    /// `wsag-neg:AdvertiseOutput`.
-    AdvertiseOutput,
     /// `wsag-neg:TerminateInput` with its reasons.
     TerminateNegotiationInput(Vec<Fragment>),
-    /// `wsag-neg:TerminateResponse`.
-    TerminateNegotiationResponse,
-    /// `wsag-neg:NegotiationProperties`.
-    NegotiationProperties(Box<NegotiationProperties>),
-    /// `bsp:Agreements`.
-    Agreements(AgreementList),
-    /// `bsp:Timeline`.
-    Timeline(Timeline),
 }
 
 /// Reads a document strictly: every element, attribute and value must be one that the message may have. What the
@@ -79,10 +47,6 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
         let read = match root.namespace() {
             WSAG => read_agreement_message(check, root),
             WSAG_NEG => read_negotiation_message(check, root),
-            BSP if root.local() == "Agreements" => {
-                Some(Message::Agreements(listings::read_agreements(check, root)))
-            }
-            BSP if root.local() == "Timeline" => listings::read_timeline(check, root).map(Message::Timeline),
             namespace => {
                 let message = match ns::prefix_of(namespace) {
                     Some(_) => unknown_root(root.local()),
@@ -101,8 +65,6 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
 
 /// A message of WS-Agreement; None for an unknown root, and after a violation.
 fn read_agreement_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
-    let any = |check: &mut Check| agreements::read_any(check, root, 0, usize::MAX);
-    let created = |check: &mut Check| agreements::read_created(check, root, (WSAG, "CreatedAgreementEPR"));
     Some(match root.local() {
         "AgreementOffer" => Message::AgreementOffer(Box::new(agreements::read_offer(check, root)?)),
         "CreateAgreementInput" => {
@@ -111,30 +73,16 @@ fn read_agreement_message(check: &mut Check, root: Node<'_>) -> Option<Message> 
         "CreatePendingAgreementInput" => {
             Message::CreatePendingAgreementInput(Box::new(agreements::read_create_input(check, root)?))
         }
-        "CreateAgreementResponse" => Message::CreateAgreementResponse(created(check)?),
-        "CreatePendingAgreementResponse" => Message::CreatePendingAgreementResponse(created(check)?),
-        "AcceptAgreementInput" => Message::AcceptAgreementInput(any(check)),
-        "RejectAgreementInput" => Message::RejectAgreementInput(any(check)),
         "TerminateInput" => {
             Message::TerminateInput(agreements::read_any(check, root, 1, 1).into_iter().next()?)
         }
-        "TerminateResponse" => {
-            any(check);
-            Message::TerminateResponse
-        }
         "Template" => Message::Template(Box::new(templates::read(check, root)?)),
-        "AgreementFactoryProperties" => {
-            Message::AgreementFactoryProperties(templates::read_factory(check, root))
-        }
-        "AgreementProperties" => Message::AgreementProperties(Box::new(states::read(check, root)?)),
-        "ContinuingFault" => Message::ContinuingFault(Box::new(refusals::read_fault(check, root)?)),
         _ => return None,
     })
 }
 
 /// A message of WS-Agreement Negotiation; None for an unknown root, and after a violation.
 fn read_negotiation_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
-    let any = |check: &mut Check| agreements::read_any(check, root, 0, usize::MAX);
     Some(match root.local() {
         "InitiateNegotiationInput" => {
             Message::InitiateNegotiationInput(Box::new(negotiations::read_initiate(check, root)?))
@@ -143,10 +91,6 @@ fn read_negotiation_message(check: &mut Check, root: Node<'_>) -> Option<Message
             Message::NegotiationContext(Box::new(negotiations::read_context(check, root)?))
         }
         "NegotiationOffer" => Message::NegotiationOffer(Box::new(negotiations::read_offer(check, root)?)),
-        "InitiateNegotiationOutput" => {
-            let created = agreements::read_created(check, root, (WSAG_NEG, "CreatedNegotiationEPR"))?;
-            Message::InitiateNegotiationOutput(created)
-        }
         "NegotiateInput" => {
             let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
             agreements::read_extensions(check, critical);
@@ -158,17 +102,8 @@ fn read_negotiation_message(check: &mut Check, root: Node<'_>) -> Option<Message
         "AdvertiseInput" => {
             Message::AdvertiseInput(negotiations::read_offers(check, root, "NegotiationOffer", 1).0)
         }
-        "AdvertiseOutput" => {
-            any(check);
-            Message::AdvertiseOutput
-        }
-        "TerminateInput" => Message::TerminateNegotiationInput(any(check)),
-        "TerminateResponse" => {
-            any(check);
-            Message::TerminateNegotiationResponse
-        }
-        "NegotiationProperties" => {
-            Message::NegotiationProperties(Box::new(negotiations::read_properties(check, root)?))
+        "TerminateInput" => {
+            Message::TerminateNegotiationInput(agreements::read_any(check, root, 0, usize::MAX))
         }
         _ => return None,
     })

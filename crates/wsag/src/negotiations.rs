@@ -19,7 +19,7 @@ pub use operations::{
     advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input, negotiate_output,
     terminate_negotiation_input, terminate_negotiation_response,
 };
-pub(crate) use operations::{read_context, read_initiate, read_offers, read_properties};
+pub(crate) use operations::{read_context, read_initiate, read_offers};
 
 /// `wsag-neg:NegotiationExtension`: the agreement is made from a counter offer.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,10 +228,7 @@ pub(crate) fn write_reextension(xml: &mut Xml, extension: &RenegotiationExtensio
 pub(crate) fn write_offer_context(xml: &mut Xml, context: &NegotiationOfferContext) {
     xml.start("wsag-neg:NegotiationOfferContext");
     xml.element("wsag-neg:CounterOfferTo", &context.counter_offer_to);
-    xml.optional_element(
-        "wsag-neg:ExpirationTime",
-        context.expiration_time.map(|time| time.to_string()).as_deref(),
-    );
+    xml.optional_element("wsag-neg:ExpirationTime", context.expiration_time);
     xml.element("wsag-neg:Creator", context.creator.name());
     xml.start("wsag-neg:State");
     xml.start(context.state.element());

@@ -1,14 +1,8 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
-use crate::datatypes;
-use crate::document::Node;
-use crate::job::{boolean, double, write_double};
-use crate::ns::BSP;
-use crate::reader::{Check, Sequence};
-use crate::refusals::read_budget;
-use crate::scheduling::{Budget, count, write_budget};
+use crate::job::write_double;
+use crate::scheduling::{Budget, write_budget};
 use crate::terms::Choice;
-use crate::terms::token;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -61,11 +55,11 @@ pub struct Piece {
 impl Piece {
     pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Piece");
-        xml.element("bsp:PlannedStart", &self.planned_start.to_string());
-        xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
-        xml.element("bsp:Nodes", &self.nodes.to_string());
-        xml.optional_element("bsp:Started", self.started.map(|at| at.to_string()).as_deref());
-        xml.optional_element("bsp:Ended", self.ended.map(|at| at.to_string()).as_deref());
+        xml.element("bsp:PlannedStart", self.planned_start);
+        xml.element("bsp:PlannedEnd", self.planned_end);
+        xml.element("bsp:Nodes", self.nodes);
+        xml.optional_element("bsp:Started", self.started);
+        xml.optional_element("bsp:Ended", self.ended);
         xml.end();
     }
 }
@@ -85,8 +79,8 @@ impl Moved {
     pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Moved");
         xml.element("bsp:AgreementId", &self.agreement_id);
-        xml.element("bsp:PlannedStart", &self.planned_start.to_string());
-        xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
+        xml.element("bsp:PlannedStart", self.planned_start);
+        xml.element("bsp:PlannedEnd", self.planned_end);
         xml.end();
     }
 }
@@ -97,116 +91,20 @@ impl Choice {
         xml.start("bsp:Choice");
         xml.element("bsp:Path", &self.path);
         for member in &self.members {
-            xml.element("bsp:Member", &member.to_string());
+            xml.element("bsp:Member", member);
         }
         xml.end();
     }
-}
-
-/// Reads a placement; None only after a violation was added.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Placement> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let resource = sequence
-        .optional(BSP, "Resource")
-        .and_then(|node| check.simple(node, token));
-    let planned_start = sequence
-        .required(check, BSP, "PlannedStart")
-        .and_then(|node| check.date_time(node));
-    let planned_end = sequence
-        .required(check, BSP, "PlannedEnd")
-        .and_then(|node| check.date_time(node));
-    let nodes = sequence
-        .required(check, BSP, "Nodes")
-        .and_then(|node| check.simple(node, count));
-    let confidence = sequence
-        .optional(BSP, "Confidence")
-        .and_then(|node| check.simple(node, double));
-    let fixed = sequence
-        .required(check, BSP, "Fixed")
-        .and_then(|node| check.simple(node, boolean));
-    let price = sequence
-        .optional(BSP, "Price")
-        .and_then(|node| read_budget(check, node));
-    let pieces = sequence.many(BSP, "Piece");
-    let names = sequence.many(BSP, "Node");
-    let started = sequence
-        .optional(BSP, "Started")
-        .and_then(|node| check.date_time(node));
-    let ended = sequence
-        .optional(BSP, "Ended")
-        .and_then(|node| check.date_time(node));
-    let exit_status = sequence
-        .optional(BSP, "ExitStatus")
-        .and_then(|node| check.simple(node, status));
-    let outcome = sequence
-        .optional(BSP, "Outcome")
-        .and_then(|node| check.simple(node, token));
-    sequence.end(check);
-    Some(Placement {
-        resource,
-        planned_start: planned_start?,
-        planned_end: planned_end?,
-        nodes: nodes?,
-        confidence,
-        fixed: fixed?,
-        price,
-        pieces: pieces
-            .into_iter()
-            .filter_map(|node| read_piece(check, node))
-            .collect(),
-        node_names: names
-            .into_iter()
-            .filter_map(|node| check.simple(node, token))
-            .collect(),
-        started,
-        ended,
-        exit_status,
-        outcome,
-    })
-}
-
-fn read_piece(check: &mut Check, node: Node<'_>) -> Option<Piece> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let planned_start = sequence
-        .required(check, BSP, "PlannedStart")
-        .and_then(|node| check.date_time(node));
-    let planned_end = sequence
-        .required(check, BSP, "PlannedEnd")
-        .and_then(|node| check.date_time(node));
-    let nodes = sequence
-        .required(check, BSP, "Nodes")
-        .and_then(|node| check.simple(node, count));
-    let started = sequence
-        .optional(BSP, "Started")
-        .and_then(|node| check.date_time(node));
-    let ended = sequence
-        .optional(BSP, "Ended")
-        .and_then(|node| check.date_time(node));
-    sequence.end(check);
-    Some(Piece {
-        planned_start: planned_start?,
-        planned_end: planned_end?,
-        nodes: nodes?,
-        started,
-        ended,
-    })
-}
-
-fn status(text: &str) -> Result<i32, String> {
-    let value = datatypes::integer(text).and_then(|value| i32::try_from(value).ok());
-    value.ok_or_else(|| "an exit status is expected".to_owned())
 }
 
 impl Placement {
     pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Placement");
         xml.optional_element("bsp:Resource", self.resource.as_deref());
-        xml.element("bsp:PlannedStart", &self.planned_start.to_string());
-        xml.element("bsp:PlannedEnd", &self.planned_end.to_string());
-        xml.element("bsp:Nodes", &self.nodes.to_string());
-        xml.optional_element("bsp:Confidence", self.confidence.map(write_double).as_deref());
+        xml.element("bsp:PlannedStart", self.planned_start);
+        xml.element("bsp:PlannedEnd", self.planned_end);
+        xml.element("bsp:Nodes", self.nodes);
+        xml.optional_element("bsp:Confidence", self.confidence.map(write_double));
         xml.element("bsp:Fixed", if self.fixed { "true" } else { "false" });
         if let Some(price) = &self.price {
             write_budget(xml, "bsp:Price", price);
@@ -217,15 +115,9 @@ impl Placement {
         for name in &self.node_names {
             xml.element("bsp:Node", name);
         }
-        xml.optional_element(
-            "bsp:Started",
-            self.started.map(|time| time.to_string()).as_deref(),
-        );
-        xml.optional_element("bsp:Ended", self.ended.map(|time| time.to_string()).as_deref());
-        xml.optional_element(
-            "bsp:ExitStatus",
-            self.exit_status.map(|status| status.to_string()).as_deref(),
-        );
+        xml.optional_element("bsp:Started", self.started);
+        xml.optional_element("bsp:Ended", self.ended);
+        xml.optional_element("bsp:ExitStatus", self.exit_status);
         xml.optional_element("bsp:Outcome", self.outcome.as_deref());
         xml.end();
     }

@@ -39,13 +39,13 @@ impl Quotation {
     pub fn to_fragment(&self) -> Fragment {
         let mut xml = Xml::fragment("bsp:Quotation", &["bsp"]);
         xml.element("bsp:Kind", self.kind);
-        xml.element("bsp:PlannedStart", &self.start.to_string());
-        xml.element("bsp:PlannedEnd", &self.end.to_string());
-        xml.element("bsp:Nodes", &self.nodes.to_string());
+        xml.element("bsp:PlannedStart", self.start);
+        xml.element("bsp:PlannedEnd", self.end);
+        xml.element("bsp:Nodes", self.nodes);
         for piece in &self.pieces {
             piece.write(&mut xml);
         }
-        xml.element("bsp:Deviation", &crate::job::write_double(self.deviation));
+        xml.element("bsp:Deviation", crate::job::write_double(self.deviation));
         xml.optional_element(
             "bsp:Confidence",
             self.confidence.map(crate::job::write_double).as_deref(),
@@ -53,10 +53,7 @@ impl Quotation {
         money(&mut xml, "bsp:Price", self.price.as_ref());
         money(&mut xml, "bsp:PriceDifference", self.difference.as_ref());
         money(&mut xml, "bsp:Fee", self.fee.as_ref());
-        xml.optional_element(
-            "bsp:HeldUntil",
-            self.held_until.map(|at| at.to_string()).as_deref(),
-        );
+        xml.optional_element("bsp:HeldUntil", self.held_until);
         Fragment::written(xml.finish())
     }
 }
@@ -64,7 +61,7 @@ impl Quotation {
 fn money(xml: &mut Xml, name: &'static str, sum: Option<&Budget>) {
     let Some(sum) = sum else { return };
     xml.start(name);
-    xml.element("bsp:Amount", &write_amount(sum.amount_micros));
+    xml.element("bsp:Amount", write_amount(sum.amount_micros));
     xml.element("bsp:Currency", &sum.currency);
     xml.end();
 }

@@ -1,10 +1,9 @@
 //! Why an offer is refused and what would have been accepted: `bsp:Refusal`, and the fault that carries it.
 
 use crate::document::{Fragment, Node};
-use crate::ns::{BSP, WSAG, WSRF_BF, XML};
-use crate::reader::{Check, Sequence, fragments};
-use crate::scheduling::{Budget, amount, count, currency, write_budget};
-use crate::terms::token;
+use crate::ns::BSP;
+use crate::reader::{Check, Sequence};
+use crate::scheduling::{Budget, amount, currency, write_budget};
 use crate::time::DateTime;
 use crate::violation::Violation;
 use crate::writer::Xml;
@@ -132,7 +131,7 @@ pub struct Fault {
     /// When it happened.
     pub timestamp: DateTime,
     /// A stable word for the kind of fault, in the dialect `urn:bespeak:terms:1`.
-    pub error_code: Option<String>,
+    pub error_code: String,
     /// For people, each with its language where it is known.
     pub descriptions: Vec<Description>,
     /// Why the plan refuses, where it does.
@@ -141,10 +140,6 @@ pub struct Fault {
     pub violations: Vec<FaultViolation>,
     /// Other foreign elements, verbatim.
     pub extensions: Vec<Fragment>,
-    /// Who says so, verbatim.
-    pub originator: Option<Fragment>,
-    /// Another fault behind it, verbatim.
-    pub cause: Option<Fragment>,
 }
 
 /// `wsrf-bf:Description`.
@@ -179,7 +174,7 @@ impl Fault {
     pub fn new(timestamp: DateTime, error_code: &str, description: &str) -> Fault {
         Fault {
             timestamp,
-            error_code: Some(error_code.to_owned()),
+            error_code: error_code.to_owned(),
             descriptions: vec![Description {
                 text: description.to_owned(),
                 language: Some("en".to_owned()),
@@ -187,8 +182,6 @@ impl Fault {
             refusal: None,
             violations: Vec::new(),
             extensions: Vec::new(),
-            originator: None,
-            cause: None,
         }
     }
 
@@ -202,21 +195,17 @@ impl Fault {
             xml.insert(&violations_fragment(&self.violations));
         }
         xml.insert_all(&self.extensions);
-        xml.element("wsrf-bf:Timestamp", &self.timestamp.to_string());
-        xml.insert_all(self.originator.as_slice());
-        if let Some(code) = &self.error_code {
-            xml.start("wsrf-bf:ErrorCode");
-            xml.attribute("dialect", BSP);
-            xml.text(code);
-            xml.end();
-        }
+        xml.element("wsrf-bf:Timestamp", self.timestamp);
+        xml.start("wsrf-bf:ErrorCode");
+        xml.attribute("dialect", BSP);
+        xml.text(&self.error_code);
+        xml.end();
         for description in &self.descriptions {
             xml.start("wsrf-bf:Description");
             xml.optional_attribute("xml:lang", description.language.as_deref());
             xml.text(&description.text);
             xml.end();
         }
-        xml.insert_all(self.cause.as_slice());
         xml.finish()
     }
 }
@@ -253,208 +242,25 @@ fn write_content(xml: &mut Xml, refusal: &Refusal) {
     xml.optional_element("bsp:CutShort", refusal.cut_short.then_some("true"));
     for alternative in &refusal.alternatives {
         xml.start("bsp:Alternative");
-        xml.element("bsp:Start", &alternative.start.to_string());
-        xml.element("bsp:End", &alternative.end.to_string());
-        xml.optional_element(
-            "bsp:Nodes",
-            alternative.nodes.map(|nodes| nodes.to_string()).as_deref(),
-        );
-        xml.element("bsp:Deviation", &crate::job::write_double(alternative.deviation));
+        xml.element("bsp:Start", alternative.start);
+        xml.element("bsp:End", alternative.end);
+        xml.optional_element("bsp:Nodes", alternative.nodes);
+        xml.element("bsp:Deviation", crate::job::write_double(alternative.deviation));
         xml.element("bsp:Direction", alternative.direction.name());
         xml.end();
     }
     for relaxation in &refusal.relaxations {
         xml.start("bsp:Relaxation");
-        xml.optional_element(
-            "bsp:Start",
-            relaxation.start.map(|time| time.to_string()).as_deref(),
-        );
-        xml.optional_element(
-            "bsp:Deadline",
-            relaxation.deadline.map(|time| time.to_string()).as_deref(),
-        );
-        xml.optional_element(
-            "bsp:Nodes",
-            relaxation.nodes.map(|nodes| nodes.to_string()).as_deref(),
-        );
-        xml.optional_element(
-            "bsp:Duration",
-            relaxation.duration.map(|seconds| seconds.to_string()).as_deref(),
-        );
+        xml.optional_element("bsp:Start", relaxation.start);
+        xml.optional_element("bsp:Deadline", relaxation.deadline);
+        xml.optional_element("bsp:Nodes", relaxation.nodes);
+        xml.optional_element("bsp:Duration", relaxation.duration);
         if let Some(budget) = &relaxation.budget {
             write_budget(xml, "bsp:Budget", budget);
         }
         xml.end();
     }
     xml.end();
-}
-
-/// Reads a fault; None only after a violation was added.
-pub(crate) fn read_fault(check: &mut Check, node: Node<'_>) -> Option<Fault> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let foreign = sequence.foreign(WSRF_BF);
-    let timestamp = sequence
-        .required(check, WSRF_BF, "Timestamp")
-        .and_then(|node| check.date_time(node));
-    let originator = sequence.one_of(WSRF_BF, &["OriginatorReference", "Originator"]);
-    let code = sequence.optional(WSRF_BF, "ErrorCode");
-    let descriptions = sequence.many(WSRF_BF, "Description");
-    let cause = sequence.optional(WSRF_BF, "FaultCause");
-    sequence.end(check);
-    let error_code = code.and_then(|node| {
-        check.attributes(node, &[("", "dialect")]);
-        check.required_attribute(node, ("", "dialect"), token);
-        check.simple_only(node, token)
-    });
-    let descriptions = descriptions.into_iter().filter_map(|node| {
-        check.attributes(node, &[(XML, "lang")]);
-        let language = node.attribute(XML, "lang").map(str::to_owned);
-        Some(Description {
-            text: check.text_only(node)?.into_owned(),
-            language,
-        })
-    });
-    let descriptions = descriptions.collect();
-    let (mut refusal, mut violations, mut extensions) = (None, Vec::new(), Vec::new());
-    for node in foreign {
-        if node.namespace() == WSAG {
-            check.structure(
-                node,
-                "an element of WS-Agreement itself does not belong in a fault",
-            );
-        } else if node.is(BSP, "Refusal") && refusal.is_none() {
-            refusal = read_refusal(check, node);
-        } else if node.is(BSP, "Violations") && violations.is_empty() {
-            violations = read_violations(check, node);
-        } else {
-            extensions.push(node);
-        }
-    }
-    Some(Fault {
-        timestamp: timestamp?,
-        error_code,
-        descriptions,
-        refusal,
-        violations,
-        extensions: fragments(&extensions),
-        originator: originator.map(|(_, node)| node.fragment()),
-        cause: cause.map(Node::fragment),
-    })
-}
-
-fn read_violations(check: &mut Check, node: Node<'_>) -> Vec<FaultViolation> {
-    let mut sequence = Sequence::of(check, node);
-    let nodes = sequence.at_least_one(check, BSP, "Violation");
-    sequence.end(check);
-    let read = nodes.into_iter().filter_map(|node| {
-        let mut sequence = Sequence::of(check, node);
-        let path = sequence
-            .required(check, BSP, "Path")
-            .and_then(|node| check.string(node));
-        let message = sequence
-            .required(check, BSP, "Message")
-            .and_then(|node| check.string(node));
-        sequence.end(check);
-        Some(FaultViolation {
-            path: path?,
-            message: message?,
-        })
-    });
-    read.collect()
-}
-
-fn read_refusal(check: &mut Check, node: Node<'_>) -> Option<Refusal> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let reason = sequence.required(check, BSP, "Reason").and_then(|node| {
-        check.simple(node, |text| {
-            Reason::parse(text).ok_or_else(|| "a reason of the list is expected".to_owned())
-        })
-    });
-    let binding_constraint = sequence
-        .optional(BSP, "BindingConstraint")
-        .and_then(|node| check.string(node));
-    let cut_short = sequence
-        .optional(BSP, "CutShort")
-        .and_then(|node| check.simple(node, crate::job::boolean));
-    let alternatives = sequence.many(BSP, "Alternative");
-    let relaxations = sequence.many(BSP, "Relaxation");
-    sequence.end(check);
-    let alternatives = alternatives
-        .into_iter()
-        .filter_map(|node| read_alternative(check, node))
-        .collect();
-    let relaxations = relaxations
-        .into_iter()
-        .map(|node| read_relaxation(check, node))
-        .collect();
-    Some(Refusal {
-        reason: reason?,
-        binding_constraint,
-        cut_short: cut_short.unwrap_or(false),
-        alternatives,
-        relaxations,
-    })
-}
-
-fn read_alternative(check: &mut Check, node: Node<'_>) -> Option<Alternative> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let start = sequence
-        .required(check, BSP, "Start")
-        .and_then(|node| check.date_time(node));
-    let end = sequence
-        .required(check, BSP, "End")
-        .and_then(|node| check.date_time(node));
-    let nodes = sequence
-        .optional(BSP, "Nodes")
-        .and_then(|node| check.simple(node, count));
-    let deviation = sequence.required(check, BSP, "Deviation");
-    let direction = sequence.required(check, BSP, "Direction").and_then(|node| {
-        check.simple(node, |text| match text {
-            "Earlier" => Ok(Direction::Earlier),
-            "Later" => Ok(Direction::Later),
-            _ => Err("Earlier or Later is expected".to_owned()),
-        })
-    });
-    sequence.end(check);
-    let deviation = deviation.and_then(|node| check.simple(node, crate::job::double));
-    Some(Alternative {
-        start: start?,
-        end: end?,
-        nodes,
-        deviation: deviation?,
-        direction: direction?,
-    })
-}
-
-fn read_relaxation(check: &mut Check, node: Node<'_>) -> Relaxation {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let start = sequence
-        .optional(BSP, "Start")
-        .and_then(|node| check.date_time(node));
-    let deadline = sequence
-        .optional(BSP, "Deadline")
-        .and_then(|node| check.date_time(node));
-    let nodes = sequence
-        .optional(BSP, "Nodes")
-        .and_then(|node| check.simple(node, count));
-    let duration = sequence
-        .optional(BSP, "Duration")
-        .and_then(|node| check.simple(node, count));
-    let budget = sequence
-        .optional(BSP, "Budget")
-        .and_then(|node| read_budget(check, node));
-    sequence.end(check);
-    Relaxation {
-        start,
-        deadline,
-        nodes,
-        duration,
-        budget,
-    }
 }
 
 /// A sum of money: `Amount`, `Currency`.

@@ -246,7 +246,7 @@ pub fn write_amount(micros: i64) -> String {
 /// Writes a sum of money as an element of this name.
 pub(crate) fn write_budget(xml: &mut Xml, name: &'static str, budget: &Budget) {
     xml.start(name);
-    xml.element("bsp:Amount", &write_amount(budget.amount_micros));
+    xml.element("bsp:Amount", write_amount(budget.amount_micros));
     xml.element("bsp:Currency", &budget.currency);
     xml.end();
 }
@@ -273,8 +273,8 @@ impl Scheduling {
         }
         if let Some(preemption) = &self.preemption {
             xml.start("bsp:Preemption");
-            xml.element("bsp:Pieces", &preemption.pieces.to_string());
-            xml.element("bsp:Interval", &write_double(preemption.interval));
+            xml.element("bsp:Pieces", preemption.pieces);
+            xml.element("bsp:Interval", write_double(preemption.interval));
             xml.element(
                 "bsp:Independent",
                 if preemption.independent { "true" } else { "false" },
@@ -284,17 +284,14 @@ impl Scheduling {
         if let Some(budget) = &self.budget {
             write_budget(&mut xml, "bsp:Budget", budget);
         }
-        xml.optional_element(
-            "bsp:MaxDeviation",
-            self.max_deviation.map(write_double).as_deref(),
-        );
-        xml.optional_element("bsp:FixAt", self.fix_at.map(write_double).as_deref());
+        xml.optional_element("bsp:MaxDeviation", self.max_deviation.map(write_double));
+        xml.optional_element("bsp:FixAt", self.fix_at.map(write_double));
         if let Some(preference) = &self.preference {
             xml.start("bsp:Preference");
-            xml.optional_element("bsp:Start", preference.start.map(write_double).as_deref());
-            xml.optional_element("bsp:Size", preference.size.map(write_double).as_deref());
-            xml.optional_element("bsp:Duration", preference.duration.map(write_double).as_deref());
-            xml.optional_element("bsp:Price", preference.price.map(write_double).as_deref());
+            xml.optional_element("bsp:Start", preference.start.map(write_double));
+            xml.optional_element("bsp:Size", preference.size.map(write_double));
+            xml.optional_element("bsp:Duration", preference.duration.map(write_double));
+            xml.optional_element("bsp:Price", preference.price.map(write_double));
             xml.end();
         }
         Fragment::written(xml.finish())
@@ -305,22 +302,22 @@ fn write_moldability(xml: &mut Xml, moldability: &Moldability) {
     match moldability {
         Moldability::Linear { intercept, slope } => {
             xml.start("bsp:Linear");
-            xml.element("bsp:Intercept", &write_double(*intercept));
-            xml.element("bsp:Slope", &write_double(*slope));
+            xml.element("bsp:Intercept", write_double(*intercept));
+            xml.element("bsp:Slope", write_double(*slope));
             xml.end();
         }
         Moldability::Table(entries) => {
             xml.start("bsp:Table");
             for (nodes, duration) in entries {
                 xml.start("bsp:Entry");
-                xml.element("bsp:Nodes", &nodes.to_string());
-                xml.element("bsp:Duration", &duration.to_string());
+                xml.element("bsp:Nodes", nodes);
+                xml.element("bsp:Duration", duration);
                 xml.end();
             }
             xml.end();
         }
         Moldability::ConstantWork(node_seconds) => {
-            xml.element("bsp:ConstantWork", &write_double(*node_seconds));
+            xml.element("bsp:ConstantWork", write_double(*node_seconds));
         }
     }
 }

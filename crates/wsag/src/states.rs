@@ -1,11 +1,7 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
-use crate::agreements::read_context;
-use crate::document::{Fragment, Node};
-use crate::ns::{BSP, WSAG};
-use crate::placement::{self, Placement};
-use crate::reader::{Check, Sequence, fragments};
-use crate::terms::{self, token};
+use crate::document::Fragment;
+use crate::placement::Placement;
 use crate::writer::Xml;
 
 /// `wsag:AgreementProperties`.
@@ -157,133 +153,6 @@ fn value_of<T: Copy>(names: &[(T, &'static str)], name: &str) -> Option<T> {
         .iter()
         .find(|(_, known)| *known == name)
         .map(|(value, _)| *value)
-}
-
-fn parse_name<T: Copy>(names: &[(T, &'static str)], text: &str) -> Result<T, String> {
-    value_of(names, text).ok_or_else(|| {
-        let known: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
-        format!("one of {} is expected", known.join(", "))
-    })
-}
-
-/// Reads the properties; None only after a violation was added.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<AgreementProperties> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let name = sequence
-        .optional(WSAG, "Name")
-        .and_then(|node| check.string(node));
-    let agreement_id = sequence.required(check, WSAG, "AgreementId");
-    let context = sequence.required(check, WSAG, "Context");
-    let terms = sequence.required(check, WSAG, "Terms");
-    let state = sequence.required(check, WSAG, "AgreementState");
-    let guarantees = sequence.many(WSAG, "GuaranteeTermState");
-    let services = sequence.many(WSAG, "ServiceTermState");
-    sequence.end(check);
-    let agreement_id = agreement_id.and_then(|node| check.simple(node, token));
-    if let Some(context) = context {
-        read_context(check, context);
-    }
-    if let Some(terms) = terms {
-        terms::read(check, terms);
-    }
-    let state = state.and_then(|node| {
-        check.attributes(node, &[]);
-        let mut sequence = Sequence::of(check, node);
-        let extensions = sequence.foreign(WSAG);
-        let state = sequence.required(check, WSAG, "State");
-        sequence.end(check);
-        let state = check.simple(state?, |text| parse_name(&AgreementState::NAMES, text))?;
-        Some((state, fragments(&extensions)))
-    });
-    let guarantees = guarantees
-        .into_iter()
-        .filter_map(|node| read_guarantee(check, node))
-        .collect();
-    let services = services
-        .into_iter()
-        .filter_map(|node| read_service(check, node))
-        .collect();
-    let (state, state_extensions) = state?;
-    Some(AgreementProperties {
-        name,
-        agreement_id: agreement_id?,
-        context: context?.fragment(),
-        terms: terms?.fragment(),
-        state,
-        state_extensions,
-        guarantees,
-        services,
-    })
-}
-
-fn read_guarantee(check: &mut Check, node: Node<'_>) -> Option<(String, GuaranteeState)> {
-    check.attributes(node, &[(WSAG, "termName")]);
-    let name = check.required_attribute(node, (WSAG, "termName"), token);
-    let mut sequence = Sequence::of(check, node);
-    let state = sequence.required(check, WSAG, "State");
-    sequence.end(check);
-    let state = check.simple(state?, |text| parse_name(&GuaranteeState::NAMES, text));
-    Some((name?, state?))
-}
-
-fn read_service(check: &mut Check, node: Node<'_>) -> Option<ServiceTermState> {
-    check.attributes(node, &[(WSAG, "termName")]);
-    let term_name = check.required_attribute(node, (WSAG, "termName"), token);
-    let mut sequence = Sequence::of(check, node);
-    let state = sequence.required(check, WSAG, "State");
-    let inner = sequence.one_of(WSAG, &["Processing", "Idle"]);
-    let foreign = sequence.foreign(WSAG);
-    sequence.end(check);
-    let activity = match inner {
-        Some((name, node)) => {
-            let mut found = read_any_one(check, node)?;
-            if name == "Processing" {
-                Activity::Processing(found.remove(0))
-            } else {
-                Activity::Idle(found.remove(0))
-            }
-        }
-        None => Activity::Unknown,
-    };
-    let state = check.simple(state?, token)?;
-    let state = match (state.as_str(), activity) {
-        ("NotReady", Activity::Unknown) => ServiceState::NotReady,
-        ("Completed", Activity::Unknown) => ServiceState::Completed,
-        ("Ready", activity) => ServiceState::Ready(activity),
-        ("NotReady" | "Completed", _) => {
-            check.structure(
-                inner?.1,
-                "only a term that is Ready has something going on inside",
-            );
-            return None;
-        }
-        _ => {
-            check.value(node, "NotReady, Ready or Completed is expected as its state");
-            return None;
-        }
-    };
-    let mut placement = None;
-    let mut extensions = Vec::new();
-    for node in foreign {
-        if node.is(BSP, "Placement") && placement.is_none() {
-            placement = placement::read(check, node);
-        } else {
-            extensions.push(node.fragment());
-        }
-    }
-    Some(ServiceTermState {
-        term_name: term_name?,
-        state,
-        placement,
-        extensions,
-    })
-}
-
-/// Exactly one foreign element.
-fn read_any_one(check: &mut Check, node: Node<'_>) -> Option<Vec<Fragment>> {
-    let found = crate::agreements::read_any(check, node, 1, 1);
-    (!found.is_empty()).then_some(found)
 }
 
 impl AgreementProperties {

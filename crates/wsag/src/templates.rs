@@ -75,15 +75,9 @@ impl Template {
         let text = self.source.as_str();
         let end = text.find([' ', '\t', '\r', '\n', '/', '>']).unwrap_or(text.len());
         // A fragment is one element with content, so it ends with its end tag.
-        let (name, body) = (
-            &text[1..end],
-            text[end..]
-                .rfind("</")
-                .map_or("", |close| &text[end..end + close]),
-        );
-        if name == "wsag-neg:NegotiableTemplate" {
-            return self.source.clone();
-        }
+        let body = text[end..]
+            .rfind("</")
+            .map_or("", |close| &text[end..end + close]);
         let declared = if body.contains("xmlns:wsag-neg=") {
             String::new()
         } else {
@@ -95,7 +89,7 @@ impl Template {
     }
 }
 
-/// Reads a template, or a `NegotiableTemplate`, which has the same type; None only after a violation was added.
+/// Reads a template; None only after a violation was added.
 pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
     check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
     let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
@@ -115,18 +109,6 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
         terms,
         source: node.fragment(),
     })
-}
-
-/// Reads `wsag:AgreementFactoryProperties`.
-pub(crate) fn read_factory(check: &mut Check, node: Node<'_>) -> Vec<Template> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let templates = sequence.many(WSAG, "Template");
-    sequence.end(check);
-    templates
-        .into_iter()
-        .filter_map(|node| read(check, node))
-        .collect()
 }
 
 /// `wsag:AgreementFactoryProperties`: all templates that are offered.

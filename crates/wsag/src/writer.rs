@@ -1,6 +1,7 @@
 //! Writes XML: escaped, with stable prefixes, declared once at the root.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use quick_xml::Writer;
 use quick_xml::escape::partial_escape;
@@ -107,19 +108,20 @@ impl Xml {
         }
     }
 
-    /// An element that holds text.
-    pub(crate) fn element(&mut self, name: &'static str, text: &str) {
+    /// An element that holds a value as it is shown.
+    pub(crate) fn element(&mut self, name: &'static str, value: impl Display) {
+        let text = value.to_string();
         self.start(name);
         if !text.is_empty() {
-            self.text(text);
+            self.text(&text);
         }
         self.end();
     }
 
-    /// An element that holds text, if there is any.
-    pub(crate) fn optional_element(&mut self, name: &'static str, text: Option<&str>) {
-        if let Some(text) = text {
-            self.element(name, text);
+    /// An element that holds a value, if there is one.
+    pub(crate) fn optional_element(&mut self, name: &'static str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.element(name, value);
         }
     }
 

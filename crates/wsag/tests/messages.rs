@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{message, names, template, text};
+use support::{WRITTEN, message, names_read, template, text};
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{ADVANCE_RESERVATION, Template};
 use wsag::{Document, Violation, ViolationKind, read, rules};
@@ -23,11 +23,24 @@ fn all_violations(text: &str, template: &Template) -> Vec<Violation> {
 }
 
 #[test]
-fn every_valid_message_is_read() {
-    let names = names("");
-    assert_eq!(names.len(), 24, "{names:?}");
+fn every_valid_message_to_a_provider_is_read() {
+    let names = names_read();
+    assert_eq!(names.len(), 16, "{names:?}");
     for name in names {
         message(&text(&name));
+    }
+}
+
+#[test]
+fn messages_from_a_provider_are_refused_at_their_root() {
+    for name in WRITTEN {
+        let found = violations(name);
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        assert_eq!(found[0].path.matches('/').count(), 1, "{name}: {found:?}");
+        assert!(
+            found[0].message.starts_with("no message has this root"),
+            "{name}: {found:?}"
+        );
     }
 }
 
@@ -74,8 +87,8 @@ fn invalid_messages_are_refused_at_the_right_element() {
         ),
         (
             "bad-state-then-extension",
-            "/wsag:AgreementProperties/wsag:AgreementState/s:SupersededBy".to_owned(),
-            "end of",
+            "/wsag:AgreementProperties".to_owned(),
+            "no message has this root",
         ),
         (
             "bad-template-no-constraints",

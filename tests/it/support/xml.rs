@@ -85,14 +85,20 @@ fn a_document_against_the_schemas_is_found_among_valid_ones() {
 
 /// The terms of an agreement, however they are written.
 pub(crate) fn terms_of(properties: &str) -> wsag::terms::Terms {
-    let read = |xml: &str| {
-        let document = wsag::Document::parse(xml.as_bytes()).expect("a document");
-        wsag::read(&document).expect("a message")
+    let element = |name: &str| {
+        let (start, end) = (format!("<wsag:{name}"), format!("</wsag:{name}>"));
+        let start = properties.find(&start).expect("its start");
+        let end = properties.rfind(&end).expect("its end") + end.len();
+        &properties[start..end]
     };
-    let wsag::Message::AgreementProperties(properties) = read(properties) else {
-        panic!("no AgreementProperties: {properties}")
-    };
-    match read(&properties.offer_xml()) {
+    let offer = format!(
+        "<wsag:AgreementOffer xmlns:wsag=\"{}\">{}{}</wsag:AgreementOffer>",
+        wsag::ns::WSAG,
+        element("Context"),
+        element("Terms"),
+    );
+    let document = wsag::Document::parse(offer.as_bytes()).expect("a document");
+    match wsag::read(&document).expect("a message") {
         wsag::Message::AgreementOffer(offer) => offer.terms,
         other => panic!("no offer: {other:?}"),
     }

@@ -7,7 +7,7 @@ use crate::negotiations::NegotiationRole;
 use crate::negotiations::offers::{NegotiationOffer, read_offer};
 use crate::ns::WSAG_NEG;
 use crate::reader::{Check, Sequence, fragments};
-use crate::templates::{self, Template};
+use crate::templates::Template;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -186,29 +186,6 @@ pub(crate) fn read_offers<'d>(
     )
 }
 
-pub(crate) fn read_properties(check: &mut Check, node: Node<'_>) -> Option<NegotiationProperties> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let context = sequence.required(check, WSAG_NEG, "NegotiationContext");
-    let templates = sequence.many(WSAG_NEG, "NegotiableTemplate");
-    let offers = sequence.many(WSAG_NEG, "NegotiationOffer");
-    sequence.end(check);
-    let context = context.and_then(|node| read_context(check, node));
-    let templates = templates
-        .into_iter()
-        .filter_map(|node| templates::read(check, node))
-        .collect();
-    let offers = offers
-        .into_iter()
-        .filter_map(|node| read_offer(check, node))
-        .collect();
-    Some(NegotiationProperties {
-        context: context?,
-        templates,
-        offers,
-    })
-}
-
 fn write_context(xml: &mut Xml, context: &NegotiationContext) {
     xml.start("wsag-neg:NegotiationContext");
     xml.start("wsag-neg:NegotiationType");
@@ -231,10 +208,7 @@ fn write_context(xml: &mut Xml, context: &NegotiationContext) {
         }
     }
     xml.end();
-    xml.optional_element(
-        "wsag-neg:ExpirationTime",
-        context.expiration_time.map(|time| time.to_string()).as_deref(),
-    );
+    xml.optional_element("wsag-neg:ExpirationTime", context.expiration_time);
     xml.insert_all(context.negotiation_initiator.as_slice());
     xml.insert_all(context.negotiation_responder.as_slice());
     xml.element("wsag-neg:AgreementResponder", context.agreement_responder.name());

@@ -510,7 +510,7 @@ impl Make {
     pub(crate) fn fault(&mut self) -> Fault {
         Fault {
             timestamp: self.time(),
-            error_code: self.maybe(Make::name),
+            error_code: self.name(),
             descriptions: self.some(0, |make| Description {
                 text: make.text(),
                 language: make.maybe(Make::name),
@@ -547,8 +547,6 @@ impl Make {
                 message: make.text(),
             }),
             extensions: self.some(0, Make::fragment),
-            originator: None,
-            cause: None,
         }
     }
 

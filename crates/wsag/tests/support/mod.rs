@@ -44,6 +44,25 @@ pub(crate) fn names(folder: &str) -> Vec<String> {
     names
 }
 
+/// The sample messages that a provider writes and does not read.
+pub(crate) const WRITTEN: [&str; 8] = [
+    "m04-create-agreement-response.xml",
+    "m06-accept-agreement-input.xml",
+    "m07-reject-agreement-input.xml",
+    "m09-agreement-properties.xml",
+    "m10-agreement-factory-properties.xml",
+    "m11-continuing-fault.xml",
+    "m13-initiate-negotiation-output.xml",
+    "m20-negotiation-properties.xml",
+];
+
+/// Names of the sample messages that a provider reads, sorted.
+pub(crate) fn names_read() -> Vec<String> {
+    let mut names = names("");
+    names.retain(|name| !WRITTEN.contains(&name.as_str()));
+    names
+}
+
 /// Reads a message that must be valid.
 pub(crate) fn message(text: &str) -> Message {
     let document = Document::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
