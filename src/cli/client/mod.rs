@@ -60,10 +60,7 @@ pub(super) struct Server {
 impl Server {
     /// Asks for a value.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
-        let bytes = self.send(self.request(Method::GET, path)?).await?;
-        serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
-        })
+        self.receive(self.request(Method::GET, path)?).await
     }
 
     /// Asks for a value that may not be there.
@@ -89,10 +86,7 @@ impl Server {
             .request(Method::POST, path)?
             .header("content-type", "application/xml")
             .body(document);
-        let bytes = self.send(request).await?;
-        serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
-        })
+        self.receive(request).await
     }
 
     /// Puts bytes in a place.
@@ -111,18 +105,12 @@ impl Server {
 
     /// Sends a value and reads the answer.
     pub(super) async fn post_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
-        let bytes = self.send(self.request(Method::POST, path)?.json(value)).await?;
-        serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
-        })
+        self.receive(self.request(Method::POST, path)?.json(value)).await
     }
 
     /// Puts a value in a place and reads the answer.
     pub(super) async fn put_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
-        let bytes = self.send(self.request(Method::PUT, path)?.json(value)).await?;
-        serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
-        })
+        self.receive(self.request(Method::PUT, path)?.json(value)).await
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
@@ -151,6 +139,13 @@ impl Server {
                 "no key: give --key or BESPEAK_KEY (the local service's would be in {}: {why})",
                 file.display()
             ))
+        })
+    }
+
+    async fn receive(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        let bytes = self.send(request).await?;
+        serde_json::from_slice(&bytes).map_err(|why| {
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
     }
 

@@ -3,6 +3,7 @@
 use scheduler::Seconds;
 use serde::Deserialize;
 
+use super::ranges::within;
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::execution::job::limits;
 
@@ -44,9 +45,7 @@ impl Execution {
                 u64::from(KEEP_DAYS_MAX),
             ),
         ] {
-            if !(1..=max).contains(&value) {
-                return Err(format!("execution.{key}: expected 1 to {max}, found {value}"));
-            }
+            within(&format!("execution.{key}"), value, 1..=max)?;
         }
         JobLimits::try_from(self.limits)
             .map(drop)

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::ranges::within;
 use crate::prediction::HistoryPolicy;
 use crate::store::SamplesKept;
 
@@ -48,9 +49,7 @@ impl History {
             ("hours_days", self.hours_days, DAYS_MAX),
             ("archive_days", self.archive_days, DAYS_MAX),
         ] {
-            if !(1..=max).contains(&value) {
-                return Err(format!("history.{key}: expected 1 to {max}, found {value}"));
-            }
+            within(&format!("history.{key}"), value, 1..=max)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 pub(super) mod execution;
 pub(super) mod history;
 pub(super) mod pricing;
+mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
 pub(super) mod slurm;
@@ -23,7 +24,8 @@ use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
 use crate::cli::config::pricing::PriceList;
-use crate::cli::config::scheduling::Scheduling;
+use crate::cli::config::ranges::within;
+use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::tls::Tls;
 use crate::execution::job::limits::Allowance;
 use crate::execution::local::find_program;
@@ -33,8 +35,6 @@ use crate::http::{Bounds, Connections};
 use crate::negotiation::{OnLoss, TemplateText};
 use crate::planner;
 
-/// A slot that is made longer than by all of itself was none.
-const OVERRUN_PERCENT_MAX: u32 = 100;
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
 
@@ -174,17 +174,13 @@ impl Negotiating {
             ("hold_seconds", self.hold_seconds, 86_400),
             ("holds_max", self.holds_max, 1_000),
         ] {
-            if !(1..=max).contains(&value) {
-                return Err(format!("negotiation.{key}: expected 1 to {max}, found {value}"));
-            }
+            within(&format!("negotiation.{key}"), value, 1..=max)?;
         }
         for (key, value, max) in [
             ("proposals_max", self.proposals_max, 1_000),
             ("proposal_discount_percent", self.proposal_discount_percent, 100),
         ] {
-            if value > max {
-                return Err(format!("negotiation.{key}: expected 0 to {max}, found {value}"));
-            }
+            within(&format!("negotiation.{key}"), value, 0..=max)?;
         }
         Ok(())
     }
@@ -272,9 +268,7 @@ impl Limits {
             ("shutdown_seconds", self.shutdown_seconds, 3_600),
             ("party_files_mib", self.party_files_mib, 1 << 30),
         ] {
-            if !(1..=max).contains(&value) {
-                return Err(format!("limits.{key}: expected 1 to {max}, found {value}"));
-            }
+            within(&format!("limits.{key}"), value, 1..=max)?;
         }
         Ok(())
     }
@@ -300,12 +294,8 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), String> {
-        if let Some(days) = self.horizon_days
-            && !(1..=HORIZON_DAYS_MAX).contains(&days)
-        {
-            return Err(format!(
-                "horizon_days: expected 1 to {HORIZON_DAYS_MAX}, found {days}"
-            ));
+        if let Some(days) = self.horizon_days {
+            within("horizon_days", days, 1..=HORIZON_DAYS_MAX)?;
         }
         if let Some(address) = &self.public_address
             && !(address.starts_with("http://") || address.starts_with("https://"))
@@ -328,8 +318,12 @@ impl Config {
             {
                 return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
             }
-            overrun(template.overrun_percent.unwrap_or(0))
-                .map_err(|why| format!("template[{index}].overrun_percent: {why}"))?;
+            let key = format!("template[{index}].overrun_percent");
+            within(
+                &key,
+                template.overrun_percent.unwrap_or(0),
+                0..=OVERRUN_PERCENT_MAX,
+            )?;
         }
         self.failures.check()?;
         self.pricing()?;
@@ -453,17 +447,6 @@ impl Config {
             })
             .collect()
     }
-}
-
-/// Whether a slot may be made longer by so many percent.
-///
-/// # Errors
-/// With what was expected.
-pub(super) fn overrun(percent: u32) -> Result<(), String> {
-    if percent <= OVERRUN_PERCENT_MAX {
-        return Ok(());
-    }
-    Err(format!("expected 0 to {OVERRUN_PERCENT_MAX}, found {percent}"))
 }
 
 impl Limits {

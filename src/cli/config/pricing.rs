@@ -6,6 +6,7 @@ use scheduler::Fraction;
 use scheduler::pricing::Discount;
 use serde::Deserialize;
 
+use super::ranges::within;
 use crate::agreement::Currency;
 use crate::planner::Pricing;
 
@@ -80,15 +81,11 @@ impl PriceList {
             ("cancellation_percent", self.cancellation_percent),
             ("change_percent", self.change_percent),
         ] {
-            at_most(key, percent, 100)?;
+            within(&format!("pricing.{key}"), percent, 0..=100)?;
         }
-        at_most("busy_percent", self.busy_percent, PERCENT_MAX)?;
-        if !(1..=HALF_SECONDS_MAX).contains(&self.flexible_half_seconds) {
-            return Err(format!(
-                "pricing.flexible_half_seconds: expected 1 to {HALF_SECONDS_MAX}, found {}",
-                self.flexible_half_seconds
-            ));
-        }
+        within("pricing.busy_percent", self.busy_percent, 0..=PERCENT_MAX)?;
+        let half = self.flexible_half_seconds;
+        within("pricing.flexible_half_seconds", half, 1..=HALF_SECONDS_MAX)?;
         let mut priced = BTreeMap::new();
         for (index, ResourcePrice { name, node_hour }) in self.resources.iter().enumerate() {
             let key = format!("pricing.resource[{index}]");
@@ -104,7 +101,11 @@ impl PriceList {
         }
         let mut profiles = BTreeMap::new();
         for (index, Profile { party, percent }) in self.profiles.iter().enumerate() {
-            at_most(&format!("profile[{index}].percent"), *percent, PERCENT_MAX)?;
+            within(
+                &format!("pricing.profile[{index}].percent"),
+                *percent,
+                0..=PERCENT_MAX,
+            )?;
             if profiles
                 .insert(party.clone(), Fraction::percent(*percent))
                 .is_some()
@@ -129,13 +130,6 @@ impl PriceList {
             change: Fraction::percent(self.change_percent),
         })
     }
-}
-
-fn at_most(key: &str, percent: u32, most: u32) -> Result<(), String> {
-    if percent <= most {
-        return Ok(());
-    }
-    Err(format!("pricing.{key}: expected 0 to {most}, found {percent}"))
 }
 
 /// The price of a node for an hour, in millionths.

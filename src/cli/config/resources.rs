@@ -7,6 +7,7 @@ use scheduler::{Interval, Rate, Time};
 use serde::Deserialize;
 use wsag::time::DateTime;
 
+use super::ranges::within;
 use super::slurm::Slurm;
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::execution::job::limits::Allowance;
@@ -114,19 +115,12 @@ impl Default for Failures {
 
 impl Failures {
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
-        if !(1..=REPAIR_HOURS_MAX).contains(&self.repair_hours) {
-            return Err(format!(
-                "failures.repair_hours: expected 1 to {REPAIR_HOURS_MAX}, found {}",
-                self.repair_hours
-            ));
-        }
-        if self.settle_seconds > SETTLE_SECONDS_MAX {
-            return Err(format!(
-                "failures.settle_seconds: expected 0 to {SETTLE_SECONDS_MAX}, found {}",
-                self.settle_seconds
-            ));
-        }
-        Ok(())
+        within("failures.repair_hours", self.repair_hours, 1..=REPAIR_HOURS_MAX)?;
+        within(
+            "failures.settle_seconds",
+            self.settle_seconds,
+            0..=SETTLE_SECONDS_MAX,
+        )
     }
 
     pub(in crate::cli) fn planner(&self) -> planner::Failures {
@@ -156,17 +150,11 @@ impl Resource {
             ("slurm", Some(slurm)) => slurm.check().map_err(|why| format!("slurm.{why}"))?,
             (kind, _) => return Err(format!("kind: expected \"local\" or \"slurm\", found {kind:?}")),
         }
-        if self
-            .nodes
-            .is_some_and(|nodes| !(1..=CAPACITY_MAX).contains(&nodes))
-        {
-            return Err(format!("nodes: expected 1 to {CAPACITY_MAX}"));
+        if let Some(nodes) = self.nodes {
+            within("nodes", nodes, 1..=CAPACITY_MAX)?;
         }
-        if let Some(rate) = self.rate
-            && !RATES.contains(&rate)
-        {
-            let (least, most) = (RATES.start(), RATES.end());
-            return Err(format!("rate: expected {least} to {most}, found {rate}"));
+        if let Some(rate) = self.rate {
+            within("rate", rate, RATES)?;
         }
         if let Some(architecture) = &self.cpu_architecture
             && !(1..=ARCHITECTURE_LENGTH_MAX).contains(&architecture.len())

@@ -5,13 +5,15 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
-use super::overrun;
+use super::ranges::within;
 use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
 /// Less work finds nobody who could make room; more of it takes minutes.
 const DECISION_WORK: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000;
+/// A slot that is made longer than by all of itself was none.
+pub(super) const OVERRUN_PERCENT_MAX: u32 = 100;
 /// Times told in steps of more than a day say nothing.
 const COARSEN_SECONDS_MAX: u32 = 86_400;
 
@@ -97,38 +99,22 @@ impl Scheduling {
                 "scheduling.fix_after_percent: expected 0 to 100, or none for never, found {percent}"
             ));
         }
-        if !DECISION_WORK.contains(&self.decision_work) {
-            return Err(format!(
-                "scheduling.decision_work: expected {} to {}, found {}",
-                DECISION_WORK.start(),
-                DECISION_WORK.end(),
-                self.decision_work
-            ));
-        }
-        if self.alternatives_percent > ALTERNATIVES_PERCENT_MAX {
-            return Err(format!(
-                "scheduling.alternatives_percent: expected 0 to {ALTERNATIVES_PERCENT_MAX}, found {}",
-                self.alternatives_percent
-            ));
-        }
-        if !(1..=COARSEN_SECONDS_MAX).contains(&self.coarsen_seconds) {
-            return Err(format!(
-                "scheduling.coarsen_seconds: expected 1 to {COARSEN_SECONDS_MAX}, found {}",
-                self.coarsen_seconds
-            ));
-        }
-        for (key, value, least, most) in [
-            ("improve_seconds_min", self.improve_seconds_min, 1, 86_400),
-            ("improve_percent_min", self.improve_percent_min, 0, 100),
-            ("improve_moves_per_hour", self.improve_moves_per_hour, 1, 3_600),
+        within("scheduling.decision_work", self.decision_work, DECISION_WORK)?;
+        for (key, value, range) in [
+            (
+                "alternatives_percent",
+                self.alternatives_percent,
+                0..=ALTERNATIVES_PERCENT_MAX,
+            ),
+            ("coarsen_seconds", self.coarsen_seconds, 1..=COARSEN_SECONDS_MAX),
+            ("improve_seconds_min", self.improve_seconds_min, 1..=86_400),
+            ("improve_percent_min", self.improve_percent_min, 0..=100),
+            ("improve_moves_per_hour", self.improve_moves_per_hour, 1..=3_600),
+            ("overrun_percent", self.overrun_percent, 0..=OVERRUN_PERCENT_MAX),
         ] {
-            if !(least..=most).contains(&value) {
-                return Err(format!(
-                    "scheduling.{key}: expected {least} to {most}, found {value}"
-                ));
-            }
+            within(&format!("scheduling.{key}"), value, range)?;
         }
-        overrun(self.overrun_percent).map_err(|why| format!("scheduling.overrun_percent: {why}"))
+        Ok(())
     }
 
     pub(in crate::cli) fn improving(&self) -> planner::Improving {

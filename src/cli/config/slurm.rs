@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::ranges::within;
 use crate::execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
 
 /// Seconds that each of Slurm's commands may take.
@@ -180,9 +181,8 @@ impl Slurm {
             ),
         ];
         for (key, number, range) in numbers {
-            if let Some(number) = number.filter(|number| !range.contains(number)) {
-                let (least, most) = (range.start(), range.end());
-                return Err(format!("{key}: expected {least} to {most}, found {number}"));
+            if let Some(number) = number {
+                within(key, number, range)?;
             }
         }
         self.check_policies()
