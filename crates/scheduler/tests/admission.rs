@@ -172,31 +172,6 @@ fn impossible_requests_are_told_why() {
     assert_eq!(ask((0, 150), 100, 1), None);
 }
 
-#[test]
-fn a_larger_resource_lets_the_queue_move_up_and_a_smaller_one_keeps_every_promise() {
-    let mut schedule = three_flexible(Order::Fifo);
-    let moved = schedule
-        .set_capacity(Time(10), 6)
-        .expect("a larger resource holds them");
-    assert_eq!(
-        moved.iter().map(|m| (m.id, m.to.0)).collect::<Vec<_>>(),
-        [(1, 100), (2, 200)]
-    );
-    let moved = schedule
-        .set_capacity(Time(20), 3)
-        .expect("they fit one after the other");
-    assert_eq!(
-        moved.iter().map(|m| (m.id, m.to.0)).collect::<Vec<_>>(),
-        [(1, 200), (2, 300)]
-    );
-    assert_eq!(schedule.tree().capacity(), 3);
-    let before: Vec<_> = schedule.placements().collect();
-    let homeless = schedule.set_capacity(Time(30), 2).expect_err("none of them fits");
-    assert_eq!(homeless.iter().map(|p| p.id).collect::<Vec<_>>(), [0, 1, 2]);
-    assert_eq!(before, schedule.placements().collect::<Vec<_>>());
-    assert_eq!(schedule.tree().capacity(), 3);
-}
-
 /// Requests as submitted, in order of time.
 fn workload(slack_max: i64) -> impl Strategy<Value = Vec<Request>> {
     let one = (0..15_i64, 0..80_i64, 1..30_i64, 0..=slack_max, 1..9_u32);

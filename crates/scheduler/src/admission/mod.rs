@@ -17,7 +17,6 @@
 
 mod admit;
 mod blocks;
-mod capacity;
 mod exchange;
 mod fault;
 mod improve;
