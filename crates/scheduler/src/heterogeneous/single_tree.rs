@@ -118,28 +118,30 @@ impl Tree<ByStart> {
     /// The one that covers the ready time and starts last.
     fn covering(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.end >= demand.ready + demand.duration;
-        self.last(self.root, demand.ready, &enough, visited)
+        self.outermost(self.root, RIGHT, demand.ready, &enough, visited)
     }
 
     /// The one that follows the ready time and starts first.
     fn first_following(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.duration >= demand.duration;
-        self.first(self.root, demand.ready, &enough, visited)
+        self.outermost(self.root, LEFT, demand.ready, &enough, visited)
             .filter(|period| period.start <= demand.latest)
     }
 
     /// The one that follows the ready time and starts last.
     fn last_following(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.duration >= demand.duration;
-        self.last(self.root, demand.latest, &enough, visited)
+        self.outermost(self.root, RIGHT, demand.latest, &enough, visited)
             .filter(|period| period.start > demand.ready)
     }
 
-    /// The last with a start ≤ `bound` that is `enough`, which holds for a subtree's maxima if it holds for one of its
-    /// periods. O(log n): only along the bound can a subtree promise what its periods up to there do not keep.
-    fn last(
+    /// The last period with a start ≤ `bound` that is `enough` (`side` is `RIGHT`), or the first with a start > `bound` (`LEFT`).
+    /// What holds for a subtree's maxima holds for them if it holds for one of its periods. O(log n): only along the bound can a
+    /// subtree promise what its periods up to there do not keep.
+    fn outermost(
         &self,
         x: u32,
+        side: usize,
         bound: Time,
         enough: &impl Fn(Maxima) -> bool,
         visited: &mut u64,
@@ -152,35 +154,12 @@ impl Tree<ByStart> {
         if !enough(node.summary) {
             return None;
         }
-        if node.period.start > bound {
-            return self.last(node.child[LEFT], bound, enough, visited);
+        let inner = node.child[1 - side];
+        if (node.period.start > bound) == (side == RIGHT) {
+            return self.outermost(inner, side, bound, enough, visited);
         }
-        self.last(node.child[RIGHT], bound, enough, visited)
+        self.outermost(node.child[side], side, bound, enough, visited)
             .or_else(|| enough(ByStart::summary(&node.period)).then_some(node.period))
-            .or_else(|| self.last(node.child[LEFT], bound, enough, visited))
-    }
-
-    /// The first with a start > `bound` that is `enough`; as [`Tree::last`].
-    fn first(
-        &self,
-        x: u32,
-        bound: Time,
-        enough: &impl Fn(Maxima) -> bool,
-        visited: &mut u64,
-    ) -> Option<IdlePeriod> {
-        if x == NIL {
-            return None;
-        }
-        *visited += 1;
-        let node = self.node(x);
-        if !enough(node.summary) {
-            return None;
-        }
-        if node.period.start <= bound {
-            return self.first(node.child[RIGHT], bound, enough, visited);
-        }
-        self.first(node.child[LEFT], bound, enough, visited)
-            .or_else(|| enough(ByStart::summary(&node.period)).then_some(node.period))
-            .or_else(|| self.first(node.child[RIGHT], bound, enough, visited))
+            .or_else(|| self.outermost(inner, side, bound, enough, visited))
     }
 }

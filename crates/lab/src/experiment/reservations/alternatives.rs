@@ -1,7 +1,7 @@
 //! Alternatives: slots outside of the asked window, offered after a refusal.
 
 use super::super::Setup;
-use super::gains::{Gains, flexible_gains, gains};
+use super::gains::{Gains, flexible_gains, gains, series_over_phi};
 use super::{cells_of_loads, columns, joined, load_name, phi_name, point, report};
 use crate::figure::{Figure, Plot, Series};
 use crate::report::{Finding, Report, Verdict, cells};
@@ -159,16 +159,7 @@ fn deviations_of(setup: &Setup, earlier_only: bool, name: &str) -> Report {
         x_label: "threshold φ (% of the run time)".to_owned(),
         y_label: "mean φ of accepted alternatives (%)".to_owned(),
         plot: Plot::Lines,
-        series: (phis.chunks(PHIS.len()).zip(LOADS))
-            .map(|(of, load)| Series {
-                label: format!("load {}", load_name(load)),
-                points: of
-                    .iter()
-                    .zip(PHIS)
-                    .map(|(s, phi)| point(f64::from(phi), s))
-                    .collect(),
-            })
-            .collect(),
+        series: series_over_phi(&phis),
     };
     report(
         "Rigid requests, alternatives taken by all users.",

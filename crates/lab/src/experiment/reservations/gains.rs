@@ -87,18 +87,23 @@ impl Gains {
             x_label: "φ (% of the run time)".to_owned(),
             y_label: "utilisation, gain over rigid (points)".to_owned(),
             plot: Plot::Lines,
-            series: (self.points.chunks(PHIS.len()).zip(LOADS))
-                .map(|(of, load)| Series {
-                    label: format!("load {}", load_name(load)),
-                    points: of
-                        .iter()
-                        .zip(PHIS)
-                        .map(|(s, phi)| point(f64::from(phi), s))
-                        .collect(),
-                })
-                .collect(),
+            series: series_over_phi(&self.points),
         }
     }
+}
+
+/// A series for each load, with a point for each φ.
+pub(super) fn series_over_phi(cells: &[Summary]) -> Vec<Series> {
+    (cells.chunks(PHIS.len()).zip(LOADS))
+        .map(|(of, load)| Series {
+            label: format!("load {}", load_name(load)),
+            points: of
+                .iter()
+                .zip(PHIS)
+                .map(|(s, phi)| point(f64::from(phi), s))
+                .collect(),
+        })
+        .collect()
 }
 
 /// The gain of flexible requests in order of deadlines.

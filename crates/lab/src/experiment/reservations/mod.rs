@@ -11,7 +11,7 @@ use crate::report::{Finding, Report, Verdict, cells};
 use advisor::flexible::{LOADS, PHIS, Run, draws, play, utilisation_percent};
 use advisor::statistics::Summary;
 use advisor::table::Table;
-use gains::flexible_gains;
+use gains::{Gains, flexible_gains};
 
 /// The experiments of this module.
 pub(super) const EXPERIMENTS: &[Experiment] = &[
@@ -342,9 +342,8 @@ fn orders(setup: &Setup) -> Report {
     )
 }
 
-fn intervals(setup: &Setup) -> Report {
-    let gains = flexible_gains(setup, false);
-    let findings = vec![Finding {
+fn longer_is_better(gains: &Gains) -> Finding {
+    Finding {
         what: "the longer the interval, the higher the utilisation".to_owned(),
         paper: "at every load".to_owned(),
         seen: format!(
@@ -354,7 +353,12 @@ fn intervals(setup: &Setup) -> Report {
         ),
         verdict: Verdict::of(gains.monotone(), LOADS.len()),
         why: String::new(),
-    }];
+    }
+}
+
+fn intervals(setup: &Setup) -> Report {
+    let gains = flexible_gains(setup, false);
+    let findings = vec![longer_is_better(&gains)];
     let figure = gains.figure("000-fig2", "Flexible intervals, EDF, half of the requests");
     report(
         "Gain of utilisation over rigid requests.",
@@ -385,17 +389,7 @@ fn overestimates(setup: &Setup) -> Report {
             verdict: Verdict::of(higher, 9),
             why: "relative to the rigid requests of the same runs".to_owned(),
         },
-        Finding {
-            what: "the longer the interval, the higher the utilisation".to_owned(),
-            paper: "at every load".to_owned(),
-            seen: format!(
-                "at {} of 3 loads; points at φ 25 / 50 / 100: {}",
-                gains.monotone(),
-                gains.text()
-            ),
-            verdict: Verdict::of(gains.monotone(), LOADS.len()),
-            why: String::new(),
-        },
+        longer_is_better(&gains),
     ];
     let figure = gains.figure("000-fig3", "Flexible intervals, EDF, run times overestimated");
     report(
