@@ -66,6 +66,11 @@ pub enum JobStatus {
     Ended(JobEnd),
 }
 
+/// More slots than an agreement ever has: its work is cut at millionths.
+const SLOTS_MAX: u32 = 1_000_001;
+/// The most reservations that a slot has beside the slots that it is to replace.
+const PARTS_MAX: u32 = 32;
+
 /// A placement that the plan has for a resource, as its executor is told of it in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSlot {
@@ -93,16 +98,12 @@ pub struct PlannedSlot {
 }
 
 impl PlannedSlot {
-    /// The names of all its reservations. A slot that replaces another one has up to three while it waits; these have the names
-    /// of slots that its agreement does not have.
+    /// The names of all its reservations. A slot that is to replace others may have several while it waits; all but one have
+    /// the names of slots that no agreement has.
     pub(crate) fn reservations(&self) -> impl Iterator<Item = Run> + use<> {
-        let (run, count) = (self.run, if self.replaces.is_some() { 3 } else { 1 });
-        debug_assert!(
-            count == 1 || run.slot == 1,
-            "{run} replaces another one in several slots"
-        );
-        (0..count).map(move |more| Run {
-            slot: run.slot + more,
+        let (run, count) = (self.run, if self.replaces.is_some() { PARTS_MAX } else { 1 });
+        (0..count).map(move |part| Run {
+            slot: run.slot + part * SLOTS_MAX,
             ..run
         })
     }

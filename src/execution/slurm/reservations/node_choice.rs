@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
     /// Whether it may have others.
     pub(crate) pinning: Pinning,
     /// The slot, by its place among all, that gives way to this one later: they may have the same nodes at the same time.
-    pub(crate) replaces: Option<usize>,
+    pub(crate) replaces: Vec<usize>,
 }
 
 /// How firmly a slot has the nodes that it has.
@@ -110,7 +110,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
     let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
     let replacing = slots.iter().enumerate();
     let replacing: Vec<(usize, usize)> = replacing
-        .filter_map(|(at, of)| Some((at, of.replaces?)))
+        .flat_map(|(at, of)| of.replaces.iter().map(move |old| (at, *old)))
         .collect();
     for first in [true, false] {
         for (at, slot) in slots.iter().enumerate() {
@@ -122,7 +122,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
                 Pinning::Pinned => first,
                 Pinning::These => first && !keep && free(),
                 Pinning::Loose | Pinning::Begun => {
-                    !first && keep && named[at].is_none() && slot.replaces.is_none() && free()
+                    !first && keep && named[at].is_none() && slot.replaces.is_empty() && free()
                 }
             };
             if stays {
@@ -216,7 +216,7 @@ mod tests {
             interval: interval(start, end),
             current: Vec::new(),
             pinning: Pinning::Loose,
-            replaces: None,
+            replaces: Vec::new(),
         }
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let behind = with(wanted(1, 200, 300), &[0]);
         let longer = |start, pinning| Wanted {
             pinning,
-            replaces: Some(0),
+            replaces: vec![0],
             ..with(wanted(1, start, 300), &[0])
         };
         for (start, pinning) in [(100, Pinning::Loose), (200, Pinning::These)] {
@@ -311,7 +311,7 @@ mod tests {
             assert_eq!(named, expected, "no other slot loses a node");
         }
         let mut earlier = longer(50, Pinning::Loose);
-        earlier.replaces = Some(1);
+        earlier.replaces = vec![1];
         assert_eq!(
             assign(calendars(&[&[]]), &[earlier, old.clone()]),
             [Some(vec![0]), Some(vec![0])]

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Interval, Time};
+use scheduler::Interval;
 
 use crate::agreement::Run;
 use crate::clock::Clock;
@@ -53,12 +53,17 @@ impl SlurmExecutor {
                 targets.push(self.target(slot, id, slot.interval, names, &own));
                 continue;
             }
-            let old = of
-                .replaces
-                .and_then(|old| Some((due[old].interval, named[old].as_ref()?)));
-            let beside = beside(slot.interval, names, old);
+            let old = of.replaces.iter();
+            let old: Vec<(Interval, &Vec<usize>)> = old
+                .filter_map(|old| Some((due[*old].interval, named[*old].as_ref()?)))
+                .collect();
+            let beside = beside(slot.interval, names, &old);
+            if beside.len() > slot.reservations().count() {
+                unnamed.push(id);
+                continue;
+            }
             for (id, (interval, names)) in slot.reservations().zip(beside) {
-                if !names.is_empty() && interval.end > present.now {
+                if interval.end > present.now {
                     targets.push(self.target(slot, id, interval, &names, &own));
                 }
             }
@@ -139,7 +144,7 @@ impl SlurmExecutor {
             interval,
             current,
             pinning,
-            replaces: None,
+            replaces: Vec::new(),
         }
     }
 
@@ -151,25 +156,26 @@ impl SlurmExecutor {
         due: &[&PlannedSlot],
         held: &BTreeMap<Run, &ReservationRow>,
     ) -> Wanted {
-        let replaces = due.iter().position(|of| Some(of.run.agreement) == slot.replaces);
-        let old = replaces.map(|at| (due[at], self.current(due[at], held)));
+        let is_replaced = |at: &usize| Some(due[*at].run.agreement) == slot.replaces;
+        let replaces: Vec<usize> = (0..due.len()).filter(is_replaced).collect();
+        let mut old = replaces.iter().map(|at| due[*at]);
         let nodes = slot.nodes as usize;
-        match old {
-            Some((old, current)) if old.begun => Wanted {
+        match old.find(|old| old.begun && old.interval.meets(interval)) {
+            Some(old) => Wanted {
                 nodes,
                 interval: Interval::new(
                     interval.start.max(old.interval.end).min(interval.end),
                     interval.end,
                 ),
-                current,
+                current: self.current(old, held),
                 pinning: Pinning::These,
                 replaces,
             },
-            old => {
+            None => {
                 let rows = slot.reservations().filter_map(|id| held.get(&id));
                 let own = rows.flat_map(|row| self.numbers_in(row));
-                let current: BTreeSet<usize> =
-                    own.chain(old.into_iter().flat_map(|(_, nodes)| nodes)).collect();
+                let theirs = replaces.iter().flat_map(|at| self.current(due[*at], held));
+                let current: BTreeSet<usize> = own.chain(theirs).collect();
                 Wanted {
                     nodes,
                     interval,
@@ -234,7 +240,7 @@ impl SlurmExecutor {
         slots: &[PlannedSlot],
         held: &BTreeMap<Run, &ReservationRow>,
     ) -> Vec<usize> {
-        let old = slots.iter().find(|of| Some(of.run.agreement) == slot.replaces);
+        let old = slots.iter().filter(|of| Some(of.run.agreement) == slot.replaces);
         let ids = slot.reservations().chain(old.map(|slot| slot.run));
         let mut times: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
         for row in ids.filter_map(|id| held.get(&id)) {
@@ -250,57 +256,76 @@ impl SlurmExecutor {
     }
 }
 
-/// What a slot on some nodes needs beside the one that it is to replace, with its nodes: its other nodes, and the common ones
-/// before and after it.
+/// What a slot on some nodes needs beside the slots that it is to replace, with their nodes: each node in the times in which
+/// none of these has it. Nodes with the same times go together; no two of the results have a node at the same time.
 fn beside(
     interval: Interval,
     names: &[usize],
-    old: Option<(Interval, &Vec<usize>)>,
-) -> [(Interval, Vec<usize>); 3] {
-    let (when, whose) = match old {
-        Some((when, whose)) if when.meets(interval) => (when, whose.as_slice()),
-        _ => (interval, &[][..]),
-    };
-    let (common, other): (Vec<usize>, Vec<usize>) = names.iter().partition(|node| whose.contains(node));
-    let part = |start: Time, end: Time| {
-        let is_some = start < end;
-        let nodes = if is_some { common.clone() } else { Vec::new() };
-        (Interval::new(start, end.max(start)), nodes)
-    };
-    let (before, after) = (part(interval.start, when.start), part(when.end, interval.end));
-    [(interval, other), before, after]
+    old: &[(Interval, &Vec<usize>)],
+) -> Vec<(Interval, Vec<usize>)> {
+    let mut parts: BTreeMap<Interval, Vec<usize>> = BTreeMap::new();
+    for node in names {
+        let has = old.iter().filter(|(_, whose)| whose.contains(node));
+        let mut times: Vec<Interval> = has.map(|(when, _)| *when).collect();
+        times.sort_unstable();
+        let mut from = interval.start;
+        for time in times.into_iter().filter(|time| time.meets(interval)) {
+            if from < time.start {
+                parts
+                    .entry(Interval::new(from, time.start))
+                    .or_default()
+                    .push(*node);
+            }
+            from = from.max(time.end);
+        }
+        if from < interval.end {
+            parts
+                .entry(Interval::new(from, interval.end))
+                .or_default()
+                .push(*node);
+        }
+    }
+    parts.into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use scheduler::Time;
+
     use super::*;
 
     #[test]
-    fn beside_another_slot_lie_other_nodes_and_the_common_ones_before_and_after() {
+    fn beside_other_slots_lie_other_nodes_and_the_common_ones_before_between_and_after() {
         let interval = |start, end| Interval::new(Time(start), Time(end));
-        let of = |slot, names: &[usize], old| {
-            let parts = beside(slot, names, old);
-            let some = parts.into_iter().filter(|(_, names)| !names.is_empty());
-            some.collect::<Vec<_>>()
-        };
-        let old = vec![1, 2, 3];
-        let old = Some((interval(100, 200), &old));
-        assert_eq!(of(interval(120, 180), &[1, 2], old), []);
+        let nodes = vec![1, 2, 3];
+        let old = [(interval(100, 200), &nodes)];
+        assert_eq!(beside(interval(120, 180), &[1, 2], &old), []);
         assert_eq!(
-            of(interval(100, 300), &[1, 2, 3], old),
+            beside(interval(100, 300), &[1, 2, 3], &old),
             [(interval(200, 300), vec![1, 2, 3])]
         );
         assert_eq!(
-            of(interval(50, 250), &[2, 3, 4], old),
+            beside(interval(50, 250), &[2, 3, 4], &old),
             [
-                (interval(50, 250), vec![4]),
                 (interval(50, 100), vec![2, 3]),
+                (interval(50, 250), vec![4]),
                 (interval(200, 250), vec![2, 3])
             ]
         );
         let apart = interval(200, 300);
-        for old in [old, None] {
-            assert_eq!(of(apart, &[1, 4], old), [(apart, vec![1, 4])]);
+        for old in [&old[..], &[]] {
+            assert_eq!(beside(apart, &[1, 4], old), [(apart, vec![1, 4])]);
         }
+        let later = vec![1, 4];
+        let old = [(interval(100, 200), &nodes), (interval(250, 280), &later)];
+        assert_eq!(
+            beside(interval(150, 300), &[1, 2, 4], &old),
+            [
+                (interval(150, 250), vec![4]),
+                (interval(200, 250), vec![1]),
+                (interval(200, 300), vec![2]),
+                (interval(280, 300), vec![1, 4])
+            ]
+        );
     }
 }
