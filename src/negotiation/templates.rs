@@ -1,6 +1,7 @@
 //! The templates that are offered: read and compiled once, at start.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use scheduler::Seconds;
 use scheduler::prediction::SLOT_PROBABILITY;
@@ -64,7 +65,7 @@ pub enum OnLoss {
 
 /// The templates that are offered.
 pub struct Templates {
-    offered: Vec<Offered>,
+    offered: Vec<Arc<Offered>>,
     currency: Option<Currency>,
     capacity: u32,
     /// The resource, where there is only one.
@@ -97,7 +98,8 @@ impl Templates {
             let texts = [Some(BUILT_IN), currency.map(|_| GUARANTEED)];
             let offered = texts.into_iter().flatten().map(|text| {
                 let template = read(text.as_bytes()).map_err(|why| format!("a built-in template: {why}"))?;
-                Ok(Offered::new(template.with_nodes_max(capacity), SLOT_PROBABILITY))
+                let template = template.with_nodes_max(capacity);
+                Ok(Arc::new(Offered::new(template, SLOT_PROBABILITY)))
             });
             return Ok(Self {
                 offered: offered.collect::<Result<_, String>>()?,
@@ -109,7 +111,7 @@ impl Templates {
             });
         }
         let mut overruns = BTreeMap::new();
-        let mut offered: Vec<Offered> = Vec::new();
+        let mut offered: Vec<Arc<Offered>> = Vec::new();
         let mut restarting = BTreeSet::new();
         for TemplateText {
             what,
@@ -149,7 +151,7 @@ impl Templates {
             if *on_loss == OnLoss::Restart {
                 restarting.insert(next.view.id.clone());
             }
-            offered.push(next);
+            offered.push(Arc::new(next));
         }
         Ok(Self {
             offered,
@@ -194,7 +196,7 @@ impl Templates {
     }
 
     /// The one that is meant where none is named.
-    pub(super) fn first(&self) -> Option<&Offered> {
+    pub(super) fn first(&self) -> Option<&Arc<Offered>> {
         self.offered.first()
     }
 
@@ -207,11 +209,12 @@ impl Templates {
 
     /// The template that is offered in this version.
     pub(super) fn version(&self, version: Uuid) -> Option<&Offered> {
-        self.offered.iter().find(|offered| offered.version == version)
+        let mut all = self.offered.iter().map(Arc::as_ref);
+        all.find(|offered| offered.version == version)
     }
 
     /// The template with this id.
-    pub(super) fn get(&self, id: &str) -> Option<&Offered> {
+    pub(super) fn get(&self, id: &str) -> Option<&Arc<Offered>> {
         self.offered.iter().find(|offered| offered.view.id == id)
     }
 }

@@ -91,6 +91,11 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
             (json!({"pending": true}), "/pending"),
             (json!({"agreement": made}), "/agreement"),
             (json!([1]), "/0"),
+            // The window is that of the offer that it answers, and stands nowhere in the request.
+            (
+                json!({"counterOfferTo": first["id"], "durationSeconds": 2 * HOUR}),
+                "",
+            ),
         ] {
             let refused = client.post_json(&format!("{path}/{verb}"), &wrong).await;
             assert_eq!(
@@ -100,7 +105,23 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
             );
             let found = refused.json()["violations"][0]["path"].clone();
             assert_eq!(found, pointer, "{verb} {wrong}: {refused:?}");
+            assert!(wrong.pointer(pointer).is_some(), "{wrong}");
         }
+    }
+    // Requests that are taken together are refused where the list has them.
+    for (wrong, pointer) in [
+        (json!([{"id": "x"}, {"nodes": 40}]), "/1/nodes"),
+        (json!([{"id": "x"}, {"id": "x"}]), "/1/id"),
+        (json!([{"counterOfferTo": "nowhere"}]), "/0/counterOfferTo"),
+        (
+            json!([{}, {"application": "sleep", "arguments": ["soon"]}]),
+            "/1/arguments/0",
+        ),
+    ] {
+        let refused = client.post_json(&format!("{path}/advertisements"), &wrong).await;
+        let found = refused.json()["violations"][0]["path"].clone();
+        assert_eq!(found, pointer, "{wrong}: {refused:?}");
+        assert!(wrong.pointer(pointer).is_some(), "{wrong}");
     }
     assert_eq!(client.get_json(&path).await, before);
     let wrong = client
@@ -213,6 +234,60 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
             .await;
         assert_eq!(offered.status, StatusCode::UNPROCESSABLE_ENTITY, "{offered:?}");
         server.assert_verified();
+    });
+}
+
+/// The same faults in a document that has several offers.
+#[test]
+fn what_is_wrong_with_an_offer_of_several_is_told_by_its_path() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let start = hours_ahead(3);
+        let id = open(&client).await;
+        let right = || Offer::reserve(1, HOUR).within(start, start + HOUR);
+        let term = "/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm";
+        let job = format!("{term}[1]/jsdl:JobDefinition/jsdl:JobDescription");
+        let posix = format!("{job}/jsdl:Application/jsdl-posix:POSIXApplication");
+        let wrong = [
+            (
+                right().on(40),
+                format!("{job}/jsdl:Resources/jsdl:TotalResourceCount"),
+            ),
+            (
+                Offer {
+                    run: Some(("sleep", vec!["soon".to_owned()])),
+                    ..right()
+                },
+                format!("{posix}/jsdl-posix:Argument"),
+            ),
+            (
+                Offer {
+                    run: Some(("mine-coins", Vec::new())),
+                    ..right()
+                },
+                format!("{job}/jsdl:Application/jsdl:ApplicationName"),
+            ),
+            (
+                right().within(start, start + HOUR / 2),
+                format!("{term}[2]/arp:AllocationTimeConstraint/arp:EndTime"),
+            ),
+        ];
+        for (nth, (offer, path)) in wrong.into_iter().enumerate() {
+            let name = |of: &str| format!("{of}{nth}");
+            let said = [
+                Said::solicited(&name("right"), right()),
+                Said::solicited(&name("wrong"), offer),
+            ];
+            let body = message("NegotiateInput", &said);
+            let answer = client.post(&format!("/negotiations/{id}/offers"), body).await;
+            let place = "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer[2]";
+            let paths = answer.texts("Path");
+            assert!(!paths.is_empty(), "{answer:?}");
+            for found in paths {
+                assert!(found.starts_with(&format!("{place}{path}")), "{path}: {answer:?}");
+            }
+        }
     });
 }
 

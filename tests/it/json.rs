@@ -129,6 +129,12 @@ fn what_is_wrong_with_a_request_is_told_by_its_pointer() {
                 vec!["/moldability/linear", "/moldability/linear/slope"],
             ),
             (json!({"moldability": {}}), vec!["/moldability"]),
+            (
+                json!({"moldability": {"constantWork": 100}, "durationSeconds": 60}),
+                vec!["/durationSeconds"],
+            ),
+            // An argument that is missing is none of the request's members.
+            (json!({"application": "sleep"}), vec!["/application"]),
         ] {
             let refused = post(&client, request.to_string()).await;
             assert_eq!(
@@ -147,6 +153,10 @@ fn what_is_wrong_with_a_request_is_told_by_its_pointer() {
             found.dedup();
             pointers.sort_unstable();
             assert_eq!(found, pointers, "{request}: {problem}");
+            assert!(
+                found.iter().all(|pointer| request.pointer(pointer).is_some()),
+                "{request}: {problem}"
+            );
         }
         for body in [
             "",

@@ -1,6 +1,6 @@
 //! Offers and the operations that make, accept, reject and end agreements (GFD.192, sections 4 and 9).
 
-use crate::document::{Fragment, Node};
+use crate::document::{Fragment, Made, Node};
 use crate::endpoint::{self, EndpointReference};
 use crate::negotiations::{self, NegotiationExtension, RenegotiationExtension};
 use crate::ns::{WSAG, WSAG_NEG};
@@ -249,7 +249,14 @@ impl Context {
 
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("wsag:Context", &["wsag"]);
+        let mut xml = Xml::default();
+        self.write(&mut xml);
+        Fragment::written(xml.finish())
+    }
+
+    /// Writes the element.
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start_with("wsag:Context", &["wsag"]);
         if let Some(initiator) = &self.agreement_initiator {
             xml.insert(initiator);
         }
@@ -261,23 +268,32 @@ impl Context {
         xml.optional_element("wsag:TemplateId", self.template_id.as_deref());
         xml.optional_element("wsag:TemplateName", self.template_name.as_deref());
         xml.insert_all(&self.extensions);
-        Fragment::written(xml.finish())
+        xml.end();
     }
 }
 
 impl AgreementOffer {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
+        self.document().finish()
+    }
+
+    /// As a document of its own that is checked, without being written: [`Document::made`].
+    pub fn make(&self) -> Made {
+        Made(self.document().pieces())
+    }
+
+    fn document(&self) -> Xml {
         let mut xml = Xml::document("wsag:AgreementOffer", &["wsag"]);
         self.write_content(&mut xml);
-        xml.finish()
+        xml
     }
 
     fn write_content(&self, xml: &mut Xml) {
         xml.optional_attribute("wsag:AgreementId", self.agreement_id.as_deref());
         xml.optional_element("wsag:Name", self.name.as_deref());
-        xml.insert(&self.context.to_fragment());
-        xml.insert(&self.terms.to_fragment());
+        self.context.write(xml);
+        self.terms.write(xml);
     }
 }
 

@@ -1,7 +1,7 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
 use crate::datatypes;
-use crate::document::{Fragment, Node};
+use crate::document::Node;
 use crate::ns::ARP;
 use crate::reader::{Check, Sequence};
 use crate::time::DateTime;
@@ -43,12 +43,12 @@ fn seconds(text: &str) -> Result<i32, String> {
 }
 
 impl AllocationTimeConstraint {
-    /// As a fragment, for a service description term.
-    pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("arp:AllocationTimeConstraint", &["arp"]);
+    /// Writes the element.
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start_with("arp:AllocationTimeConstraint", &["arp"]);
         xml.optional_element("arp:StartTime", self.start);
         xml.optional_element("arp:EndTime", self.end);
         xml.optional_element("arp:Duration", self.duration);
-        Fragment::written(xml.finish())
+        xml.end();
     }
 }

@@ -6,9 +6,13 @@ use std::ops::Range;
 
 use crate::guard::{self, GuardError};
 use crate::ns;
+use crate::places::Places;
 use crate::rules;
 use crate::tree::{self, Element, NONE, Name, Tree};
-use crate::writer::escape_attribute;
+use crate::writer::{Piece, escape_attribute};
+
+/// An offer that was put together from values, to be checked as a document without being written.
+pub struct Made(pub(crate) Vec<Piece>);
 
 /// Most bytes of declarations that the fragments of one document are given, because they were inherited from above them. A few
 /// characters of a fragment may need a declaration of some hundred bytes, and every fragment has its own.
@@ -37,6 +41,25 @@ impl<'a> Document<'a> {
     /// What it finds where the text is another.
     pub fn written(text: &'a str) -> Result<Document<'a>, GuardError> {
         let tree = tree::build(text).map_err(|(at, reason)| guard::refused(text, at, reason))?;
+        Ok(Document { tree })
+    }
+
+    /// The tree of an offer that was put together from values, to be checked: it has no text, so that it is neither read nor cut into
+    /// fragments. What is wrong with it is reported at `places`.
+    ///
+    /// # Errors
+    /// That it is larger than a document may be.
+    pub fn made(made: &'a Made, places: &'a Places) -> Result<Document<'a>, GuardError> {
+        let bytes = made.0.iter().map(Piece::bytes).sum();
+        if bytes > guard::BYTES_MAX {
+            return Err(GuardError::TooLarge { bytes });
+        }
+        let tree = tree::made(&made.0, places);
+        let tree = tree.map_err(|reason| guard::refused("", 0, reason))?;
+        if tree.elements.len() > guard::ELEMENTS_MAX {
+            let most = format!("more than {} elements", guard::ELEMENTS_MAX);
+            return Err(guard::refused("", 0, most));
+        }
         Ok(Document { tree })
     }
 
@@ -226,6 +249,11 @@ impl<'d> Node<'d> {
 
     /// The path from the root, as [`crate::Violation`] describes it.
     pub(crate) fn path(self) -> String {
+        if let Some(places) = self.tree.places.filter(|places| !places.is_document()) {
+            let mut line = std::iter::successors(Some(self), |node| node.parent());
+            let place = line.find_map(|node| places.of(&node.name(), || node.position()));
+            return place.unwrap_or(places.root()).to_owned();
+        }
         let mut steps = Vec::new();
         let mut node = Some(self);
         while let Some(at) = node {
@@ -239,19 +267,23 @@ impl<'d> Node<'d> {
     fn step(self) -> String {
         let name = self.name();
         let Some(parent) = self.parent() else {
-            return format!("/{name}");
+            let root = self.tree.places.map(Places::root);
+            return root.map_or_else(|| format!("/{name}"), ToOwned::to_owned);
         };
         let same = |node: &Node<'_>| node.is(self.namespace(), self.local());
         if parent.children().filter(same).count() == 1 {
             return format!("/{name}");
         }
-        let position = parent
-            .children()
-            .filter(same)
+        format!("/{name}[{}]", self.position() + 1)
+    }
+
+    /// How many siblings of its name stand before it.
+    fn position(self) -> usize {
+        let siblings = self.parent().into_iter().flat_map(Node::children);
+        siblings
             .take_while(|node| node.id != self.id)
+            .filter(|node| node.is(self.namespace(), self.local()))
             .count()
-            + 1;
-        format!("/{name}[{position}]")
     }
 
     /// Where this element stands in the text of its document.

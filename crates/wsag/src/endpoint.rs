@@ -24,11 +24,11 @@ impl EndpointReference {
         }
     }
 
-    /// As `wsa:EndpointReference`.
-    pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("wsa:EndpointReference", &["wsa"]);
-        self.write_content(&mut xml);
-        Fragment::written(xml.finish())
+    /// Writes `wsa:EndpointReference`.
+    pub(crate) fn write_alone(&self, xml: &mut Xml) {
+        xml.start_with("wsa:EndpointReference", &["wsa"]);
+        self.write_content(xml);
+        xml.end();
     }
 
     /// Writes the element of this name; the namespace of WS-Addressing must be declared above it.

@@ -25,6 +25,7 @@ mod message;
 pub mod negotiations;
 pub mod ns;
 pub mod placement;
+mod places;
 pub mod quotation;
 mod reader;
 pub mod refusals;
@@ -38,6 +39,7 @@ mod tree;
 mod violation;
 mod writer;
 
-pub use document::{Document, Fragment};
+pub use document::{Document, Fragment, Made};
 pub use message::{Message, read};
+pub use places::Places;
 pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};

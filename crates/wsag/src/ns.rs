@@ -44,3 +44,11 @@ pub fn prefix_of(namespace: &str) -> Option<&'static str> {
         .find(|(_, known)| *known == namespace)
         .map(|(prefix, _)| *prefix)
 }
+
+/// The namespace that a usual prefix stands for.
+pub(crate) fn namespace_of(prefix: &str) -> Option<&'static str> {
+    PREFIXES
+        .iter()
+        .find(|(known, _)| *known == prefix)
+        .map(|(_, namespace)| *namespace)
+}

@@ -1,7 +1,7 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
 use crate::datatypes;
-use crate::document::{Fragment, Node};
+use crate::document::Node;
 use crate::job::{boolean, write_double};
 use crate::ns::BSP;
 use crate::reader::{Check, Sequence};
@@ -263,12 +263,12 @@ pub fn currency(text: &str) -> Result<String, String> {
 }
 
 impl Scheduling {
-    /// As a fragment, for a service description term.
-    pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("bsp:Scheduling", &["bsp"]);
+    /// Writes the element.
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start_with("bsp:Scheduling", &["bsp"]);
         if let Some(moldability) = &self.moldability {
             xml.start("bsp:Moldability");
-            write_moldability(&mut xml, moldability);
+            write_moldability(xml, moldability);
             xml.end();
         }
         if let Some(preemption) = &self.preemption {
@@ -282,7 +282,7 @@ impl Scheduling {
             xml.end();
         }
         if let Some(budget) = &self.budget {
-            write_budget(&mut xml, "bsp:Budget", budget);
+            write_budget(xml, "bsp:Budget", budget);
         }
         xml.optional_element("bsp:MaxDeviation", self.max_deviation.map(write_double));
         xml.optional_element("bsp:FixAt", self.fix_at.map(write_double));
@@ -294,7 +294,7 @@ impl Scheduling {
             xml.optional_element("bsp:Price", preference.price.map(write_double));
             xml.end();
         }
-        Fragment::written(xml.finish())
+        xml.end();
     }
 }
 

@@ -157,11 +157,18 @@ impl Terms {
 
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("wsag:Terms", &["wsag", "bsp"]);
-        if let Some(members) = &self.all {
-            write_compositor(&mut xml, "wsag:All", members);
-        }
+        let mut xml = Xml::default();
+        self.write(&mut xml);
         Fragment::written(xml.finish())
+    }
+
+    /// Writes the element.
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start_with("wsag:Terms", &["wsag", "bsp"]);
+        if let Some(members) = &self.all {
+            write_compositor(xml, "wsag:All", members);
+        }
+        xml.end();
     }
 }
 
@@ -389,18 +396,18 @@ fn write_term(xml: &mut Xml, term: &Term) {
             xml.start("wsag:ServiceDescriptionTerm");
             xml.attribute("wsag:Name", &term.name);
             xml.attribute("wsag:ServiceName", &term.service_name);
-            xml.insert(&match &term.content {
-                ServiceDescription::JobDefinition(job) => job.to_fragment(),
-                ServiceDescription::AllocationTime(window) => window.to_fragment(),
-                ServiceDescription::Scheduling(scheduling) => scheduling.to_fragment(),
-            });
+            match &term.content {
+                ServiceDescription::JobDefinition(job) => job.write(xml),
+                ServiceDescription::AllocationTime(window) => window.write(xml),
+                ServiceDescription::Scheduling(scheduling) => scheduling.write(xml),
+            }
             xml.end();
         }
         Term::ServiceReference(term) => {
             xml.start("wsag:ServiceReference");
             xml.attribute("wsag:Name", &term.name);
             xml.attribute("wsag:ServiceName", &term.service_name);
-            xml.insert(&term.reference.to_fragment());
+            term.reference.write_alone(xml);
             xml.end();
         }
         Term::ServiceProperties(term) => {

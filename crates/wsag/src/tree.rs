@@ -15,6 +15,8 @@ use quick_xml::events::{BytesRef, Event};
 use quick_xml::reader::Reader;
 
 use crate::ns;
+use crate::places::Places;
+use crate::writer::Piece;
 
 /// No element, or no text.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -30,6 +32,8 @@ pub(crate) struct Tree<'a> {
     pub(crate) texts: Vec<Text<'a>>,
     /// Bytes of declarations that fragments of this document may still be given because they inherit them; zero is too few.
     pub(crate) inheritable: Cell<usize>,
+    /// Where its values stand in what its maker has sent; none where that is its text.
+    pub(crate) places: Option<&'a Places>,
 }
 
 /// A qualified name as it is written.
@@ -75,18 +79,36 @@ pub(crate) struct Text<'a> {
 /// What a text that has passed the guard does not have, with its place in bytes.
 pub(crate) fn build(text: &str) -> Result<Tree<'_>, (usize, String)> {
     let mut builder = Builder::new(text);
-    let mut reader = Reader::from_str(text);
-    reader.config_mut().check_end_names = false;
-    let mut at = 0;
-    loop {
-        let event = reader.read_event().map_err(|error| (at, error.to_string()))?;
-        let next = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
-        if matches!(event, Event::Eof) {
-            return builder.finish().map_err(|reason| (at, reason));
-        }
-        builder.event(&event, at..next).map_err(|reason| (at, reason))?;
-        at = next;
+    builder.read(text)?;
+    builder.finish().map_err(|reason| (text.len(), reason))
+}
+
+/// Builds the tree of what is said, without a text of it: its elements stand nowhere, and no fragment can be cut out of it. All usual
+/// prefixes are declared.
+///
+/// # Errors
+/// What a fragment that has passed the guard does not have.
+pub(crate) fn made<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'a>, String> {
+    let mut builder = Builder::new("");
+    builder.tree.places = Some(places);
+    for (prefix, namespace) in ns::PREFIXES {
+        builder.declare(prefix, namespace.into());
     }
+    for piece in pieces {
+        match piece {
+            Piece::Start(name, _, attributes) => {
+                let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
+                builder.element(name, 0, outside, declared)?;
+                for (name, value) in attributes {
+                    builder.attribute(name, value.into())?;
+                }
+            }
+            Piece::Text(text) => builder.text(text.into()),
+            Piece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
+            Piece::End => builder.end(0)?,
+        }
+    }
+    builder.finish()
 }
 
 struct Builder<'a> {
@@ -116,6 +138,7 @@ impl<'a> Builder<'a> {
                 declarations: BUILTIN.map(|(prefix, name)| (prefix, name.into())).to_vec(),
                 texts: Vec::with_capacity(elements * 2),
                 inheritable: Cell::new(usize::MAX),
+                places: None,
             },
             open: Vec::new(),
             scope: vec![0, 1],
@@ -123,20 +146,38 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn event(&mut self, event: &Event<'a>, range: Range<usize>) -> Result<(), String> {
+    /// Reads a text into what is open.
+    fn read(&mut self, text: &'a str) -> Result<(), (usize, String)> {
+        let mut reader = Reader::from_str(text);
+        reader.config_mut().check_end_names = false;
+        let mut at = 0;
+        loop {
+            let event = reader.read_event().map_err(|error| (at, error.to_string()))?;
+            let next = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            if matches!(event, Event::Eof) {
+                return Ok(());
+            }
+            self.event(&event, text, at..next)
+                .map_err(|reason| (at, reason))?;
+            at = next;
+        }
+    }
+
+    /// One event of a text, which has it in this range.
+    fn event(&mut self, event: &Event<'a>, text: &'a str, range: Range<usize>) -> Result<(), String> {
         match event {
-            Event::Text(text) => self.text(text.xml10_content()),
-            Event::CData(text) => self.text(text.xml10_content()),
+            Event::Text(content) => self.text(content.xml10_content()),
+            Event::CData(content) => self.text(content.xml10_content()),
             Event::GeneralRef(reference) => self.text(referred(reference)?),
             Event::Start(tag) => self.start(
                 range.start,
-                &self.tree.text[range.start + 1..range.end - 1],
+                &text[range.start + 1..range.end - 1],
                 tag.name().0.len(),
             )?,
             Event::Empty(tag) => {
                 self.start(
                     range.start,
-                    &self.tree.text[range.start + 1..range.end - 2],
+                    &text[range.start + 1..range.end - 2],
                     tag.name().0.len(),
                 )?;
                 self.end(range.end)?;
@@ -174,52 +215,87 @@ impl<'a> Builder<'a> {
 
     /// A start tag at `start`: its content between `<` and `>` or `/>`, of which the first bytes are the name.
     fn start(&mut self, start: usize, content: &'a str, name_end: usize) -> Result<(), String> {
-        self.continues = false;
-        let id = index(self.tree.elements.len());
-        let outside = self.scope.len();
-        let first_attribute = index(self.tree.attributes.len());
-        let first_declaration = index(self.tree.declarations.len());
-        for attribute in Attributes::new(content, name_end).with_checks(false) {
-            let attribute = attribute.map_err(|error| error.to_string())?;
-            let value = attribute
-                .normalized_value(XmlVersion::Implicit1_0)
-                .map_err(|error| error.to_string())?;
-            let (prefix, local) = split(attribute.key.into_inner());
-            let declared = match (prefix, local) {
-                ("xmlns", prefix) => prefix,
-                ("", "xmlns") => "",
-                _ => {
-                    let name = Name {
-                        prefix,
-                        local,
-                        namespace: 0,
-                    };
-                    self.tree.attributes.push(Attribute { name, value });
+        let (outside, declared) = (self.scope.len(), self.tree.declarations.len());
+        // Names are resolved once all declarations are known.
+        for declarations in [true, false] {
+            for attribute in Attributes::new(content, name_end).with_checks(false) {
+                let attribute = attribute.map_err(|error| error.to_string())?;
+                let name = attribute.key.into_inner();
+                let prefix = match split(name) {
+                    ("xmlns", prefix) => Some(prefix),
+                    ("", "xmlns") => Some(""),
+                    _ => None,
+                };
+                if prefix.is_some() != declarations {
                     continue;
                 }
-            };
-            self.scope.push(index(self.tree.declarations.len()));
-            self.tree.declarations.push((declared, value));
-        }
-        for attribute in &mut self.tree.attributes[first_attribute as usize..] {
-            if !attribute.name.prefix.is_empty() {
-                attribute.name.namespace =
-                    resolve(&self.tree.declarations, &self.scope, attribute.name.prefix)?;
+                let value = attribute
+                    .normalized_value(XmlVersion::Implicit1_0)
+                    .map_err(|error| error.to_string())?;
+                match prefix {
+                    Some(prefix) => self.declare(prefix, value),
+                    None => self.attribute(name, value)?,
+                }
+            }
+            if declarations {
+                self.element(&content[..name_end], start, outside, declared)?;
             }
         }
-        let (prefix, local) = split(&content[..name_end]);
+        Ok(())
+    }
+
+    fn declare(&mut self, prefix: &'a str, namespace: Cow<'a, str>) {
+        self.scope.push(index(self.tree.declarations.len()));
+        self.tree.declarations.push((prefix, namespace));
+    }
+
+    /// The name of a prefix that is declared.
+    fn name(&self, prefix: &'a str, local: &'a str) -> Result<Name<'a>, String> {
         let namespace = resolve(&self.tree.declarations, &self.scope, prefix)?;
+        Ok(Name {
+            prefix,
+            local,
+            namespace,
+        })
+    }
+
+    /// Adds an attribute to the element just opened.
+    fn attribute(&mut self, name: &'a str, value: Cow<'a, str>) -> Result<(), String> {
+        let name = match split(name) {
+            ("", local) => Name {
+                prefix: "",
+                local,
+                namespace: 0,
+            },
+            (prefix, local) => self.name(prefix, local)?,
+        };
+        self.tree.attributes.push(Attribute { name, value });
+        if let Some(element) = self.tree.elements.last_mut() {
+            element.attributes.end += 1;
+        }
+        Ok(())
+    }
+
+    /// Opens an element. Outside of it `outside` declarations were in scope, and its own are those from number `declared` on.
+    fn element(
+        &mut self,
+        name: &'a str,
+        start: usize,
+        outside: usize,
+        declared: usize,
+    ) -> Result<(), String> {
+        self.continues = false;
+        let id = index(self.tree.elements.len());
+        let attributes = index(self.tree.attributes.len());
+        let (prefix, local) = split(name);
+        let name = self.name(prefix, local)?;
         let texts = index(self.tree.texts.len());
         self.tree.elements.push(Element {
-            name: Name {
-                prefix,
-                local,
-                namespace,
-            },
+            name,
             parent: self.open.last().map_or(NONE, |(parent, _)| *parent),
             end: id + 1,
-            attributes: first_attribute..index(self.tree.attributes.len()),
-            declarations: first_declaration..index(self.tree.declarations.len()),
+            attributes: attributes..attributes,
+            declarations: index(declared)..index(self.tree.declarations.len()),
             texts: texts..texts,
             first_text: NONE,
             last_text: NONE,

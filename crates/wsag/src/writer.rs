@@ -12,74 +12,78 @@ use crate::document::Fragment;
 use crate::guard::is_char;
 use crate::ns;
 
-/// A document or fragment in the making. Names are literals of this crate with the usual prefixes, so that what
-/// is written is well-formed by construction: only values are escaped.
+/// One thing that is said in a document.
+pub(crate) enum Piece {
+    /// An element with the usual prefixes that it declares, and its attributes.
+    Start(&'static str, Vec<&'static str>, Vec<(&'static str, String)>),
+    Text(String),
+    /// A fragment, verbatim.
+    Insert(String),
+    End,
+}
+
+impl Piece {
+    /// Bytes that it takes at most in a text.
+    pub(crate) fn bytes(&self) -> usize {
+        // A character that is escaped takes six bytes at most.
+        let escaped =
+            |text: &str| text.len() + 5 * text.matches(['<', '>', '&', '"', '\t', '\n', '\r']).count();
+        match self {
+            Piece::Start(name, prefixes, attributes) => {
+                let attribute = |(name, value): &(&str, String)| name.len() + escaped(value) + 4;
+                let attributes: usize = attributes.iter().map(attribute).sum();
+                2 * name.len() + 5 + 100 * prefixes.len() + attributes
+            }
+            Piece::Text(text) => escaped(text),
+            Piece::Insert(fragment) => fragment.len(),
+            Piece::End => 0,
+        }
+    }
+}
+
+/// A document or fragment in the making: what it says, in order, to be written as a text ([`Xml::finish`]) or made into a tree
+/// ([`crate::document::Document::made`]). Names are literals of this crate with the usual prefixes, so that what is written is well-formed by
+/// construction: only values are escaped.
+#[derive(Default)]
 pub(crate) struct Xml {
-    writer: Writer<Vec<u8>>,
-    open: Vec<&'static str>,
-    /// The last start tag, as long as it may still take attributes.
-    tag: Option<BytesStart<'static>>,
+    pieces: Vec<Piece>,
+    open: usize,
+    is_document: bool,
 }
 
 impl Xml {
     /// A document with its root element open. Only namespaces in `prefixes` may be used below it.
     pub(crate) fn document(root: &'static str, prefixes: &[&str]) -> Xml {
-        let mut xml = Xml::new(1024);
-        xml.write(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
-        xml.write(Event::Text(BytesText::from_escaped("\n")));
-        xml.root(root, prefixes);
+        let mut xml = Xml::fragment(root, prefixes);
+        xml.is_document = true;
         xml
     }
 
     /// A fragment with its root element open.
     pub(crate) fn fragment(root: &'static str, prefixes: &[&str]) -> Xml {
-        let mut xml = Xml::new(0);
-        xml.root(root, prefixes);
+        let mut xml = Xml::default();
+        xml.start_with(root, prefixes);
         xml
     }
 
-    fn new(capacity: usize) -> Xml {
-        Xml {
-            writer: Writer::new(Vec::with_capacity(capacity)),
-            open: Vec::new(),
-            tag: None,
-        }
-    }
-
-    fn root(&mut self, root: &'static str, prefixes: &[&str]) {
-        let mut tag = BytesStart::new(root);
-        for (prefix, namespace) in ns::PREFIXES {
-            if prefixes.contains(&prefix) {
-                tag.push_attribute((format!("xmlns:{prefix}").as_str(), namespace));
-            }
-        }
-        self.open.push(root);
-        self.tag = Some(tag);
-    }
-
-    fn write(&mut self, event: Event<'_>) {
-        // Whatever a vector is given, it takes.
-        self.writer.write_event(event).expect("memory can be written");
-    }
-
-    fn close_tag(&mut self) {
-        if let Some(tag) = self.tag.take() {
-            self.write(Event::Start(tag));
-        }
+    /// Opens an element that could stand alone, which declares these prefixes.
+    pub(crate) fn start_with(&mut self, name: &'static str, prefixes: &[&str]) {
+        self.open += 1;
+        let usual = ns::PREFIXES.iter().map(|(prefix, _)| *prefix);
+        let declared = usual.filter(|prefix| prefixes.contains(prefix)).collect();
+        self.pieces.push(Piece::Start(name, declared, Vec::new()));
     }
 
     /// Opens an element.
     pub(crate) fn start(&mut self, name: &'static str) {
-        self.close_tag();
-        self.open.push(name);
-        self.tag = Some(BytesStart::new(name));
+        self.start_with(name, &[]);
     }
 
     /// Adds an attribute to the element just opened.
     pub(crate) fn attribute(&mut self, name: &'static str, value: &str) {
-        debug_assert!(self.tag.is_some(), "attributes come before content");
-        if let Some(tag) = &mut self.tag {
-            tag.push_attribute((name, writable(value)));
+        match self.pieces.last_mut() {
+            Some(Piece::Start(_, _, attributes)) => attributes.push((name, writable(value).into_owned())),
+            _ => debug_assert!(false, "attributes come before content"),
         }
     }
 
@@ -93,18 +97,14 @@ impl Xml {
     /// Adds text to the open element. Line breaks and tabs stay as they are; only a carriage return would not
     /// survive being read.
     pub(crate) fn text(&mut self, text: &str) {
-        self.close_tag();
-        self.write(Event::Text(BytesText::from_escaped(partial_escape(writable(
-            text,
-        )))));
+        self.pieces.push(Piece::Text(writable(text).into_owned()));
     }
 
     /// Closes the element opened last.
     pub(crate) fn end(&mut self) {
-        let Some(name) = self.open.pop() else { return };
-        match self.tag.take() {
-            Some(tag) => self.write(Event::Empty(tag)),
-            None => self.write(Event::End(BytesEnd::new(name))),
+        if self.open > 0 {
+            self.open -= 1;
+            self.pieces.push(Piece::End);
         }
     }
 
@@ -127,8 +127,7 @@ impl Xml {
 
     /// A fragment verbatim.
     pub(crate) fn insert(&mut self, fragment: &Fragment) {
-        self.close_tag();
-        self.write(Event::Text(BytesText::from_escaped(fragment.as_str())));
+        self.pieces.push(Piece::Insert(fragment.as_str().to_owned()));
     }
 
     /// Several fragments verbatim.
@@ -138,13 +137,48 @@ impl Xml {
         }
     }
 
-    /// Closes what is open and gives the text.
-    pub(crate) fn finish(mut self) -> String {
-        while !self.open.is_empty() {
+    /// Closes what is open and gives all that is said.
+    pub(crate) fn pieces(mut self) -> Vec<Piece> {
+        while self.open > 0 {
             self.end();
         }
+        self.pieces
+    }
+
+    /// Closes what is open and gives the text.
+    pub(crate) fn finish(self) -> String {
+        let mut writer = Writer::new(Vec::with_capacity(1024));
+        // Whatever a vector is given, it takes.
+        let mut write = |event: Event<'_>| writer.write_event(event).expect("memory can be written");
+        if self.is_document {
+            write(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
+            write(Event::Text(BytesText::from_escaped("\n")));
+        }
+        let mut open = Vec::new();
+        let mut pieces = self.pieces().into_iter().peekable();
+        while let Some(piece) = pieces.next() {
+            match piece {
+                Piece::Start(name, prefixes, attributes) => {
+                    let mut tag = BytesStart::new(name);
+                    for prefix in prefixes {
+                        let namespace = ns::namespace_of(prefix).unwrap_or_default();
+                        tag.push_attribute((format!("xmlns:{prefix}").as_str(), namespace));
+                    }
+                    tag.extend_attributes(attributes.iter().map(|(name, value)| (*name, value.as_str())));
+                    if pieces.next_if(|next| matches!(next, Piece::End)).is_some() {
+                        write(Event::Empty(tag));
+                    } else {
+                        open.push(name);
+                        write(Event::Start(tag));
+                    }
+                }
+                Piece::Text(text) => write(Event::Text(BytesText::from_escaped(partial_escape(text)))),
+                Piece::Insert(fragment) => write(Event::Text(BytesText::from_escaped(fragment))),
+                Piece::End => write(Event::End(BytesEnd::new(open.pop().unwrap_or_default()))),
+            }
+        }
         // Every event was made of strings.
-        String::from_utf8(self.writer.into_inner()).expect("only text was written")
+        String::from_utf8(writer.into_inner()).expect("only text was written")
     }
 }
 

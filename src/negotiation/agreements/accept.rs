@@ -4,7 +4,7 @@ use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::compare::difference;
 use wsag::endpoint::EndpointReference;
-use wsag::{Document, Violation, ViolationKind, Violations};
+use wsag::{Document, Places, Violation, ViolationKind, Violations};
 
 use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
@@ -12,7 +12,7 @@ use crate::agreement::{
 use crate::negotiation::idempotency::{kept, repeated};
 use crate::negotiation::negotiations::id_in;
 use crate::negotiation::request::offer::{Draft, wrong_name};
-use crate::negotiation::request::{in_request, point_into_request};
+use crate::negotiation::request::places_of_any;
 use crate::negotiation::views::documents::verbatim;
 use crate::negotiation::views::offer::{Negotiated, Said};
 use crate::negotiation::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
@@ -51,12 +51,7 @@ impl LostOffer {
 
     /// What can be had now, as flat values.
     pub fn offers(&self) -> Vec<OfferView> {
-        let mut views = self.fresh.views();
-        // A flat request was accepted as it stands: what is wrong with it now has no path in a document.
-        for refusal in views.iter_mut().filter_map(|view| view.refusal.as_mut()) {
-            point_into_request(refusal);
-        }
-        views
+        self.fresh.views()
     }
 }
 
@@ -95,6 +90,14 @@ impl Accepting {
     }
 }
 
+/// Where it is said what is wrong by now with an offer that is accepted in these words: as a request has it where there are none.
+fn form(words: Option<&str>) -> Places {
+    match words {
+        Some(_) => Places::document("/wsag:AgreementOffer"),
+        None => places_of_any(),
+    }
+}
+
 impl Negotiation {
     /// Accepts a counter offer as it stands, by its id. The same request under the same key gets the same answer.
     ///
@@ -120,6 +123,7 @@ impl Negotiation {
         accepting: Accepting,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
+        let form = form(accepting.words.as_deref());
         let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
             Acceptable::Before(answer) => return Ok(*answer),
@@ -138,7 +142,7 @@ impl Negotiation {
             Err(planner::Error::Lost(lost)) => {
                 let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
-                Err(self.lost_offer(lost, &row, &instance, again).await)
+                Err(self.lost_offer(lost, &row, &instance, form, again).await)
             }
             Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             Err(why) => Err(why.into()),
@@ -162,7 +166,8 @@ impl Negotiation {
                 return Ok(Acceptable::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
-            return Err(self.lost_offer(lost, &row, &instance, again).await);
+            let form = form(accepting.words.as_deref());
+            return Err(self.lost_offer(lost, &row, &instance, form, again).await);
         }
         let said = Said::read(row.clone(), &document)?;
         let of = party.to_owned();
@@ -227,11 +232,7 @@ impl Negotiation {
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
         else {
             // One of before it was kept: read again. Counter offers leave no choice.
-            let drafts = self.drafts_of(&offer, party, replaced);
-            let mut draft = match words {
-                Some(_) => only(drafts?)?,
-                None => only(drafts.map_err(in_request)?)?,
-            };
+            let mut draft = only(self.drafts_of(&offer, &form(words), party, replaced)?)?;
             draft.proposal.document = wording;
             return Ok(draft);
         };
@@ -302,6 +303,7 @@ impl Negotiation {
         lost: Lost,
         row: &NegotiationOffer,
         instance: &NegotiationInstance,
+        form: Places,
         key: Option<RequestKey>,
     ) -> Error {
         let mut fresh = Negotiated { said: Vec::new() };
@@ -309,7 +311,7 @@ impl Negotiation {
             && lost != Lost::Replaced
             && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
         {
-            match self.answer_again(instance, parent, key).await {
+            match self.answer_again(instance, parent, form, key).await {
                 Ok(answers) => fresh = answers,
                 // The loss is what is to be told, and goes without.
                 Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),
@@ -322,8 +324,8 @@ impl Negotiation {
 /// What the words say that accept a counter offer: the same as the offer, but for the name.
 fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording), Error> {
     let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
-    let offered = offered.to_xml();
-    let offered = Document::parse(offered.as_bytes()).map_err(Error::Malformed)?;
+    let (offered, places) = (offered.make(), Places::document(""));
+    let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
     if let Some(difference) = difference(&document, &offered) {
         return Err(Error::Invalid(Violations(vec![difference])));
     }

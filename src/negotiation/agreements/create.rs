@@ -8,7 +8,6 @@ use super::accept::{Accepting, accepting};
 use super::pending::Decision;
 use crate::agreement::Wording;
 use crate::negotiation::idempotency::{kept, repeated};
-use crate::negotiation::request::in_request;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::request::offer::Draft;
 use crate::negotiation::request::wording;
@@ -130,11 +129,11 @@ impl Negotiation {
         if let Some((offer, decision)) = self.accepted_offer(request)? {
             return Ok(Asked::Offered(Accepting::as_it_stands(offer), decision));
         }
-        let (wish, offered, decision) = self.read_request(request)?;
-        let offer = Box::new(wish.offer(&offered.template));
-        let mut drafts = self.drafts_of(&offer, party, None).map_err(in_request)?;
-        worded(&mut drafts, &wording::kept(&wish, offered));
-        Ok(Asked::New(offer, drafts, decision))
+        let (request, ()) = self.read_request(&At::root(request), &[], |_, _| ())?;
+        let offer = Box::new(request.wish.offer(&request.offered.template));
+        let mut drafts = self.drafts_of(&offer, &request.places, party, None)?;
+        worded(&mut drafts, &wording::kept(&request.wish, &request.offered));
+        Ok(Asked::New(offer, drafts, request.decision))
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
@@ -146,11 +145,7 @@ impl Negotiation {
             return Ok(None);
         }
         let mut check = Check::default();
-        let root = At {
-            value: request,
-            pointer: String::new(),
-        };
-        let object = check.object(&root, &["offer", "pending", "callback"]);
+        let object = check.object(&At::root(request), &["offer", "pending", "callback"]);
         let read = object.and_then(|object| {
             let decision = self.read_decision(&mut check, &object);
             let at = object.required(&mut check, "offer")?;

@@ -87,11 +87,7 @@ fn read_input(input: &Input) -> Result<(), Error> {
 pub(in crate::negotiation) fn read_reason(body: &[u8]) -> Result<(), Error> {
     let value = Json::parse(body)?;
     let mut check = Check::default();
-    let root = At {
-        value: &value,
-        pointer: String::new(),
-    };
-    let read = check.object(&root, &["reason"]);
+    let read = check.object(&At::root(&value), &["reason"]);
     if let Some(at) = read.as_ref().and_then(|object| object.get("reason")) {
         check.text(&at);
     }

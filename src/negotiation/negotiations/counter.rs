@@ -9,7 +9,7 @@ use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
-use wsag::{Document, Violation};
+use wsag::{Document, Places, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::negotiation::request::sizes;
@@ -88,8 +88,7 @@ fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
 }
 
 /// The best candidates of those that can be said, each with what is said; and what the best of the others
-/// break. One that can not be said dominates nobody. The best are looked for [`ROUNDS_MAX`] times at most: each that is
-/// said is a document that is written and read.
+/// break. One that can not be said dominates nobody. The best are looked for [`ROUNDS_MAX`] times at most.
 pub(in crate::negotiation) fn sayable(
     mut candidates: Vec<Candidate>,
     weights: Weights,
@@ -120,16 +119,17 @@ pub(in crate::negotiation) fn sayable(
     (said, broken)
 }
 
-/// The counter offer that says what a candidate amounts to, or what it breaks.
+/// The counter offer that says what a candidate amounts to, or what it breaks of an offer whose maker has it in `places`.
 pub(in crate::negotiation) fn counter(
     asked: &AgreementOffer,
+    places: &Places,
     offered: &Offered,
     demands: &CompiledConstraints,
     candidate: &OfferTerms,
 ) -> Result<Counter, Vec<Violation>> {
     let offer = worded(asked, &offered.template, candidate);
-    let text = offer.to_xml();
-    let Ok(document) = Document::parse(text.as_bytes()) else {
+    let made = offer.make();
+    let Ok(document) = Document::made(&made, places) else {
         // What was read can be written; but words of the requester's may have grown in being escaped.
         return Err(Vec::new());
     };

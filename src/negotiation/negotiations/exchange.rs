@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationOffer as Spoken, advertise_output};
-use wsag::{Document, Message, Violation, Violations};
+use wsag::{Document, Message, Places};
 
 use super::flat::AnswersView;
 use super::offers::{Arrival, invalid, violation};
@@ -50,13 +50,14 @@ enum Form {
 /// An offer of a message, as it came.
 enum Given {
     Document(Box<Placed>),
-    Flat(Json),
+    /// A request, and the pointer to it.
+    Flat(Json, String),
 }
 
-/// An offer, and its path in the message that it came in; none of a flat request, which was found to be right.
-struct Placed {
-    offer: Spoken,
-    place: String,
+/// An offer, and where its maker has it.
+pub(in crate::negotiation) struct Placed {
+    pub(in crate::negotiation) offer: Spoken,
+    pub(in crate::negotiation) places: Places,
 }
 
 impl Negotiation {
@@ -86,12 +87,12 @@ impl Negotiation {
         for (number, given) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
             let said = match self.offer_of(&instance, given, Asked::Negotiate).await {
-                Ok(Placed { offer, place }) => {
+                Ok(placed) => {
                     let arrival = Arrival {
                         key: step,
                         opening: None,
                     };
-                    self.answer(&instance, offer, place, arrival).await?
+                    self.answer(&instance, placed, arrival).await?
                 }
                 Err(why) => match self.put_before(step.as_ref(), why).await {
                     Ok(before) => self.said_before(&before).await?,
@@ -133,53 +134,49 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
-        let (form, offers) = self
+        let (_, offers) = self
             .reading(move |_| read_message(&input, Asked::Advertise))
             .await??;
         let mut understood = Vec::new();
         let mut names = BTreeSet::new();
         for (number, given) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
-            let Placed { offer, place } = match self.offer_of(&instance, given, Asked::Advertise).await {
+            let placed = match self.offer_of(&instance, given, Asked::Advertise).await {
                 Ok(placed) => placed,
                 Err(why) => {
-                    let why = if form == Form::Requests {
-                        below(number, why)
-                    } else {
-                        why
-                    };
                     let before = self.put_before(step.as_ref(), why).await?;
-                    understood.push((Err(before), String::new(), step));
+                    understood.push((Err(before), step));
                     continue;
                 }
             };
             let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
                 Err(before)
             } else {
-                let found = self.understand(&instance, &offer, &place, false).await?;
+                let found = self.understand(&instance, &placed, false).await?;
                 let (_, incoming) = found.map_err(invalid)?;
                 let name = incoming.offer.name.clone();
                 if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
                     let message = "another offer of this negotiation has this OfferId";
-                    let taken = invalid(vec![violation(&place, "/@wsag-neg:OfferId", message)]);
+                    let taken = invalid(vec![violation(&placed.places, "/@wsag-neg:OfferId", message)]);
                     Err(self.put_before(step.as_ref(), taken).await?)
                 } else {
-                    Ok(Bargain {
+                    let bargain = Bargain {
                         negotiation: instance.id,
                         opening: None,
                         incoming: Some(incoming),
                         answers: Vec::new(),
                         otherwise: OfferState::Rejected,
                         idempotency: step.clone().map(|step| step.kept(kept)),
-                    })
+                    };
+                    Ok((bargain, placed.places))
                 }
             };
-            understood.push((bargain, place, step));
+            understood.push((bargain, step));
         }
         let mut views = Vec::with_capacity(understood.len());
-        for (bargain, place, step) in understood {
+        for (bargain, step) in understood {
             let taken = match bargain {
-                Ok(bargain) => self.advertised(&instance, bargain, &place, step).await?,
+                Ok((bargain, places)) => self.advertised(&instance, bargain, &places, step).await?,
                 Err(before) => before,
             };
             for id in taken {
@@ -205,7 +202,7 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         bargain: Bargain,
-        place: &str,
+        places: &Places,
         step: Option<RequestKey>,
     ) -> Result<Vec<Uuid>, Error> {
         let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
@@ -215,7 +212,7 @@ impl Negotiation {
                 let scope = Scope::Party(instance.party.clone());
                 Err(self.is_over(&scope, instance.id).await)
             }
-            Err(planner::Error::Stale(why)) => Err(invalid(vec![violation(place, "", why)])),
+            Err(planner::Error::Stale(why)) => Err(invalid(vec![violation(places, "", why)])),
             Err(planner::Error::Repeated(earlier)) => {
                 repeated(&earlier, step.as_ref().map(RequestKey::hash).as_deref())
             }
@@ -232,10 +229,7 @@ impl Negotiation {
     ) -> Result<Placed, Error> {
         match given {
             Given::Document(placed) => Ok(*placed),
-            Given::Flat(request) => Ok(Placed {
-                offer: self.flat_offer(instance, request, asked).await?,
-                place: String::new(),
-            }),
+            Given::Flat(request, pointer) => self.flat_offer(instance, request, pointer, asked).await,
         }
     }
 }
@@ -252,7 +246,7 @@ fn read_message(input: &Input, asked: Asked) -> Result<(Form, Vec<Given>), Error
     };
     let requests = match Json::parse(body)? {
         Json::List(requests) => requests,
-        request => return Ok((Form::Request, vec![Given::Flat(request)])),
+        request => return Ok((Form::Request, vec![Given::Flat(request, String::new())])),
     };
     let mut check = Check::default();
     if requests.is_empty() || requests.len() > OFFERS_MAX {
@@ -264,31 +258,26 @@ fn read_message(input: &Input, asked: Asked) -> Result<(Form, Vec<Given>), Error
         }
     }
     check.finish(Some(()))?;
-    Ok((Form::Requests, requests.into_iter().map(Given::Flat).collect()))
-}
-
-/// What is wrong with a request, where the list has it that it stands in.
-fn below(number: usize, error: Error) -> Error {
-    let pointed = |wrong: Violations| {
-        let all = wrong.0.into_iter().map(|violation| Violation {
-            path: format!("/{number}{}", violation.path),
-            ..violation
-        });
-        Violations::of(all.collect())
-    };
-    match error {
-        Error::Invalid(wrong) => Error::Invalid(pointed(wrong)),
-        Error::NotOffered(wrong) => Error::NotOffered(pointed(wrong)),
-        other => other,
-    }
+    let given = requests.into_iter().enumerate().map(|(number, request)| {
+        // Each is answered on its own, or all are taken together.
+        let pointer = match asked {
+            Asked::Negotiate => String::new(),
+            Asked::Advertise => format!("/{number}"),
+        };
+        Given::Flat(request, pointer)
+    });
+    Ok((Form::Requests, given.collect()))
 }
 
 fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Placed>, Error> {
     let document = Document::parse(body).map_err(Error::Malformed)?;
     let (offers, message) = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
         (Message::NegotiationOffer(offer), _) => {
-            let place = "/wsag-neg:NegotiationOffer".to_owned();
-            return Ok(vec![Placed { offer: *offer, place }]);
+            let places = Places::document("/wsag-neg:NegotiationOffer");
+            return Ok(vec![Placed {
+                offer: *offer,
+                places,
+            }]);
         }
         (Message::NegotiateInput(offers), Asked::Negotiate) => (offers, "NegotiateInput"),
         (Message::AdvertiseInput(offers), Asked::Advertise) => (offers, "AdvertiseInput"),
@@ -308,7 +297,7 @@ fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Placed>, Error> {
     }
     let placed = offers.into_iter().enumerate().map(|(index, offer)| Placed {
         offer,
-        place: place(message, index, count),
+        places: Places::document(place(message, index, count)),
     });
     Ok(placed.collect())
 }

@@ -6,22 +6,22 @@ use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::Violations;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
     NegotiationRole,
 };
 use wsag::time::DateTime;
+use wsag::{Places, Violations};
 
 use super::demands;
-use super::exchange::Asked;
+use super::exchange::{Asked, Placed};
 use super::offers::Arrival;
 use crate::agreement::{Agreement, NegotiationInstance};
 use crate::negotiation::agreements::pending::Decision;
 use crate::negotiation::idempotency::kept;
 use crate::negotiation::negotiations::{Opened, Opening, opening_document};
-use crate::negotiation::request::in_request;
+use crate::negotiation::request::Request;
 use crate::negotiation::request::json::{At, Check, Json, Object};
 use crate::negotiation::views::offer::Said;
 use crate::negotiation::views::rejection::Rejection;
@@ -124,7 +124,7 @@ impl Negotiation {
                 (Base::Offer(offer), Some(replaced))
             }
         };
-        let offer = self.asked(party, request, base, replaced).await?;
+        let (offer, places) = self.asked(party, request, base, replaced).await?;
         let of_itself = OfItself {
             constraints,
             ..OfItself::default()
@@ -139,7 +139,7 @@ impl Negotiation {
                 idempotency: None,
             }),
         };
-        let said = self.answer(&instance, offer, String::new(), arrival).await?;
+        let said = self.answer(&instance, Placed { offer, places }, arrival).await?;
         // Of the same request sent twice it is the one that was opened first.
         if let Some(first) = said
             .first()
@@ -164,14 +164,18 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         request: Json,
+        pointer: String,
         asked: Asked,
-    ) -> Result<Spoken, Error> {
-        let (request, of_itself) = self.reading(move |this| this.read_of_itself(request)).await??;
-        let refused = |pointer: &str, message: &str| {
-            let mut check = Check::default();
-            check.add(pointer, message);
-            check.finish(None)
-        };
+    ) -> Result<Placed, Error> {
+        let (request, of_itself) = self
+            .reading(move |this| {
+                this.read_of_itself(&At {
+                    value: &request,
+                    pointer,
+                })
+            })
+            .await??;
+        let refused = |member: &str, message: &str| refused(&request.places, member, message);
         if let Some(name) = &of_itself.id
             && self.store.offer_named(instance.id, name).await?.is_some()
         {
@@ -199,13 +203,19 @@ impl Negotiation {
             Asked::Advertise => NegotiationOfferState::Advisory,
         };
         let replaced = self.replaced(instance).await?;
-        let offer = self.asked(&instance.party, request, base, replaced).await?;
-        Ok(spoken(offer, of_itself, otherwise))
+        let (offer, places) = self.asked(&instance.party, request, base, replaced).await?;
+        Ok(Placed {
+            offer: spoken(offer, of_itself, otherwise),
+            places,
+        })
     }
 
-    /// What a request says about its negotiation, and the rest of it.
-    fn read_opening_request(&self, body: &[u8]) -> Result<(Json, (Opening, NegotiationConstraints)), Error> {
-        split(Json::parse(body)?, &ABOUT, |check, object| {
+    /// A request that opens a negotiation, and what it says about that.
+    fn read_opening_request(
+        &self,
+        body: &[u8],
+    ) -> Result<(Request, (Opening, NegotiationConstraints)), Error> {
+        self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
             let opening = Opening {
                 expires: object
                     .get("expires")
@@ -223,9 +233,9 @@ impl Negotiation {
         })
     }
 
-    /// What a request in a negotiation says of itself, and the rest of it.
-    fn read_of_itself(&self, request: Json) -> Result<(Json, OfItself), Error> {
-        split(request, &OF_ITSELF, |check, object| OfItself {
+    /// A request in a negotiation, and what it says of itself.
+    fn read_of_itself(&self, request: &At<'_>) -> Result<(Request, OfItself), Error> {
+        self.read_request(request, &OF_ITSELF, |check, object| OfItself {
             constraints: read_demands(check, object),
             id: object.get("id").and_then(|at| check.token(&at)),
             to: object.get("counterOfferTo").and_then(|at| check.token(&at)),
@@ -255,51 +265,33 @@ impl Negotiation {
     async fn asked(
         &self,
         party: &str,
-        request: Json,
+        request: Request,
         base: Base,
         replaced: Option<Agreement>,
-    ) -> Result<AgreementOffer, Error> {
+    ) -> Result<(AgreementOffer, Places), Error> {
         let party = party.to_owned();
         self.reading(move |this| {
-            let (wish, offered, decision) = this.read_request(&request)?;
-            if decision != Decision::Now {
-                let mut check = Check::default();
-                check.add("/pending", "what is negotiated is decided by accepting it");
-                return check.finish(None);
+            let Request { wish, places, .. } = request;
+            if request.decision != Decision::Now {
+                let message = "what is negotiated is decided by accepting it";
+                return refused(&places, "/pending", message);
             }
             let offer = match base {
-                Base::Template => wish.offer(&offered.template),
+                Base::Template => wish.offer(&request.offered.template),
                 Base::Offer(offer) => wish.change(&offer),
             };
-            this.drafts_of(&offer, &party, replaced.as_ref())
-                .map_err(in_request)?;
-            Ok(offer)
+            this.drafts_of(&offer, &places, &party, replaced.as_ref())?;
+            Ok((offer, places))
         })
         .await?
     }
 }
 
-/// What `read` makes of some members of a request, and the request without them.
-fn split<T: Default>(
-    request: Json,
-    members: &[&str],
-    read: impl FnOnce(&mut Check, &Object<'_>) -> T,
-) -> Result<(Json, T), Error> {
-    let Json::Object(all) = request else {
-        return Ok((request, T::default()));
-    };
-    let (some, request): (Vec<_>, Vec<_>) = all
-        .into_iter()
-        .partition(|(name, _)| members.contains(&name.as_str()));
-    let some = Json::Object(some);
+/// The refusal of a request for one of its members.
+fn refused<T>(places: &Places, member: &str, message: &str) -> Result<T, Error> {
     let mut check = Check::default();
-    let root = At {
-        value: &some,
-        pointer: String::new(),
-    };
-    let object = check.object(&root, members);
-    let found = object.map(|object| read(&mut check, &object));
-    Ok((Json::Object(request), check.finish(found)?))
+    check.add(&format!("{}{member}", places.root()), message);
+    check.finish(None)
 }
 
 fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {

@@ -1,6 +1,5 @@
 //! Offers: taken one by one, and answered with counter offers, each on its own.
 
-use crate::negotiation::request::offer::Draft;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -10,10 +9,11 @@ use wsag::guard;
 use wsag::negotiations::{
     NegotiationOffer as Spoken, NegotiationOfferState, NegotiationRole, negotiate_input,
 };
-use wsag::{Violation, ViolationKind, Violations};
+use wsag::{Places, Violation, ViolationKind, Violations};
 
 use super::answers::Answer;
 use super::counter::{counter, others, readings, sayable, weights};
+use super::exchange::Placed;
 use super::over;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
@@ -60,37 +60,33 @@ impl Negotiation {
     pub(in crate::negotiation) async fn answer(
         &self,
         instance: &NegotiationInstance,
-        offer: Spoken,
-        place: String,
+        placed: Placed,
         arrival: Arrival,
     ) -> Result<Vec<Said>, Error> {
         if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
             return self.said_before(&before).await;
         }
         let is_first = arrival.opening.is_some();
-        let (mut understood, incoming) = match self.understand(instance, &offer, &place, is_first).await? {
+        let (mut understood, incoming) = match self.understand(instance, &placed, is_first).await? {
             Ok(understood) => understood,
             // Nothing is opened by what cannot be answered in it.
             Err(violations) if is_first => return Err(invalid(violations)),
             // What has no place in the tree is not kept in it, and nor is the answer.
             Err(violations) => {
                 let rejection = Rejection::Violations(violations);
-                return Ok(vec![self.rejected(instance.id, None, &offer, &rejection).said()]);
+                let offer = &placed.offer;
+                return Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()]);
             }
         };
         if is_first {
             understood.about = About::Opening(Box::new(instance.clone()));
         }
-        if understood.state == OfferState::Rejected {
-            return self
-                .bargain(instance, &offer, Some(incoming), Vec::new(), &place, arrival)
-                .await;
-        }
         let parent = incoming.offer.id;
-        let answers = self
-            .counter_offers(instance, parent, understood, offer.clone(), &place)
-            .await?;
-        self.bargain(instance, &offer, Some(incoming), answers, &place, arrival)
+        let answers = match understood.state {
+            OfferState::Rejected => Vec::new(),
+            _ => self.counter_offers(instance, parent, understood, &placed).await?,
+        };
+        self.bargain(instance, &placed, Some(incoming), answers, arrival)
             .await
     }
 
@@ -112,6 +108,7 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         parent: Uuid,
+        places: Places,
         key: Option<RequestKey>,
     ) -> Result<Negotiated, Error> {
         if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
@@ -130,11 +127,11 @@ impl Negotiation {
         }
         let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
         let state = row.state;
-        let Said { words, .. } = Said::read(row, &document)?;
-        let (words, demands) = self
+        let offer = Said::read(row, &document)?.words;
+        let (offer, demands) = self
             .reading(move |_| {
-                let demands = CompiledConstraints::compile(&words.constraints);
-                (words, Arc::new(demands))
+                let demands = CompiledConstraints::compile(&offer.constraints);
+                (offer, Arc::new(demands))
             })
             .await?;
         let understood = Understood {
@@ -142,11 +139,10 @@ impl Negotiation {
             demands,
             about: About::Negotiation(instance.id),
         };
-        let answers = self
-            .counter_offers(instance, parent, understood, words.clone(), "")
-            .await?;
+        let placed = Placed { offer, places };
+        let answers = self.counter_offers(instance, parent, understood, &placed).await?;
         let arrival = Arrival { key, opening: None };
-        let said = self.bargain(instance, &words, None, answers, "", arrival).await?;
+        let said = self.bargain(instance, &placed, None, answers, arrival).await?;
         Ok(Negotiated { said })
     }
 
@@ -156,13 +152,13 @@ impl Negotiation {
         instance: &NegotiationInstance,
         parent: Uuid,
         understood: Understood,
-        offer: Spoken,
-        place: &str,
+        placed: &Placed,
     ) -> Result<Vec<Answer>, Error> {
+        let Placed { offer, places } = placed;
         let mut rejected = None;
-        for asked in readings(&offer) {
+        for asked in readings(offer) {
             let tried = self
-                .try_reading(instance, parent, &understood, &offer, asked, place)
+                .try_reading(instance, parent, &understood, placed, asked)
                 .await?;
             match tried {
                 Ok(answers) => return Ok(answers),
@@ -172,9 +168,9 @@ impl Negotiation {
         }
         let rejection = rejected.unwrap_or_else(|| {
             let message = "choices between terms that can be read in fewer ways are expected";
-            Rejection::Violations(vec![violation(place, "/wsag:Terms", message)])
+            Rejection::Violations(vec![violation(places, "/wsag:Terms", message)])
         });
-        Ok(vec![self.rejected(instance.id, Some(parent), &offer, &rejection)])
+        Ok(vec![self.rejected(instance.id, Some(parent), offer, &rejection)])
     }
 
     /// The answers to one way to read an offer.
@@ -183,16 +179,15 @@ impl Negotiation {
         instance: &NegotiationInstance,
         parent: Uuid,
         understood: &Understood,
-        offer: &Spoken,
+        placed: &Placed,
         asked: AgreementOffer,
-        place: &str,
     ) -> Result<Result<Vec<Answer>, Rejection>, Error> {
-        let (party, to) = (instance.party.clone(), place.to_owned());
+        let (party, places) = (instance.party.clone(), placed.places.clone());
         let replaced = self.replaced(instance).await?;
-        let (asked, replaced, drafted) = self
+        let (asked, places, replaced, drafted) = self
             .reading(move |this| {
-                let drafted = this.draft_of(&asked, &party, &to, replaced.as_ref());
-                (asked, replaced, drafted)
+                let drafted = this.drafts_of(&asked, &places, &party, replaced.as_ref());
+                (asked, places, replaced, drafted.and_then(only))
             })
             .await?;
         let mut draft = match drafted {
@@ -231,18 +226,24 @@ impl Negotiation {
             _ => OfferState::Acceptable,
         };
         let (id, party) = (instance.id, instance.party.clone());
-        let (offer, demands) = (offer.clone(), Arc::clone(&understood.demands));
+        let (offer, demands) = (placed.offer.clone(), Arc::clone(&understood.demands));
         self.reading(move |this| {
             let template = asked.context.template_id.as_deref().unwrap_or_default();
             let Some(offered) = this.templates.get(template) else {
                 return Err(Rejection::Violations(Vec::new()));
             };
-            let say = |of: &Candidate| counter(&asked, offered, &demands, &of.terms);
+            let say = |of: &Candidate| counter(&asked, &places, offered, &demands, &of.terms);
             let (said, mut broken) = sayable(quote.candidates, weights, say);
             let mut counters = Vec::with_capacity(said.len());
             for (counter, mut candidate) in said {
                 if state == OfferState::Acceptable {
-                    match this.promise_of(&counter.offer, &candidate.terms, &party, replaced.as_ref()) {
+                    match this.promise_of(
+                        &counter.offer,
+                        &places,
+                        &candidate.terms,
+                        &party,
+                        replaced.as_ref(),
+                    ) {
                         Ok(mut promise) => {
                             promise.leeway.barred.clone_from(&barred);
                             candidate.terms.promise = Some(Box::new(promise));
@@ -282,10 +283,9 @@ impl Negotiation {
     async fn bargain(
         &self,
         instance: &NegotiationInstance,
-        offer: &Spoken,
+        Placed { offer, places }: &Placed,
         incoming: Option<Put>,
         answers: Vec<Answer>,
-        place: &str,
         Arrival { key, opening }: Arrival,
     ) -> Result<Vec<Said>, Error> {
         let is_opened = opening.is_none();
@@ -322,17 +322,13 @@ impl Negotiation {
             }
             // There is none that could say so.
             Err(why) if !is_opened => return Err(why.into()),
-            // A flat request has the same by other names.
-            Err(planner::Error::Stale(why)) if place.is_empty() => {
-                Rejection::Violations(vec![violation("/counterOfferTo", "", why)])
-            }
             Err(planner::Error::Stale(why)) => {
                 let local = if why.contains("has this OfferId") && why.starts_with("another") {
                     "/@wsag-neg:OfferId"
                 } else {
                     "/wsag-neg:NegotiationOfferContext/wsag-neg:CounterOfferTo"
                 };
-                Rejection::Violations(vec![violation(place, local, why)])
+                Rejection::Violations(vec![violation(places, local, why)])
             }
             Err(planner::Error::Refused(refusal)) => {
                 let any = scheduler::Interval::new(scheduler::Time::MIN, scheduler::Time::MAX);
@@ -348,19 +344,18 @@ impl Negotiation {
     pub(in crate::negotiation) async fn understand(
         &self,
         instance: &NegotiationInstance,
-        offer: &Spoken,
-        place: &str,
+        Placed { offer, places }: &Placed,
         is_first: bool,
     ) -> Result<Result<(Understood, Put), Vec<Violation>>, Error> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
         if offer.offer_id.len() > TOKEN_MAX {
             let message = format!("at most {TOKEN_MAX} bytes are expected");
-            found.push(violation(place, "/@wsag-neg:OfferId", message));
+            found.push(violation(places, "/@wsag-neg:OfferId", message));
         }
         let mut wrong = |local: &str, message: String| {
             let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
-            found.push(violation(place, &below, message));
+            found.push(violation(places, &below, message));
         };
         if context.creator != NegotiationRole::NegotiationInitiator {
             let message = "NegotiationInitiator is expected: counter offers are the service's to make";
@@ -412,13 +407,13 @@ impl Negotiation {
             .await?;
         for problem in demands.problems() {
             found.push(Violation {
-                path: format!("{place}{}", problem.path),
+                path: places.below(&problem.path),
                 ..problem.clone()
             });
         }
         let document = document.unwrap_or_else(|why| {
             let message = format!("it cannot be kept as a document of its own: {why}");
-            found.push(violation(place, "", message));
+            found.push(violation(places, "", message));
             String::new()
         });
         if !found.is_empty() {
@@ -442,50 +437,24 @@ impl Negotiation {
         )))
     }
 
-    /// The request that an offer makes; violations have paths in the message that it came in.
-    pub(in crate::negotiation) fn draft_of(
-        &self,
-        offer: &AgreementOffer,
-        party: &str,
-        place: &str,
-        replaced: Option<&Agreement>,
-    ) -> Result<Draft, Error> {
-        let there = |mut violations: Violations| {
-            for violation in &mut violations.0 {
-                if let Some(below) = violation.path.strip_prefix("/wsag:AgreementOffer")
-                    && !place.is_empty()
-                {
-                    violation.path = format!("{place}{below}");
-                }
-            }
-            violations
-        };
-        let drafts = self.drafts_of(offer, party, replaced).and_then(only);
-        drafts.map_err(|why| match why {
-            Error::Invalid(violations) => Error::Invalid(there(violations)),
-            Error::NotOffered(violations) => Error::NotOffered(there(violations)),
-            other => other,
-        })
-    }
-
     /// What a counter offer promises beside its place and its price, as it is understood now; or what is wrong with it, so that it
     /// cannot be offered.
     fn promise_of(
         &self,
         offer: &AgreementOffer,
+        places: &Places,
         terms: &OfferTerms,
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Promise, Vec<Violation>> {
-        let draft = self
-            .draft_of(offer, party, "", replaced)
-            .map_err(|why| match why {
-                Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
-                other => {
-                    tracing::warn!(error = %other, "a counter offer cannot be read");
-                    Vec::new()
-                }
-            })?;
+        let drafts = self.drafts_of(offer, places, party, replaced);
+        let draft = drafts.and_then(only).map_err(|why| match why {
+            Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
+            other => {
+                tracing::warn!(error = %other, "a counter offer cannot be read");
+                Vec::new()
+            }
+        })?;
         let leeway = draft.proposal.leeway(terms.slots.is_split());
         Ok(Promise {
             template: draft.proposal.template,
@@ -541,9 +510,14 @@ fn names_template(offer: &Spoken, to: &str) -> bool {
     !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))
 }
 
-pub(in crate::negotiation) fn violation(place: &str, below: &str, message: impl Into<String>) -> Violation {
+/// What is wrong at a path below an offer.
+pub(in crate::negotiation) fn violation(
+    places: &Places,
+    below: &str,
+    message: impl Into<String>,
+) -> Violation {
     Violation {
-        path: format!("{place}{below}"),
+        path: places.below(below),
         kind: ViolationKind::Value,
         message: message.into(),
     }

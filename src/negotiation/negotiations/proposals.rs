@@ -8,6 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use wsag::Places;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::negotiations::{
@@ -16,6 +17,7 @@ use wsag::negotiations::{
 };
 use wsag::time::DateTime;
 
+use super::exchange::Placed;
 use super::offers::Understood;
 use super::opening_document;
 use crate::agreement::{
@@ -148,8 +150,12 @@ impl Negotiation {
         let (root, words) = self.as_agreed(&instance, wish.change(&offer));
         let demands = Arc::new(CompiledConstraints::compile(&words.constraints));
         let understood = Understood::of_provider(suggestion, demands);
+        let placed = Placed {
+            offer: words,
+            places: Places::document(""),
+        };
         let answers = self
-            .counter_offers(&instance, root.offer.id, understood, words, "")
+            .counter_offers(&instance, root.offer.id, understood, &placed)
             .await?;
         let answers: Vec<Put> = answers.into_iter().map(|answer| answer.put).collect();
         if answers.iter().all(|of| of.offer.state == OfferState::Rejected) {

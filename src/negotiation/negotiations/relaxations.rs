@@ -1,8 +1,8 @@
 //! Which of the changes that a refusal names an offer can make: those that its template takes.
 
-use wsag::Document;
 use wsag::agreements::AgreementOffer;
 use wsag::time::DateTime;
+use wsag::{Document, Places};
 
 use crate::negotiation::request::wish::Wish;
 use crate::negotiation::views::RelaxationView;
@@ -20,9 +20,10 @@ impl Negotiation {
         let Some(offered) = template.and_then(|template| self.templates.get(template)) else {
             return refusal;
         };
+        let places = Places::document("");
         let keeps = |relaxation: &RelaxationView| {
-            let text = relaxed(relaxation).change(offer).to_xml();
-            let document = Document::parse(text.as_bytes());
+            let made = relaxed(relaxation).change(offer).make();
+            let document = Document::made(&made, &places);
             document.is_ok_and(|document| offered.compiled.check(&document).is_empty())
         };
         RefusalView {

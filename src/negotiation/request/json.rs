@@ -173,6 +173,39 @@ pub(in crate::negotiation) struct Object<'j> {
     pointer: String,
 }
 
+impl<'j> At<'j> {
+    /// A whole document.
+    pub(in crate::negotiation) fn root(value: &'j Json) -> Self {
+        Self {
+            value,
+            pointer: String::new(),
+        }
+    }
+
+    /// The values of a list.
+    pub(in crate::negotiation) fn values(&self) -> Vec<Self> {
+        let Json::List(values) = self.value else {
+            return Vec::new();
+        };
+        let place = |(index, value)| At {
+            value,
+            pointer: format!("{}/{index}", self.pointer),
+        };
+        values.iter().enumerate().map(place).collect()
+    }
+
+    /// It as an object, where it is one.
+    pub(in crate::negotiation) fn members(&self) -> Option<Object<'j>> {
+        let Json::Object(members) = self.value else {
+            return None;
+        };
+        Some(Object {
+            members,
+            pointer: self.pointer.clone(),
+        })
+    }
+}
+
 impl Check {
     /// Notes what is wrong at a place.
     pub(in crate::negotiation) fn add(&mut self, pointer: &str, message: impl Into<String>) {
@@ -200,33 +233,25 @@ impl Check {
 
     /// An object that has no members but these.
     pub(in crate::negotiation) fn object<'j>(&mut self, at: &At<'j>, known: &[&str]) -> Option<Object<'j>> {
-        let Json::Object(members) = at.value else {
+        let Some(object) = at.members() else {
             self.expected(at, "an object");
             return None;
         };
-        for (name, _) in members {
+        for (name, _) in object.members {
             if !known.contains(&name.as_str()) {
                 let message = format!("there is no such member; known are {}", known.join(", "));
                 self.add(&joined(&at.pointer, name), message);
             }
         }
-        Some(Object {
-            members,
-            pointer: at.pointer.clone(),
-        })
+        Some(object)
     }
 
     /// A list's values.
     pub(in crate::negotiation) fn list<'j>(&mut self, at: &At<'j>) -> Vec<At<'j>> {
-        let Json::List(values) = at.value else {
+        if !matches!(at.value, Json::List(_)) {
             self.expected(at, "a list");
-            return Vec::new();
-        };
-        let place = |(index, value)| At {
-            value,
-            pointer: format!("{}/{index}", at.pointer),
-        };
-        values.iter().enumerate().map(place).collect()
+        }
+        at.values()
     }
 
     /// A text that is not empty.
@@ -333,6 +358,11 @@ impl Check {
 }
 
 impl<'j> Object<'j> {
+    /// Its place.
+    pub(in crate::negotiation) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
     /// A member; one that is null counts as absent.
     pub(in crate::negotiation) fn get(&self, name: &str) -> Option<At<'j>> {
         let (name, value) = self.members.iter().find(|(known, _)| known == name)?;
@@ -340,6 +370,13 @@ impl<'j> Object<'j> {
             value,
             pointer: joined(&self.pointer, name),
         })
+    }
+
+    /// A member, or one of an object in it after a slash.
+    pub(in crate::negotiation) fn find(&self, path: &str) -> Option<At<'j>> {
+        let mut names = path.split('/');
+        let first = self.get(names.next()?)?;
+        names.try_fold(first, |at, name| at.members()?.get(name))
     }
 
     /// A member that has to be there.
@@ -402,11 +439,9 @@ mod tests {
             Json::parse(br#"{"a/b": 1, "list": [0, "x", 5], "t": "", "when": "yesterday", "no": null}"#)
                 .unwrap();
         let mut check = Check::default();
-        let root = At {
-            value: &json,
-            pointer: String::new(),
-        };
-        let object = check.object(&root, &["list", "t", "when", "no"]).unwrap();
+        let object = check
+            .object(&At::root(&json), &["list", "t", "when", "no"])
+            .unwrap();
         for at in check.list(&object.get("list").unwrap()) {
             check.count::<u32>(&at, u32::MAX);
         }

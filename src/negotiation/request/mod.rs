@@ -10,10 +10,12 @@ pub(super) mod sizes;
 pub(super) mod wish;
 pub(super) mod wording;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
+use wsag::Places;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
-use wsag::{Violation, Violations};
 
 use super::idempotency::kept;
 use super::templates::Offered;
@@ -43,28 +45,62 @@ const MEMBERS: [&str; 16] = [
     "callback",
 ];
 
+/// The element that says an argument.
+const ARGUMENT: &str = "jsdl-posix:Argument";
+
+/// The other members that an offer says, with the elements that say them.
+const ELEMENTS: [(&str, &[&str]); 18] = [
+    ("template", &["wsag:TemplateId", "wsag:TemplateName"]),
+    ("name", &["wsag:Name"]),
+    ("application", &["jsdl:Application"]),
+    ("version", &["jsdl:ApplicationVersion"]),
+    ("nodes", &["jsdl:TotalResourceCount"]),
+    ("durationSeconds", &["arp:Duration"]),
+    ("window", &["arp:AllocationTimeConstraint"]),
+    ("window/start", &["arp:StartTime"]),
+    ("window/end", &["arp:EndTime"]),
+    ("moldability", &["bsp:Moldability"]),
+    ("preemption", &["bsp:Preemption"]),
+    ("budget", &["bsp:Budget"]),
+    ("maxDeviation", &["bsp:MaxDeviation"]),
+    ("fixAt", &["bsp:FixAt"]),
+    ("weights", &["bsp:Preference"]),
+    ("id", &["wsag-neg:OfferId"]),
+    ("counterOfferTo", &["wsag-neg:CounterOfferTo"]),
+    ("expires", &["wsag-neg:ExpirationTime"]),
+];
+
+/// A flat request, read: what is asked for.
+pub(super) struct Request {
+    pub(super) wish: Wish,
+    /// Where each part of the wish stands in the request.
+    pub(super) places: Places,
+    /// The template that it is to become an offer of: the first one where it names none.
+    pub(super) offered: Arc<Offered>,
+    /// When it is to be decided.
+    pub(super) decision: Decision,
+}
+
 impl Negotiation {
-    /// The wish in a flat request, the template that it is to become an offer of (the first one where it names none),
-    /// and when it is to be decided.
-    pub(super) fn read_request<'a>(&'a self, request: &Json) -> Result<(Wish, &'a Offered, Decision), Error> {
+    /// Reads a flat request, which may also have these members, and what `read` makes of them.
+    pub(super) fn read_request<T>(
+        &self,
+        request: &At<'_>,
+        also: &[&str],
+        read: impl FnOnce(&mut Check, &Object<'_>) -> T,
+    ) -> Result<(Request, T), Error> {
+        let known: Vec<&str> = MEMBERS.iter().chain(also).copied().collect();
         let mut check = Check::default();
-        let root = At {
-            value: request,
-            pointer: String::new(),
-        };
-        let read = check
-            .object(&root, &MEMBERS)
-            .and_then(|object| self.read_members(&mut check, &object));
+        let read = check.object(request, &known).and_then(|object| {
+            let others = read(&mut check, &object);
+            Some((self.read_members(&mut check, &object)?, others))
+        });
         check.finish(read)
     }
 
-    fn read_members<'a>(
-        &'a self,
-        check: &mut Check,
-        object: &Object<'_>,
-    ) -> Option<(Wish, &'a Offered, Decision)> {
+    fn read_members(&self, check: &mut Check, object: &Object<'_>) -> Option<Request> {
         let decision = self.read_decision(check, object);
-        let wish = read_wish(check, object);
+        let (wish, places) = read_wish(check, object);
         let template = object.get("template").map(|at| (check.text(&at), at.pointer));
         let offered = match template {
             None => self.templates.first(),
@@ -79,7 +115,12 @@ impl Negotiation {
                 found
             }
         };
-        Some((wish, offered?, decision))
+        Some(Request {
+            wish,
+            places,
+            offered: Arc::clone(offered?),
+            decision,
+        })
     }
 
     pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> Decision {
@@ -101,8 +142,8 @@ impl Negotiation {
     }
 }
 
-/// What is asked for.
-fn read_wish(check: &mut Check, object: &Object<'_>) -> Wish {
+/// What is asked for, and where.
+fn read_wish(check: &mut Check, object: &Object<'_>) -> (Wish, Places) {
     let wish = Wish {
         name: object.get("name").and_then(|at| check.text(&at)),
         run: read_run(check, object),
@@ -113,7 +154,36 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> Wish {
         scheduling: read_scheduling(check, object),
         ..Wish::default()
     };
-    read_window(check, object, wish)
+    (read_window(check, object, wish), places(object))
+}
+
+/// Where a request has what its offer says, whatever that is.
+pub(super) fn places_of_any() -> Places {
+    let mut places = Places::form("");
+    for (member, elements) in ELEMENTS {
+        for element in elements {
+            places.put(element, None, format!("/{member}"));
+        }
+    }
+    places.put(ARGUMENT, None, "/arguments");
+    places
+}
+
+/// Where a request has what its offer says.
+fn places(object: &Object<'_>) -> Places {
+    let mut places = Places::form(object.pointer());
+    for (member, elements) in ELEMENTS {
+        if let Some(at) = object.find(member) {
+            for element in elements {
+                places.put(element, None, at.pointer.as_str());
+            }
+        }
+    }
+    let arguments = object.get("arguments").map_or_else(Vec::new, |at| at.values());
+    for (index, at) in arguments.into_iter().enumerate() {
+        places.put(ARGUMENT, Some(index), at.pointer);
+    }
+    places
 }
 
 /// A wish as it is kept: the members of a flat request.
@@ -171,18 +241,14 @@ impl Wish {
         })
     }
 
-    /// What [`Wish::to_json`] has written.
+    /// What [`Wish::to_json`] has written, and where.
     ///
     /// # Errors
     /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
-    pub(super) fn from_json(text: &str) -> Result<Self, Error> {
+    pub(super) fn from_json(text: &str) -> Result<(Self, Places), Error> {
         let mut check = Check::default();
         let request = Json::parse(text.as_bytes())?;
-        let root = At {
-            value: &request,
-            pointer: String::new(),
-        };
-        let object = check.object(&root, &MEMBERS);
+        let object = check.object(&At::root(&request), &MEMBERS);
         let wish = object.map(|object| read_wish(&mut check, &object));
         check.finish(wish)
     }
@@ -391,68 +457,6 @@ fn share(check: &mut Check, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
 }
 
-/// What is wrong with an offer that was made of a request, where the request has it.
-pub(super) fn in_request(error: Error) -> Error {
-    let pointed = |violations: Violations| {
-        let moved = violations.0.into_iter().map(|violation| Violation {
-            path: pointer(&violation.path),
-            ..violation
-        });
-        Violations::of(moved.collect())
-    };
-    match error {
-        Error::Invalid(violations) => Error::Invalid(pointed(violations)),
-        Error::NotOffered(violations) => Error::NotOffered(pointed(violations)),
-        // The document was written here. What the guard refuses is a character or a length that came in a text.
-        Error::Malformed(why) => Error::MalformedJson(format!("it cannot be written into an offer: {why}")),
-        other => other,
-    }
-}
-
-/// Has the violations of a refusal in JSON point to the members of a request, instead of to the elements of the offer that was made
-/// of it.
-pub(super) fn point_into_request(refusal: &mut Value) {
-    let violations = refusal.get_mut("violations").and_then(Value::as_array_mut);
-    for violation in violations.into_iter().flatten() {
-        if let Some(path) = violation.get_mut("path")
-            && let Some(element) = path.as_str().filter(|path| path.starts_with("/wsag:"))
-        {
-            *path = pointer(element).into();
-        }
-    }
-}
-
-/// The pointer to what an element of the offer was made of; the whole, where it is none of the request's.
-fn pointer(path: &str) -> String {
-    for step in path.rsplit('/') {
-        let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
-        let local = name.rsplit(':').next().unwrap_or(name);
-        let member = match local {
-            "Name" => "/name",
-            "Argument" => {
-                let position: usize = position.trim_end_matches(']').parse().unwrap_or(1);
-                return format!("/arguments/{}", position.saturating_sub(1));
-            }
-            "Application" | "ApplicationName" => "/application",
-            "ApplicationVersion" => "/version",
-            "TotalResourceCount" => "/nodes",
-            "StartTime" => "/window/start",
-            "EndTime" => "/window/end",
-            "Duration" => "/durationSeconds",
-            "AllocationTimeConstraint" => "/window",
-            "Moldability" => "/moldability",
-            "Preemption" => "/preemption",
-            "Budget" => "/budget",
-            "MaxDeviation" => "/maxDeviation",
-            "FixAt" => "/fixAt",
-            "Preference" => "/weights",
-            _ => continue,
-        };
-        return member.to_owned();
-    }
-    String::new()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -510,7 +514,7 @@ mod tests {
                     preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
                 },
             };
-            prop_assert_eq!(Wish::from_json(&wish.to_json()).unwrap(), wish);
+            prop_assert_eq!(Wish::from_json(&wish.to_json()).unwrap().0, wish);
         }
     }
 }

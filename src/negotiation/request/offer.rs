@@ -10,7 +10,7 @@ use wsag::allocation::AllocationTimeConstraint;
 use wsag::job::{JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
-use wsag::{Document, Violation, ViolationKind, Violations, ns};
+use wsag::{Document, Places, Violation, ViolationKind, Violations, ns};
 
 use super::{filters, sizes};
 use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
@@ -109,15 +109,21 @@ impl Negotiation {
         }
     }
 
-    /// The same of an offer that was put together here. It is written once, for the constraints of its template.
+    /// The same of an offer that was put together here from what its maker has sent, where `places` has it.
     pub(in crate::negotiation) fn drafts_of(
         &self,
         offer: &AgreementOffer,
+        places: &Places,
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>, Error> {
-        let text = offer.to_xml();
-        let document = Document::parse(text.as_bytes()).map_err(Error::Malformed)?;
+        let made = offer.make();
+        let document = Document::made(&made, places).map_err(|why| {
+            if places.is_document() {
+                return Error::Malformed(why);
+            }
+            Error::MalformedJson(format!("it cannot be written into an offer: {why}"))
+        })?;
         self.drafts(&document, offer, party, replaced)
     }
 

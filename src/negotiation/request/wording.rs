@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
-use wsag::{Document, Fragment, Message};
+use wsag::{Document, Fragment, Message, Places};
 
 use super::offer::Draft;
 use super::wish::Wish;
@@ -16,8 +16,8 @@ use crate::negotiation::{Error, Negotiation};
 pub(in crate::negotiation) enum Words {
     /// A document as it came.
     Document(String),
-    /// What a flat request makes of its template.
-    Offer(Box<AgreementOffer>),
+    /// What a flat request makes of its template, and where the request has it.
+    Offer(Box<AgreementOffer>, Places),
 }
 
 impl Words {
@@ -27,7 +27,7 @@ impl Words {
     /// [`Error::Internal`] for a stored document that is none.
     pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>, Error> {
         match self {
-            Self::Offer(offer) => Ok(offer),
+            Self::Offer(offer, _) => Ok(offer),
             Self::Document(text) => {
                 let document = Document::written(&text).map_err(unreadable)?;
                 offer_of(&document)
@@ -41,7 +41,7 @@ impl Words {
     /// [`Error::Internal`] for a stored document that is none.
     pub(in crate::negotiation) fn parts(self) -> Result<(Box<AgreementOffer>, Fragment, Fragment), Error> {
         match self {
-            Self::Offer(offer) => {
+            Self::Offer(offer, _) => {
                 let parts = (offer.context.to_fragment(), offer.terms.to_fragment());
                 Ok((offer, parts.0, parts.1))
             }
@@ -84,7 +84,7 @@ impl Negotiation {
         party: &str,
     ) -> Result<Vec<Draft>, Error> {
         match words {
-            Words::Offer(offer) => self.drafts_of(&offer, party, None),
+            Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
             Words::Document(text) => {
                 let document = Document::written(&text).map_err(unreadable)?;
                 let offer = offer_of(&document)?;
@@ -105,9 +105,9 @@ impl Negotiation {
             Wording::Document(text) => return Ok(Words::Document(text)),
             Wording::Request { template, request } => (template, request),
         };
-        let wish = Wish::from_json(&request).map_err(unreadable)?;
+        let (wish, places) = Wish::from_json(&request).map_err(unreadable)?;
         if let Some(offered) = self.templates.version(version) {
-            return Ok(Words::Offer(Box::new(wish.offer(&offered.template))));
+            return Ok(Words::Offer(Box::new(wish.offer(&offered.template)), places));
         }
         // The template has changed since.
         let text = self.store.template_version(version).await?;
@@ -116,6 +116,6 @@ impl Negotiation {
             .reading(move |_| templates::read(text.as_bytes()))
             .await?
             .map_err(unreadable)?;
-        Ok(Words::Offer(Box::new(wish.offer(&template))))
+        Ok(Words::Offer(Box::new(wish.offer(&template)), places))
     }
 }

@@ -237,27 +237,25 @@ impl NodeView {
 fn read_saying(body: &[u8]) -> Result<(NodeState, Option<String>), Error> {
     let value = Json::parse(body)?;
     let mut check = Check::default();
-    let root = At {
-        value: &value,
-        pointer: String::new(),
-    };
-    let read = check.object(&root, &["state", "reason"]).and_then(|object| {
-        let reason = object.get("reason").and_then(|at| {
-            let reason = check.text(&at)?;
-            if reason.chars().count() > REASON_MAX || reason.chars().any(char::is_control) {
-                let message = format!("a line of at most {REASON_MAX} characters is expected");
-                check.add(&at.pointer, message);
+    let read = check
+        .object(&At::root(&value), &["state", "reason"])
+        .and_then(|object| {
+            let reason = object.get("reason").and_then(|at| {
+                let reason = check.text(&at)?;
+                if reason.chars().count() > REASON_MAX || reason.chars().any(char::is_control) {
+                    let message = format!("a line of at most {REASON_MAX} characters is expected");
+                    check.add(&at.pointer, message);
+                }
+                Some(reason)
+            });
+            let at = object.required(&mut check, "state")?;
+            let word = check.text(&at)?;
+            let state = NodeState::from_word(&word);
+            if state.is_none() {
+                check.add(&at.pointer, "\"up\", \"drained\" or \"down\" is expected");
             }
-            Some(reason)
+            Some((state?, reason))
         });
-        let at = object.required(&mut check, "state")?;
-        let word = check.text(&at)?;
-        let state = NodeState::from_word(&word);
-        if state.is_none() {
-            check.add(&at.pointer, "\"up\", \"drained\" or \"down\" is expected");
-        }
-        Some((state?, reason))
-    });
     check.finish(read)
 }
 

@@ -1,20 +1,14 @@
 //! Writing JSDL, in the order of its schema.
 
-use crate::document::Fragment;
 use crate::job::{
     Application, Bound, CreationFlag, DataStaging, FilterKind, JobDefinition, RangeValue, Resources,
 };
 use crate::writer::Xml;
 
 impl JobDefinition {
-    /// As a fragment, for a service description term.
-    pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("jsdl:JobDefinition", &["jsdl", "jsdl-posix"]);
-        self.write_content(&mut xml);
-        Fragment::written(xml.finish())
-    }
-
-    fn write_content(&self, xml: &mut Xml) {
+    /// Writes the element.
+    pub(crate) fn write(&self, xml: &mut Xml) {
+        xml.start_with("jsdl:JobDefinition", &["jsdl", "jsdl-posix"]);
         xml.start("jsdl:JobDescription");
         if self.job_name.is_some() || self.description.is_some() {
             xml.start("jsdl:JobIdentification");
@@ -31,6 +25,7 @@ impl JobDefinition {
         for staging in &self.staging {
             write_staging(xml, staging);
         }
+        xml.end();
         xml.end();
     }
 }

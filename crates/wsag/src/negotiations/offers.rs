@@ -165,8 +165,8 @@ impl NegotiationOffer {
         xml.start(name);
         xml.attribute("wsag-neg:OfferId", &self.offer_id);
         xml.optional_element("wsag:Name", self.name.as_deref());
-        xml.insert(&self.context.to_fragment());
-        xml.insert(&self.terms.to_fragment());
+        self.context.write(xml);
+        self.terms.write(xml);
         write_offer_context(xml, &self.offer_context);
         xml.start("wsag-neg:NegotiationConstraints");
         for item in &self.constraints.items {

@@ -1,0 +1,74 @@
+//! Where an offer that was put together from values came from: the places that what is wrong with it is reported at.
+
+/// Where the values of an offer stand in what its maker has sent, in its own form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    root: String,
+    /// None where the maker has sent a document.
+    members: Option<Vec<Member>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Member {
+    element: &'static str,
+    /// From 0 among siblings of the element's name; none for any.
+    position: Option<usize>,
+    place: String,
+}
+
+impl Places {
+    /// In a document, in which the offer is the element at this path.
+    pub fn document(root: impl Into<String>) -> Places {
+        Places {
+            root: root.into(),
+            members: None,
+        }
+    }
+
+    /// In another form, in which the whole has this place, and so has whatever none of its members says.
+    pub fn form(root: impl Into<String>) -> Places {
+        Places {
+            root: root.into(),
+            members: Some(Vec::new()),
+        }
+    }
+
+    /// Notes the place of a member that is said by the elements of this name, such as `jsdl:Application`, with all below them;
+    /// where there is a position, by one of them.
+    pub fn put(&mut self, element: &'static str, position: Option<usize>, place: impl Into<String>) {
+        self.members.get_or_insert_default().push(Member {
+            element,
+            position,
+            place: place.into(),
+        });
+    }
+
+    /// The place of the whole.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The place of what would stand at a path below the offer in a document, such as `/wsag:Context`: in another form of the member
+    /// that says it.
+    pub fn below(&self, path: &str) -> String {
+        if self.is_document() {
+            return format!("{}{path}", self.root);
+        }
+        let element = path.rsplit(['/', '@']).next().unwrap_or_default();
+        self.of(element, || 0).unwrap_or(&self.root).to_owned()
+    }
+
+    /// Whether the maker has sent a document.
+    pub fn is_document(&self) -> bool {
+        self.members.is_none()
+    }
+
+    /// The place of an element and nothing around it, where a member is said by it.
+    pub(crate) fn of(&self, element: &str, position: impl Fn() -> usize) -> Option<&str> {
+        let mut members = self.members.iter().flatten();
+        let says = |member: &&Member| {
+            member.element == element && member.position.is_none_or(|wanted| wanted == position())
+        };
+        members.find(says).map(|member| member.place.as_str())
+    }
+}

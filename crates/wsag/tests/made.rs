@@ -1,0 +1,142 @@
+//! An offer that is checked as it was put together says what its document says, and what is wrong with it is said where its maker has
+//! it.
+
+#![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+mod support;
+
+use support::Chance;
+use support::make::Make;
+use wsag::agreements::{AgreementOffer, Context};
+use wsag::allocation::AllocationTimeConstraint;
+use wsag::compare::difference;
+use wsag::guard::{BYTES_MAX, GuardError};
+use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue, Resources};
+use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
+use wsag::{Document, Places, ns, rules};
+
+#[test]
+fn an_offer_is_checked_without_a_document_as_it_is_with_one() {
+    let mut make = Make(Chance(2027));
+    for _ in 0..300 {
+        let offer = make.offer();
+        let text = offer.to_xml();
+        let parsed = Document::parse(text.as_bytes()).unwrap();
+        let (made, places) = (offer.make(), Places::document("/wsag:AgreementOffer"));
+        let made = Document::made(&made, &places).unwrap();
+        assert_eq!(difference(&parsed, &made), None, "{text}");
+        assert_eq!(difference(&made, &parsed), None, "{text}");
+        assert_eq!(rules::check(&made), rules::check(&parsed), "{text}");
+        for (namespace, local) in [
+            (ns::WSAG, "GuaranteeTerm"),
+            (ns::WSAG, "Name"),
+            (ns::JSDL_POSIX, "Argument"),
+        ] {
+            for nth in 0..3 {
+                let of = |document: &Document<'_>| document.path_to(namespace, local, nth);
+                assert_eq!(of(&made), of(&parsed), "{text}");
+            }
+        }
+    }
+}
+
+fn term(name: &str, content: ServiceDescription) -> TermTree {
+    TermTree::Term(Box::new(Term::ServiceDescription(ServiceDescriptionTerm {
+        name: name.into(),
+        service_name: "service".into(),
+        content,
+    })))
+}
+
+fn offer(arguments: Vec<String>) -> AgreementOffer {
+    let time = |text: &str| text.parse().ok();
+    let job = JobDefinition {
+        application: Some(Application {
+            name: "sleep".into(),
+            version: None,
+            posix: Some(PosixApplication {
+                arguments,
+                ..PosixApplication::default()
+            }),
+        }),
+        resources: Resources {
+            nodes: Some(RangeValue::exactly(1.5)),
+            ..Resources::default()
+        },
+        ..JobDefinition::default()
+    };
+    let window = AllocationTimeConstraint {
+        start: time("2027-01-01T08:00:00Z"),
+        end: time("2027-01-01T07:00:00Z"),
+        duration: Some(0),
+    };
+    let all = vec![
+        term("JOB", ServiceDescription::JobDefinition(Box::new(job))),
+        term("TIME", ServiceDescription::AllocationTime(window)),
+    ];
+    AgreementOffer {
+        name: None,
+        agreement_id: None,
+        context: Context::for_template("t", "T"),
+        terms: Terms { all: Some(all) },
+    }
+}
+
+fn paths(offer: &AgreementOffer, places: &Places) -> Vec<String> {
+    let made = offer.make();
+    let document = Document::made(&made, places).unwrap();
+    let mut paths: Vec<_> = rules::check(&document).into_iter().map(|of| of.path).collect();
+    paths.push(document.path_to(ns::JSDL_POSIX, "Argument", 1));
+    paths.push(document.path_to(ns::WSAG, "TemplateId", 0));
+    paths
+}
+
+#[test]
+fn what_is_wrong_is_said_where_the_maker_has_it() {
+    let offer = offer(vec!["1".into(), "2".into()]);
+    let root = "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer[2]";
+    let term = |nth: u32| format!("{root}/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[{nth}]");
+    let window = format!("{}/arp:AllocationTimeConstraint", term(2));
+    let job = format!("{}/jsdl:JobDefinition/jsdl:JobDescription", term(1));
+    assert_eq!(
+        paths(&offer, &Places::document(root)),
+        [
+            format!("{job}/jsdl:Resources/jsdl:TotalResourceCount"),
+            format!("{window}/arp:Duration"),
+            format!("{window}/arp:EndTime"),
+            format!("{job}/jsdl:Application/jsdl-posix:POSIXApplication/jsdl-posix:Argument[2]"),
+            format!("{root}/wsag:Context/wsag:TemplateId"),
+        ]
+    );
+    // The nearest member that says it; the whole for what no member says.
+    let mut places = Places::form("/3");
+    places.put("jsdl:TotalResourceCount", None, "/3/nodes");
+    places.put("arp:AllocationTimeConstraint", None, "/3/window");
+    places.put("arp:EndTime", None, "/3/window/end");
+    places.put("jsdl-posix:Argument", Some(0), "/3/arguments/0");
+    places.put("jsdl-posix:Argument", Some(1), "/3/arguments/1");
+    assert_eq!(
+        paths(&offer, &places),
+        ["/3/nodes", "/3/window", "/3/window/end", "/3/arguments/1", "/3"]
+    );
+    assert_eq!(places.below("/wsag:Terms"), "/3");
+    places.put("wsag-neg:OfferId", None, "/3/id");
+    assert_eq!(places.below("/@wsag-neg:OfferId"), "/3/id");
+    let document = Places::document(root);
+    assert_eq!(
+        document.below("/@wsag-neg:OfferId"),
+        format!("{root}/@wsag-neg:OfferId")
+    );
+}
+
+#[test]
+fn what_no_document_can_carry_is_refused() {
+    let places = Places::document("/wsag:AgreementOffer");
+    let refused = |arguments| Document::made(&offer(arguments).make(), &places).err();
+    assert_eq!(refused(vec!["x".into()]), None);
+    // Escaped it would be larger than a document may be.
+    let long = "<".repeat(BYTES_MAX / 5);
+    assert!(matches!(refused(vec![long]), Some(GuardError::TooLarge { .. })));
+    let many = vec![String::new(); 2_000];
+    assert!(matches!(refused(many), Some(GuardError::Refused { .. })));
+}
