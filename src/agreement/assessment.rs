@@ -1,9 +1,8 @@
 //! Guarantee terms and their assessment.
 //!
-//! An objective asks about a few facts of the agreement. What has not come about yet is known to lie in the future, so
-//! that an objective can be found violated at the instant that makes it so, and not only when the work is over. Work
-//! that was stopped, or lost, will never complete, and an objective that waits for its completion is violated. What has
-//! been found once stays.
+//! An objective asks about a few facts of the agreement. A fact that has not come about yet is known to lie in the future. So an
+//! objective can be found violated at the instant that makes it so, and not only when the work is over. Work that was stopped or
+//! lost will never complete, and an objective that waits for its completion is violated. A state that was found once stays.
 
 use serde::{Deserialize, Serialize};
 use wsag::expression::{Parsed, Range, Value, Variables};
@@ -24,23 +23,23 @@ pub struct Guarantee {
     pub qualifying_condition: Option<String>,
     /// State of the term.
     pub state: GuaranteeState,
-    /// What the state was found from.
+    /// The facts from which the state was found.
     pub evidence: Option<String>,
-    /// What it is worth.
+    /// Its values.
     #[serde(default)]
     pub values: Values,
 }
 
 /// Later than every deadline: when work that was stopped or lost will have completed.
 const NEVER_S: i64 = i64::MAX;
-/// A start so much after the latest one of the window still counts as inside it: nodes and processes take time to come
-/// up, and the planned second has begun by then.
+/// A start later than the latest one of the window by this many seconds still counts as inside it: nodes and processes take time
+/// to come up, and the planned second has begun by then.
 const START_TOLERANCE: i64 = 5;
-/// How long a start or an end may take to be reported: what has not been reported for longer has not happened.
+/// How long the report of a start or an end may take. An event that has not been reported for longer has not happened.
 const REPORT_GRACE: i64 = 10;
 
-/// Finds the state of a guarantee from what has come about by `now`, unless it has been found before. Whether it is
-/// found now.
+/// Finds the state of a guarantee from the facts that have come about by `now`, unless it has been found before. Answers whether
+/// it is found now.
 pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> bool {
     if guarantee.state != GuaranteeState::NotDetermined {
         return false;
@@ -98,7 +97,7 @@ fn parsed(text: &str) -> Option<Parsed> {
     Parsed::parse(text, &Variables::predefined()).ok()
 }
 
-/// What is known by `now` of a variable of the expression language.
+/// The values that a variable of the expression language can have, as far as they are known by `now`.
 fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     let second = |time: scheduler::Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
@@ -131,15 +130,15 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             (None, _) => return future(Some(REPORT_GRACE)),
         },
         "completed" => match agreement.outcome {
-            // What its party's earlier work has left was too much for this one to begin.
+            // The earlier work of its party has left too much for this one to begin.
             Some(Outcome::Exceeded { .. }) if agreement.started.is_none() => return None,
-            // Work that took more than it may ended by what it did itself.
+            // Work that took more than it may ended by its own doing.
             Some(Outcome::Completed | Outcome::Failed { .. } | Outcome::Exceeded { .. }) => {
                 instant(agreement.ended?)
             }
             Some(Outcome::Killed | Outcome::Checkpointed | Outcome::Lost) => never,
             Some(Outcome::Terminated) => return None,
-            // Whoever runs it will say how it ended, however late.
+            // The executor will report how it ended, however late.
             None => return future(None),
         },
         "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),

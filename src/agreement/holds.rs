@@ -1,4 +1,4 @@
-//! What is kept for offers that are alternatives to each other: the pointwise maximum, since one of them at most is
+//! The nodes that are kept for offers that are alternatives to each other: the pointwise maximum, since at most one of them is
 //! accepted.
 
 use std::collections::BTreeSet;
@@ -8,9 +8,9 @@ use scheduler::{Interval, Time};
 /// Nodes of one resource for a time.
 pub type Stretch = (Interval, u32);
 
-/// The stretches that have to be kept so that any one of `offers` can be had: at each instant the most nodes that any
-/// of them needs, less what its party has there already in `base`, whose stretches do not meet. In order of time, neighbours of the same size in
-/// one. O(n²) for n offers, of which an answer has a handful.
+/// The stretches that have to be kept so that any one of `offers` can be had: at each instant the most nodes that any of them
+/// needs, less those that its party has there already in `base`, whose stretches do not meet. In order of time, neighbours of the
+/// same size in one. O(n²) for n offers; an answer has a handful of them.
 pub fn kept(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
     let all = offers.iter().chain(base);
     let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
@@ -30,7 +30,7 @@ pub fn kept(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
     kept
 }
 
-/// What `more` keeps beyond `less`, in order of time. Both as [`kept`] makes them.
+/// The nodes that `more` keeps beyond `less`, in order of time. Both as [`kept`] makes them.
 pub fn beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
     let borders: BTreeSet<Time> = more
         .iter()
@@ -90,7 +90,7 @@ mod tests {
         ];
         assert_eq!(kept(&offers, &base), less);
         assert_eq!(kept(&[], &base), []);
-        // Of two slots what lies between them is to be kept as if there were none.
+        // Between two slots, nodes are kept as if there were no slots.
         let base = [stretch(0, 4, 2), stretch(8, 35, 2)];
         assert_eq!(kept(&offers, &base)[0], stretch(4, 5, 2));
     }

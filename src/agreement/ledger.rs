@@ -1,5 +1,5 @@
-//! What is owed between a party and the provider: postings, each from one account to another, so that the ledger
-//! balances after every one of them.
+//! The debts between a party and the provider: postings, each from one account to another, so that the ledger balances after each
+//! of them.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl fmt::Display for Account {
     }
 }
 
-/// What a posting is for.
+/// The reason of a posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PostingKind {
     /// The price of an agreement, once its slot has been its party's.
@@ -55,9 +55,9 @@ pub enum PostingKind {
     Change,
     /// The price of the time that a slot was made longer because its work was not over.
     Overrun,
-    /// What a violated guarantee costs the side that owes it.
+    /// A violated guarantee costs the side that owes it.
     Penalty,
-    /// What a fulfilled guarantee earns the side that owes it.
+    /// A fulfilled guarantee earns the side that owes it.
     Reward,
 }
 
@@ -99,11 +99,11 @@ pub struct Posting {
     pub at: Micros,
     /// The agreement that it belongs to.
     pub agreement: Uuid,
-    /// What for.
+    /// The reason.
     pub kind: PostingKind,
-    /// Whose account it is taken from.
+    /// The account from which it is taken.
     pub from: Account,
-    /// Whose account it is added to.
+    /// The account to which it is added.
     pub to: Account,
     /// How much: more than nothing.
     pub amount: Money,
@@ -111,7 +111,7 @@ pub struct Posting {
     pub detail: String,
 }
 
-/// One side of a posting: what it did to one account.
+/// One side of a posting: the change of one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The posting.
@@ -120,17 +120,17 @@ pub struct Entry {
     pub at: Micros,
     /// The account.
     pub account: Account,
-    /// What was added, or where it is negative taken.
+    /// The amount added; taken where it is negative.
     pub amount: Money,
     /// The agreement that it belongs to.
     pub agreement: Uuid,
-    /// What for.
+    /// The reason.
     pub kind: PostingKind,
     /// The particulars, in words.
     pub detail: String,
 }
 
-/// What an account holds of a currency.
+/// The amount of one currency that an account holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
     /// The account.

@@ -1,4 +1,4 @@
-//! What an agreement may have other than what it got: known at its acceptance, and needed again wherever it is placed anew.
+//! The other places and sizes that an agreement may have: known at its acceptance, and needed again wherever it is placed anew.
 
 use scheduler::domain::{Attribute, Requirement};
 use scheduler::{Rate, Seconds};
@@ -13,19 +13,19 @@ pub struct Shape {
     pub duration: Seconds,
 }
 
-/// What an agreement may have other than what it got.
+/// The other places and sizes that an agreement may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Leeway {
-    /// The sizes that it may have, from most nodes to fewest, with the durations at the reference rate: a resource divides
-    /// them by its own. Empty where size and duration are contracted as they are, whatever the resource.
+    /// The sizes that it may have, from most nodes to fewest, with the durations at the reference rate: a resource divides them
+    /// by its own. Empty where size and duration are contracted as they are, on every resource.
     pub shapes: Vec<Shape>,
     /// Whether each of its pieces may have its own size, where its work is in pieces.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pieces_differ: bool,
-    /// What its nodes must be.
+    /// The conditions that its nodes must meet.
     pub filters: Vec<Filter>,
-    /// The resources whose clusters would have refused its job when it was asked for.
+    /// The resources whose clusters refused its job when it was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub barred: Vec<Barred>,
     /// The millionths of its wait after which its slot moves no more.
@@ -51,7 +51,7 @@ impl Barred {
     }
 }
 
-/// What nodes must be: a condition on an attribute of their resource.
+/// A condition on nodes, that is, on an attribute of their resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
@@ -59,21 +59,21 @@ pub enum Filter {
     Word {
         /// Its name.
         attribute: String,
-        /// What it must be.
+        /// The value that it must have.
         is: String,
     },
     /// The attribute is a number within one of these bounds, both included.
     Number {
         /// Its name.
         attribute: String,
-        /// Of what.
+        /// The nodes that the number is about.
         measure: Measure,
         /// From the first to the second.
         within: Vec<(i64, i64)>,
     },
 }
 
-/// What a number is of.
+/// The nodes that a number is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -95,7 +95,7 @@ impl Shape {
 }
 
 impl Filter {
-    /// What it requires of each node of a resource when so many of them are granted.
+    /// The requirement on each node of a resource when this many of them are granted.
     pub fn requirement(&self, nodes: u32) -> Requirement {
         match self {
             Self::Word { attribute, is } => Requirement::Is(attribute.clone(), Attribute::Word(is.clone())),

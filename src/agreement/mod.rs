@@ -1,5 +1,5 @@
-//! The life cycle of an agreement as values and total functions: what an agreement is, which states follow which, and
-//! how its guarantees are assessed. Nothing here is stored, sent or waited for; the planner applies it.
+//! The life cycle of an agreement as values and total functions: its parts, the order of its states, and the assessment of its
+//! guarantees. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
 mod holds;
@@ -49,21 +49,21 @@ pub struct Agreement {
     pub template: String,
     /// The resource that holds the placement.
     pub resource: String,
-    /// Contract duration in seconds: that of its slots together, without what was added to them.
+    /// Contract duration in seconds: the sum of its slots, without the time that was added to them.
     pub duration: Seconds,
     /// Earliest start T^r.
     pub ready: Time,
     /// Latest completion D.
     pub deadline: Time,
-    /// Its slots, in order of time. What it keeps from others once its work has ended is [`Agreement::loads`].
+    /// Its slots, in order of time. [`Agreement::loads`] has the nodes that it keeps from others once its work has ended.
     pub slots: Slots,
     /// Whether its placement moves no more inside its window.
     pub fixed: bool,
-    /// What it costs: settled with the placement, and not changed by a move. `None` where nothing is priced.
+    /// Its price, settled with the placement and not changed by a move. `None` where nothing is priced.
     pub price: Option<Money>,
-    /// What else it may have than what it got.
+    /// The other places and sizes that it may have.
     pub leeway: Leeway,
-    /// What to run; `None` reserves nodes and runs nothing.
+    /// The job to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
     /// The guarantee terms and their states.
     pub guarantees: Vec<Guarantee>,
@@ -81,7 +81,7 @@ pub struct Agreement {
     pub created: Micros,
     /// Counts changes, from 1; the entity tag.
     pub version: i64,
-    /// The agreement under whose id its work is known outside, where it has taken that over while it ran.
+    /// The agreement under whose id its work is known outside, where it has taken over that work while it ran.
     pub origin: Option<Uuid>,
 }
 
@@ -97,7 +97,7 @@ impl Agreement {
         Interval::new(self.ready, self.deadline)
     }
 
-    /// Whether its slot has begun and is not over, and nobody has asked to end it.
+    /// Whether its slot has begun and is not over, and its end was not requested.
     pub fn is_being_carried_out(&self) -> bool {
         self.state == AgreementState::Observed && self.service.is_ready()
     }
@@ -145,7 +145,7 @@ pub struct Job {
     /// The arguments, in the order that the catalogue declares.
     pub arguments: Vec<String>,
     /// How many jobs it has had before: each was lost, or was never started in its slot. The next one runs from the start, or
-    /// from what the piece before has saved.
+    /// from the work that the piece before has saved.
     #[serde(default, skip_serializing_if = "never")]
     pub restarts: u32,
     /// How many of them were never started.
@@ -171,7 +171,7 @@ fn never(times: &u32) -> bool {
     *times == 0
 }
 
-/// What a job may only have so much of.
+/// A resource of which a job may have only a limited amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
@@ -179,7 +179,7 @@ pub enum Limit {
     Memory,
     /// Processes, and threads among them.
     Processes,
-    /// Room on the disk for what it writes.
+    /// Room on the disk for the files that it writes.
     Files,
 }
 
@@ -187,7 +187,7 @@ impl Limit {
     /// Each of them.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Processes, Self::Files];
 
-    /// What is limited, in words.
+    /// The limit, in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -216,7 +216,7 @@ pub enum Outcome {
     Terminated,
     /// Stopped because it took more than its application may.
     Exceeded {
-        /// More of what.
+        /// The limit that it exceeded.
         limit: Limit,
     },
     /// Never started, or gone without a trace of its end.
@@ -279,13 +279,13 @@ pub struct JobEnd {
 pub struct Event {
     /// When it happened.
     pub at: Micros,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// The particulars, in words for its party.
     pub detail: String,
 }
 
-/// What can happen to an agreement.
+/// The events of an agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
@@ -300,7 +300,7 @@ pub enum EventKind {
     /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
     #[serde(alias = "started")]
     Begun,
-    /// Its party uses nothing of what it was given, and may lose it.
+    /// Its party uses none of its nodes, and may lose them.
     Unused,
     /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
     Overrun,
@@ -310,7 +310,7 @@ pub enum EventKind {
     Restarted,
     /// The job's process runs.
     Running,
-    /// A piece of the work ended, and what it had come to is saved for the next.
+    /// A piece of the work ended, and its result is saved for the next.
     Checkpointed,
     /// The work ended.
     Ended,

@@ -64,7 +64,7 @@ pub struct Money {
 }
 
 impl Money {
-    /// So many millionths of a currency.
+    /// An amount in millionths of a currency.
     pub fn new(micros: i64, currency: Currency) -> Self {
         Self { micros, currency }
     }

@@ -1,5 +1,5 @@
-//! What the audit trail tells besides the timelines of agreements: how negotiations went, what was refused, which keys
-//! there were, and what operators said of nodes.
+//! The lines of the audit trail besides the timelines of agreements: the course of negotiations, refusals, changes of keys, and
+//! the states of nodes that operators set.
 
 use scheduler::Interval;
 use uuid::Uuid;
@@ -12,19 +12,19 @@ use crate::clock::Micros;
 pub struct Note {
     /// When it happened.
     pub at: Micros,
-    /// What happened.
+    /// The kind of the event.
     pub kind: NoteKind,
     /// The negotiation, offer, request, key or saying that it happened to.
     pub subject: Uuid,
     /// The negotiation that it belongs to, where it is one's.
     pub negotiation: Option<Uuid>,
-    /// Whose it is, where that does not follow from the negotiation.
+    /// The party that it belongs to, where that does not follow from the negotiation.
     pub party: Option<String>,
     /// The particulars, in words.
     pub detail: String,
 }
 
-/// What can happen that is no change of an agreement.
+/// The events that change no agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoteKind {
     /// A negotiation was opened.
@@ -37,7 +37,7 @@ pub enum NoteKind {
     Asked,
     /// The service has made an offer.
     Countered,
-    /// The service has refused what was asked for.
+    /// The service has refused a request.
     Refused,
     /// The requester wants an offer no longer.
     Declined,
@@ -45,7 +45,7 @@ pub enum NoteKind {
     Taken,
     /// An offer is held no longer, because its time is over.
     Lapsed,
-    /// An offer is held no longer, because something else was taken or what it counted on has changed.
+    /// An offer is held no longer, because another one was taken or something that it relied on has changed.
     Released,
     /// A key was made.
     KeyAdded,
@@ -156,14 +156,14 @@ impl Note {
         }
     }
 
-    /// What has become of an offer, by `now` where it does not say when.
+    /// The end of an offer, by `now` where it does not say when.
     pub fn of_offer(offer: &NegotiationOffer, now: Micros) -> Self {
         let at = offer.released.unwrap_or(now);
         let of = |kind, detail| Self::of(offer, at, kind, detail);
         let name = &offer.name;
         match (offer.agreement, offer.state) {
             (Some(agreement), _) => of(NoteKind::Taken, format!("{name} by {agreement}")),
-            // What it counted on is gone.
+            // Something that it relied on is gone.
             (None, _) if offer.is_withdrawn() => of(NoteKind::Released, format!("{name}: {}", reason(offer))),
             (None, OfferState::Rejected) => of(NoteKind::Declined, name.clone()),
             _ => {
@@ -190,7 +190,7 @@ impl Note {
     }
 }
 
-/// What an offer amounts to, in words.
+/// The terms of an offer, in words.
 fn words(terms: &OfferTerms) -> String {
     let Interval { start, end } = terms.placement();
     let instant = |time: scheduler::Time| {

@@ -1,7 +1,8 @@
-//! Negotiations and their offers as values: what was proposed, by whom, in answer to what, and what is held for it.
+//! Negotiations and their offers as values: the proposal, its side, the offer that it answers, and the nodes that are held for
+//! it.
 //!
-//! An offer never changes its words. What changes is its state, which only ever goes to Rejected, and what is held for
-//! it, which is taken over by an agreement, given back, or lapses with the offer.
+//! An offer never changes its words. Two things change. Its state only ever goes to Rejected. The nodes held for it are taken
+//! over by an agreement, given back, or lapse with the offer.
 
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
@@ -32,9 +33,9 @@ pub struct NegotiationInstance {
 /// Why the provider proposes a change by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProposalReason {
-    /// Another place for the agreement would let in somebody else.
+    /// Another place for the agreement would let in another request.
     BetterFit,
-    /// The agreement could not be kept: this is what there is instead.
+    /// The agreement could not be kept: this is offered instead.
     Broken,
 }
 
@@ -119,7 +120,7 @@ impl OfferCreator {
 /// State of an offer (GFD.193, section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OfferState {
-    /// A proposal that binds nobody.
+    /// A proposal that binds neither side.
     Advisory,
     /// A proposal that must be answered Acceptable or Rejected.
     Solicited,
@@ -159,7 +160,7 @@ pub struct NegotiationOffer {
     pub name: String,
     /// The offer that it answers; none where that is the template.
     pub parent: Option<Uuid>,
-    /// Who made it.
+    /// The side that made it.
     pub creator: OfferCreator,
     /// Its state.
     pub state: OfferState,
@@ -167,7 +168,7 @@ pub struct NegotiationOffer {
     pub created: Micros,
     /// From when on it is no longer taken.
     pub expires: Option<Time>,
-    /// Of a counter offer that can be had: what it amounts to.
+    /// The terms of a counter offer that can be had.
     pub terms: Option<OfferTerms>,
     /// Of one that is rejected: why, as JSON of the refusal's flat rendering.
     pub refusal: Option<String>,
@@ -201,7 +202,7 @@ impl NegotiationOffer {
     }
 }
 
-/// What a counter offer amounts to: where and when, for how much.
+/// The terms of a counter offer: place, time and price.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferTerms {
@@ -220,33 +221,33 @@ pub struct OfferTerms {
     /// as long as it takes to begin it at the last moment.
     #[serde(with = "seconds")]
     pub kept_until: Time,
-    /// How far it lies from what was asked: the greatest of its deviations in time, size and length.
+    /// How far it lies from the request: the greatest of its deviations in time, size and length.
     pub deviation: f64,
-    /// In which way it differs from what was asked.
+    /// In which way it differs from the request.
     pub kind: OfferKind,
     /// Probability that it completes in time, where it is known.
     pub confidence: Option<f64>,
-    /// What it costs, where something is charged.
+    /// Its price, where something is charged.
     pub price: Option<Money>,
     /// By how much that is more than the agreement that it replaces costs.
     pub difference: Option<Money>,
-    /// What the change of an agreement costs besides.
+    /// The price of changing an agreement, besides.
     pub fee: Option<Money>,
-    /// What else the agreement would have, as it was understood when this was offered: a later change of templates or applications
-    /// does not change it. None where it cannot be accepted, and in offers of stores that were written before there was this.
+    /// The rest of the agreement, as it was understood when this was offered: a later change of templates or applications does
+    /// not change it. None where it cannot be accepted, and in offers of stores that older versions wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Box<Promise>>,
 }
 
-/// What an offer promises beside its place and price.
+/// The promises of an offer beside its place and price.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Promise {
     /// The template that it was made from.
     pub template: String,
-    /// What else the agreement may have than it gets.
+    /// The other places and sizes that the agreement may have.
     pub leeway: Leeway,
-    /// What to run.
+    /// The job to run.
     pub job: Option<Job>,
     /// The guarantee terms.
     pub guarantees: Vec<Guarantee>,
@@ -278,7 +279,7 @@ impl OfferTerms {
         self.slots.node_seconds()
     }
 
-    /// What is held for it, in order of time: what lies between two slots is not.
+    /// The nodes that are held for it, in order of time: the time between two slots is not held.
     pub fn kept(&self) -> Vec<Stretch> {
         let mut kept = self.slots.stretches();
         if let Some((last, _)) = kept.last_mut() {
@@ -288,7 +289,7 @@ impl OfferTerms {
     }
 }
 
-/// In which way a counter offer differs from what was asked.
+/// In which way a counter offer differs from the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OfferKind {

@@ -1,10 +1,10 @@
 //! Slots: nodes of one resource for one interval. An agreement has one, or several one after another, each on a number of nodes
 //! of its own: its work is saved at the end of each and taken up again at the start of the next. Parties are told of pieces then.
 //!
-//! An agreement is placed from the start of its first slot to the end of its last; what lies between two is others'. Its service
-//! is Idle between two.
+//! An agreement is placed from the start of its first slot to the end of its last; the time between two is for others. Its
+//! service is Idle between two.
 //!
-//! Work that is not over at the end of its last slot may get one more: what it takes beyond the contract is an overrun.
+//! Work that is not over at the end of its last slot may get one more. The time that it takes beyond the contract is an overrun.
 
 use std::ops::{Deref, DerefMut};
 
@@ -28,7 +28,7 @@ pub struct Slot {
     pub ended: Option<Micros>,
     /// Of one that was added to its agreement's contract: the deadline that was agreed until then.
     pub deadline_before: Option<Time>,
-    /// Whether its work was lost for good. What it has had is not paid then.
+    /// Whether its work was lost for good. The part that it has had is not paid then.
     pub lost: bool,
 }
 
@@ -80,7 +80,7 @@ impl From<Slot> for Stored {
 }
 
 impl Slot {
-    /// One that is planned for this time, with so many nodes.
+    /// A slot that is planned for this time, with this number of nodes.
     pub fn planned((placement, nodes): Stretch) -> Self {
         Self {
             placement,
@@ -203,15 +203,15 @@ impl Agreement {
         }
     }
 
-    /// Whether its work is saved and waits for its next slot. What runs nothing is Idle in its slot.
+    /// Whether its work is saved and waits for its next slot. An agreement that runs nothing is Idle in its slot.
     pub fn is_between_slots(&self) -> bool {
         self.service == ServiceState::Idle && self.job.is_some()
     }
 
-    /// The window in which one of its slots may lie while it has not begun: up to the start of the next, and from where it
-    /// lies, or for the first of those that have not begun from the end of the one before. So the windows of two slots never
-    /// overlap, and wherever they move they follow each other. What is run again moves to no earlier place: there its job
-    /// before may not be over.
+    /// The window in which one of its slots may lie while it has not begun: up to the start of the next, and from where it lies,
+    /// or for the first of those that have not begun from the end of the one before. So the windows of two slots never overlap,
+    /// and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job before may not
+    /// be over there.
     pub fn slot_window(&self, index: usize) -> Interval {
         let first = index <= self.slots_begun();
         let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
@@ -253,7 +253,7 @@ impl Agreement {
         self.present().nodes
     }
 
-    /// Node-seconds of what was agreed.
+    /// The agreed work in node-seconds.
     pub fn node_seconds(&self) -> u128 {
         node_seconds(&self.slots.stretches(), self.duration)
     }
@@ -289,8 +289,8 @@ impl Agreement {
         }
     }
 
-    /// Notes that the work that runs, or goes on next, is lost for good. Answers what the whole has come to: where that slot
-    /// was beyond its contract, which it has had, it is stopped after that.
+    /// Notes that the work that runs, or goes on next, is lost for good. Answers the outcome of the whole: where that slot was
+    /// beyond the contract, the agreement has had its contract and was stopped after it.
     pub fn lose(&mut self) -> Outcome {
         let over = self.slots_over();
         if !self.adds_to_contract(over) {
@@ -305,8 +305,8 @@ impl Agreement {
         self.slots_over() + 1 < self.slots.len()
     }
 
-    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was
-    /// added goes beyond it: what the provider adds is not late.
+    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was added
+    /// goes beyond it: time that the provider adds is not late.
     pub fn place_slot(&mut self, index: usize, (placement, nodes): Stretch) {
         let is_agreed = !self.adds_to_contract(index);
         if let Some(slot) = self.slots.get_mut(index) {
@@ -379,25 +379,25 @@ impl Agreement {
         (used - self.duration).clamp(0, self.overrun())
     }
 
-    /// What these cost, at the rate that was agreed; none where nothing is priced.
+    /// The price of the overruns, at the agreed rate; none where nothing is priced.
     pub fn overrun_price(&self) -> Option<Money> {
-        // Whatever it has left of slots before, it is what lies beyond the contract that it has had last.
+        // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
         let used: Vec<_> = self.used().into_iter().rev().collect();
         self.price_of_seconds(node_seconds(&used, self.used_overrun()))
     }
 
-    /// What so many seconds more of what runs cost, at the rate that was agreed; none where nothing is priced.
+    /// The price of this many more seconds of the running slot, at the agreed rate; none where nothing is priced.
     pub fn price_of_more(&self, seconds: Seconds) -> Option<Money> {
         self.price_of_seconds(u128::from(self.slot_nodes()) * u128::from(seconds.max(0).unsigned_abs()))
     }
 
-    /// What so many node-seconds cost, at the rate that was agreed.
+    /// The price of this many node-seconds, at the agreed rate.
     fn price_of_seconds(&self, more: u128) -> Option<Money> {
         let number = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
         Some(part(self.price?, number(more), number(self.node_seconds())))
     }
 
-    /// The times in which it keeps nodes from others, with how many: what each of its slots does that is not given up.
+    /// The times in which it keeps nodes from others, and how many: those of each of its slots that is not given up.
     pub fn loads(&self) -> Vec<Stretch> {
         let given_up = |slot: &&Slot| self.ended.is_some() && slot.ended.is_none();
         let kept = self.slots.iter().filter(|slot| !given_up(slot));
@@ -433,7 +433,7 @@ impl Agreement {
     }
 }
 
-/// Node-seconds of the first so many seconds of stretches.
+/// Node-seconds of the first `seconds` of stretches.
 fn node_seconds(stretches: &[Stretch], seconds: Seconds) -> u128 {
     let mut left = seconds;
     let mut found = 0;

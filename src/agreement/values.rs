@@ -1,4 +1,4 @@
-//! What a guarantee is worth: who owes it, and what a violation costs or a fulfilment earns.
+//! The values of a guarantee: the side that owes it, the cost of a violation, and the reward of a fulfilment.
 
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};
@@ -20,16 +20,16 @@ pub enum Obligated {
     Consumer,
 }
 
-/// What a guarantee is worth, and what has been paid of it.
+/// The values of a guarantee, and the part of them that has been paid.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Values {
-    /// Who owes it.
+    /// The side that owes it.
     pub obligated: Obligated,
-    /// Paid by who owes it when it is violated.
+    /// Paid by the side that owes it when it is violated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub penalties: Vec<Compensation>,
-    /// Paid to who owes it when it is fulfilled.
+    /// Paid to the side that owes it when it is fulfilled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rewards: Vec<Compensation>,
     /// When the state of the guarantee was found.
@@ -45,7 +45,7 @@ pub struct Values {
 pub struct Compensation {
     /// How much, each time.
     pub worth: Worth,
-    /// Paid again after each so many seconds in which the agreement is in force; `None` for once.
+    /// Paid again after each period of this length in which the agreement is in force; `None` for once.
     pub every: Option<Seconds>,
     /// How often it has been paid.
     #[serde(default)]
@@ -72,7 +72,7 @@ impl Worth {
     }
 }
 
-/// So many parts of a whole of an amount, to the nearest millionth, halves up.
+/// The part `parts` / `whole` of an amount, to the nearest millionth, halves up.
 pub fn part(amount: Money, parts: i64, whole: i64) -> Money {
     let whole = i128::from(whole.max(1));
     let exact = i128::from(amount.micros) * i128::from(parts);
@@ -121,7 +121,7 @@ impl Compensation {
         due
     }
 
-    /// The amount for so many times; none where it is nothing.
+    /// The amount times `times`; none where it is nothing.
     pub fn amount(&self, times: i64, price: Option<Money>) -> Option<Money> {
         let once = self.worth.of(price)?;
         let micros = once.micros.saturating_mul(times).min(AMOUNT_MAX);

@@ -7,11 +7,12 @@ use uuid::Uuid;
 pub enum Wording {
     /// A document of WS-Agreement, verbatim.
     Document(String),
-    /// A flat request, and the version of the template that says what it leaves out. Its document is written when it is asked for.
+    /// A flat request, and the version of the template that gives the parts that it leaves out. Its document is written when it
+    /// is requested.
     Request {
         /// The version of the template.
         template: Uuid,
-        /// What is asked for, as JSON.
+        /// The request, as JSON.
         request: String,
     },
 }

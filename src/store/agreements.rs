@@ -10,7 +10,7 @@ use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, Ser
 use crate::clock::Micros;
 
 impl Store {
-    /// Every agreement that is not final, ordered by id: what a plan is rebuilt from.
+    /// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -54,8 +54,8 @@ impl Store {
         })
     }
 
-    /// Keeps versions of templates, each with its id, so that offers can be kept as what they fill in them. The same version again
-    /// changes nothing.
+    /// Keeps versions of templates, each with its id, so that an offer can be kept as the values that it fills in. The same
+    /// version again changes nothing.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -110,8 +110,8 @@ impl Store {
         on!(self, database => database.read(statements::AGREEMENTS_OLDEST, &values, read).await)
     }
 
-    /// A party's agreements whose job has yet to start, those that are still to be decided among them, ordered by id. Who is given
-    /// its slot has not started yet: its job's folder may still be made.
+    /// The agreements of a party whose job has yet to start, ordered by id; those that are still to be decided are among them. An
+    /// agreement that was just given its slot has not started yet: its job's folder may still be made.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -193,7 +193,7 @@ fn read_of<D: Dialect>(id: Uuid, row: &Columns<'_, D>) -> Result<Agreement, Erro
     })
 }
 
-/// The slots of a row: where there is one only, its columns say what there is to say of it.
+/// The slots of a row. Where there is only one, the columns of the row describe it.
 fn read_slots<D: Dialect>(row: &Columns<'_, D>) -> Result<Slots, Error> {
     let (placement, nodes) = (
         row.interval("planned_start_s", "planned_end_s")?,
@@ -208,7 +208,7 @@ fn read_slots<D: Dialect>(row: &Columns<'_, D>) -> Result<Slots, Error> {
     }
     let mut slots = Slots::one((placement, nodes));
     slots[0].started = row.maybe_integer("started_us")?;
-    // What is over and came to nothing never had its slot.
+    // An agreement that is over without an outcome never had its slot.
     slots[0].ended = row.maybe_outcome()?.and(row.maybe_integer("ended_us")?);
     Ok(slots)
 }

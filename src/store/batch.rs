@@ -1,6 +1,6 @@
-//! What a batch comes to, table by table: the rows of each statement, with the trail's hashes, before anything is sent. Changes of
-//! one row become one; what does not fit in a batch by itself is found here, what does not fit what is stored by how many rows
-//! a statement changes.
+//! The rows of a batch, table by table and statement by statement, with the hashes of the trail, before anything is sent. Several
+//! changes of one row become one. A change that contradicts its own batch is found here; a change that contradicts the store is
+//! found by how many rows a statement changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::clock::Micros;
 /// How many statements are in [`ORDER`].
 const STATEMENTS: usize = 19;
 
-/// The statements in an order in which each finds the rows that its own refer to. Where one says what its rows are, each of them
+/// The statements in an order in which each finds the rows that its own refer to. Where one names its rows, each of them
 /// has to change a row of the database.
 static ORDER: [(&Bulk, Option<&str>); STATEMENTS] = [
     (&bulk::INSERT_AGREEMENTS, None),
@@ -56,7 +56,7 @@ struct Run<'a> {
     kind: Binding,
     agreements: BTreeSet<Uuid>,
     values: Vec<Value<'a>>,
-    /// What is bound in it.
+    /// The nodes that it binds, with their times.
     bound: Vec<(&'a str, u32, Interval)>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// What a batch comes to where the trail ends so before it.
+    /// The rows of a batch where the trail ends so before it.
     ///
     /// # Errors
     /// [`Error::Conflict`] where its changes do not fit each other.
@@ -283,7 +283,7 @@ impl<'a> Tables<'a> {
     /// Writes everything but the end of the trail.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where it does not fit what is stored, and what the engine says.
+    /// [`Error::Conflict`] where it does not fit the store, and the errors of the engine.
     pub(super) async fn write<D: Dialect>(&self, connection: &mut D::Connection) -> Result<(), Failure> {
         for ((statement, must), rows) in ORDER.iter().zip(&self.rows) {
             if !rows.is_empty() {
@@ -330,7 +330,7 @@ impl Run<'_> {
     }
 }
 
-/// Runs a statement; where its rows must be what they are said to be, each of them must change one.
+/// Runs a statement. Where it has a name for its rows, each of them must change one row of the database.
 async fn send<D: Dialect>(
     connection: &mut D::Connection,
     statement: &'static Bulk,

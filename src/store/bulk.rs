@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::engine::{Dialect, Value};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Integer,
@@ -27,7 +27,7 @@ pub(super) type Column = (&'static str, Kind);
 pub(super) struct Bulk {
     pub(super) name: &'static str,
     columns: &'static [Column],
-    /// What is done with the table `r`.
+    /// The action on the table `r`.
     body: &'static str,
     sqlite: OnceLock<String>,
     postgres: OnceLock<String>,

@@ -33,7 +33,7 @@ pub struct CallBack {
     pub agreement: Uuid,
     /// Where to.
     pub address: String,
-    /// What it says: a document.
+    /// Its body: a document.
     pub body: String,
     /// How often it was tried.
     pub attempts: u32,
@@ -54,8 +54,8 @@ impl Store {
         })
     }
 
-    /// At most `limit` calls that are due by `now`, the longest due first, and at most `of_each` about one party's agreements: who
-    /// has thousands told to nobody keeps no other waiting.
+    /// At most `limit` calls that are due by `now`, the longest due first, and at most `of_each` about the agreements of one
+    /// party: a party with thousands of calls that fail keeps no other waiting.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

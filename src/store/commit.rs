@@ -1,8 +1,9 @@
 //! Writing a batch of decisions: one transaction, under an epoch, and with a definite outcome wherever there can be
 //! one.
 //!
-//! What is written, with the hashes of the trail, is made before the transaction begins, from the end of the trail as the last batch
-//! left it; where another process has appended to it meanwhile it is made again. Each table takes one way to the database.
+//! The rows to write, with the hashes of the trail, are made before the transaction begins, from the end of the trail as the last
+//! batch left it. Where another process has appended to it meanwhile, they are made again. Each table takes one way to the
+//! database.
 //!
 //! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for
 //! the batch before it reads anything; and when the connection breaks around COMMIT, locking the row again waits until
@@ -26,8 +27,8 @@ use crate::clock::Micros;
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;
-/// How often the outcome of a COMMIT is asked for, and how long to wait before the second time; it doubles then.
-/// Together with what each attempt may take itself, about as long as a server's restart.
+/// How often the outcome of a COMMIT is asked for, and how long to wait before the second time; it doubles then. With the time of
+/// the attempts themselves, this is about as long as a server's restart.
 const INQUIRIES: u32 = 6;
 const INQUIRY_WAIT: Duration = Duration::from_millis(100);
 /// A server that takes longer than this for a batch, or for a COMMIT, counts as gone.
@@ -45,11 +46,11 @@ pub enum Change {
         /// The beginning of its timeline.
         events: Vec<Event>,
     },
-    /// Stores what has changed of an agreement; a conflict unless the stored version is the one before.
+    /// Stores the changes of an agreement; a conflict unless the stored version is the one before.
     UpdateAgreement {
         /// The agreement after the change, its version one higher.
         agreement: Box<Agreement>,
-        /// What to append to its timeline.
+        /// The events to append to its timeline.
         events: Vec<Event>,
     },
     /// Gives nodes to an agreement; a conflict where one of them has another owner in the interval.
@@ -92,30 +93,30 @@ pub enum Change {
         /// The counter offer that it accepts.
         offer: Option<Uuid>,
     },
-    /// Stores what the decision about a pending agreement has settled besides what any change of it may.
+    /// Stores the parts of a pending agreement that only its decision settles, with those that any change may.
     DecideAgreement(Box<Agreement>),
     /// Stores a call that is to be made.
     QueueCallBack(CallBack),
     /// Stores a finished piece of work.
     RecordExecution(Box<Execution>),
-    /// Stores what a request with a key was answered; a conflict where the key is taken.
+    /// Stores the answer to a request with a key; a conflict where the key is taken.
     RememberRequest(Idempotent),
-    /// Stores how a node stands that is not up, in place of what its reporter has said before.
+    /// Stores the state of a node that is not up, in place of the one that its reporter has set before.
     SetNode(NodeRow),
-    /// Forgets what a reporter has said of a node: it is up.
+    /// Forgets the state that a reporter has set for a node: it is up.
     ForgetNode {
         /// Name of the resource.
         resource: String,
         /// Number of the node.
         node: u32,
-        /// Who had said so, in a word.
+        /// The reporter of that state, in a word.
         reporter: &'static str,
     },
     /// Stores a new negotiation with its document.
     CreateNegotiation {
         /// The negotiation.
         negotiation: NegotiationInstance,
-        /// What asked for it, as it came.
+        /// The document that asked for it, as it came.
         document: String,
     },
     /// Ends a negotiation before its time; a conflict where it has ended.
@@ -132,10 +133,10 @@ pub enum Change {
         /// Its words.
         document: String,
     },
-    /// Stores what has become of an offer: its state, what is held for it, the agreement made from it; a conflict where
-    /// one has been made from it before.
+    /// Stores the new state of an offer, the nodes held for it, and the agreement made from it; a conflict where one has been
+    /// made from it before.
     UpdateOffer(Box<NegotiationOffer>),
-    /// Notes in the audit trail what changes nothing.
+    /// Appends a note to the audit trail that changes nothing else.
     Note(Note),
     /// Notes that an agreement has taken the place of another; a conflict where one has before.
     Supersede {
@@ -177,9 +178,9 @@ impl Store {
     /// the batch.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] where a later epoch exists, [`Error::Conflict`] where a change does not fit what is
-    /// stored, [`Error::Unavailable`]; after these nothing was written. [`Error::Unknown`] where the connection broke
-    /// around COMMIT and the database did not come back in time.
+    /// [`Error::LeaseLost`] where a later epoch exists, [`Error::Conflict`] where a change does not fit the store,
+    /// [`Error::Unavailable`]; after these nothing was written. [`Error::Unknown`] where the connection broke around COMMIT and
+    /// the database did not come back in time.
     pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<(), Error> {
         on!(self, database => commit(database, epoch, batch).await)
     }

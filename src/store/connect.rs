@@ -45,7 +45,7 @@ const POSTGRES_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', fa
 /// How long to wait before a SQLite file that others are just opening is tried again.
 const SQLITE_OPEN_PAUSE: Duration = Duration::from_millis(20);
 
-/// What to do about a SQLite file that is not there.
+/// The action where a SQLite file does not exist.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Missing {
     Create,

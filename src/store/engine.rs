@@ -1,4 +1,4 @@
-//! What the two engines do not share, behind one small trait, so that everything above is written once.
+//! The differences of the two engines, behind one small trait, so that everything above is written once.
 //!
 //! The bodies of the common part are the same for both and are made by a macro: sqlx states its bounds per value and
 //! per connection, and generic code over them would repeat a page of bounds at every function.
@@ -28,7 +28,7 @@ pub(super) fn silence() -> sqlx::Error {
     ))
 }
 
-/// A value for a placeholder. What a column holds is one of these three, or nothing.
+/// A value for a placeholder. A column holds one of these three, or nothing.
 #[derive(Debug, Clone)]
 pub(super) enum Value<'a> {
     Integer(Option<i64>),
@@ -112,7 +112,7 @@ impl From<Option<Uuid>> for Value<'_> {
 pub(super) trait Dialect: TakesRows {
     /// Begins a transaction that writes.
     const BEGIN: &'static str;
-    /// Begins a transaction that reads one state of the database, whatever is written meanwhile.
+    /// Begins a transaction that reads one state of the database, whichever writes happen meanwhile.
     const BEGIN_SNAPSHOT: &'static str;
     /// Makes others that migrate wait until this transaction ends; `None` where [`Self::BEGIN`] does so.
     const LOCK_MIGRATIONS: Option<&'static str>;

@@ -1,9 +1,9 @@
-//! What can go wrong in the store, by what the caller would do about it.
+//! The errors of the store, by the caller's next step.
 
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use uuid::Uuid;
 
-/// Why the store did not do what it was asked.
+/// Why the store did not carry out a call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database cannot be reached or is too busy; nothing was written. The caller may try again.
@@ -28,7 +28,7 @@ pub enum Error {
     /// Another decider has taken over since; nothing was written. The caller must stop deciding.
     #[error("another decider has taken over")]
     LeaseLost,
-    /// A stored row does not say what it must.
+    /// A column of a stored row has an invalid value.
     #[error("the database has an invalid row: {0}")]
     Corrupt(String),
     /// The address of the database is not one, or its file cannot be opened.
@@ -46,7 +46,7 @@ pub enum Error {
 const SQLITE_BUSY: [i32; 2] = [5, 6];
 /// The disk is full: nothing of the transaction was written.
 const SQLITE_FULL: i32 = 13;
-/// What may pass: no memory, a file system that fails (over its quota, with no block for the shared index), the disk is
+/// Errors that may pass: no memory, a file system that fails (over its quota, with no block for the shared index), the disk is
 /// full, a file that cannot be opened (no descriptor is left).
 const SQLITE_TRANSIENT: [i32; 4] = [7, 10, SQLITE_FULL, 14];
 

@@ -1,4 +1,4 @@
-//! What is known for prediction: past executions with whose they were, and what resources were seen to be like.
+//! The data for prediction: past executions with their parties, and the observed conditions of resources.
 //!
 //! Executions are pruned by a policy ([`super::Kept`]). Samples of resources become means over whole hours, and these go, by
 //! another ([`SamplesKept`]); a live estimate looks back ten weeks.
@@ -13,7 +13,7 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 
 const HOUR: Seconds = 3_600;
 
-/// For how long it is kept what resources were like.
+/// For how long the conditions of resources are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplesKept {
     /// Seconds for which single samples are kept.
@@ -25,27 +25,28 @@ pub struct SamplesKept {
 /// Which executions are learned from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Learned {
-    /// The last so many of all, at least 1.
+    /// This many of the last ones of all, at least 1.
     pub newest: u32,
-    /// And the last so many of each application on each resource, at least 1, so that what runs seldom is not forgotten for what runs often.
+    /// And this many of the last ones of each application on each resource, at least 1. So an application that runs often does
+    /// not push out one that runs seldom.
     pub each: u32,
 }
 
-/// Executions that are learned from at most, whatever the number of applications and resources: some tens of megabytes.
+/// The most executions that are learned from, for any number of applications and resources: some tens of megabytes.
 const LEARNED_MAX: u32 = 100_000;
 
-/// A finished piece of work, and who had asked for it when.
+/// A finished piece of work, its party, and the time of its agreement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastExecution {
-    /// What was done.
+    /// The execution.
     pub execution: Execution,
-    /// For whom.
+    /// Its party.
     pub party: String,
-    /// When it was agreed, before which nobody asked how long it would take.
+    /// When it was agreed. No estimate of its run time was asked for before that.
     pub agreed: Micros,
 }
 
-/// What a resource was like; each part none where it is not known.
+/// The condition of a resource; each part is none where it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Condition {
     /// The share of its processors that was free, in millionths.
@@ -58,18 +59,18 @@ pub struct Condition {
     pub nodes_up: Option<i64>,
 }
 
-/// What a resource was like at an instant.
+/// The condition of a resource at an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Which.
     pub resource: String,
     /// When.
     pub at: Micros,
-    /// What it was like.
+    /// Its condition.
     pub condition: Condition,
 }
 
-/// What a resource was like over an hour.
+/// The condition of a resource over an hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceHour {
     /// Which.
@@ -83,7 +84,8 @@ pub struct ResourceHour {
 }
 
 impl Store {
-    /// The executions that are learned from, by their ends; of more than 100,000 the last ones. Takes time in proportion to what is read.
+    /// The executions that are learned from, by their ends; of more than 100,000 the last ones. Takes time in proportion to the
+    /// rows that it reads.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -127,7 +129,7 @@ impl Store {
         Ok(())
     }
 
-    /// What resources were like hour by hour since an instant, from what is kept of either kind.
+    /// The conditions of resources hour by hour since an instant, from the samples and the hours that are kept.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

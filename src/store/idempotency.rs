@@ -1,4 +1,4 @@
-//! What a request with an `Idempotency-Key` did, so that the same request again has no second effect.
+//! The effect of a request with an `Idempotency-Key`, so that the same request again has no second effect.
 
 use super::engine::{Dialect, Value};
 use super::rows::Columns;
@@ -8,7 +8,7 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 /// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
 pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
 
-/// A request with a key, and what it was answered.
+/// A request with a key, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotent {
     /// The party that sent it; keys of different parties have nothing to do with each other.
@@ -17,14 +17,14 @@ pub struct Idempotent {
     pub key: String,
     /// A digest of the request: another request under the same key is the client's mistake.
     pub request_hash: String,
-    /// The answer, in the words of whoever gave it: the same request again gets the same one.
+    /// The answer, in the words of its author: the same request again gets the same answer.
     pub answer: String,
     /// When.
     pub created: Micros,
 }
 
 impl Store {
-    /// What a party's key has done. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.
+    /// The effect of a party's key. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -33,7 +33,7 @@ impl Store {
         on!(self, database => Ok(database.read(statements::IDEMPOTENT, &values, read).await?.pop()))
     }
 
-    /// Forgets what is older than [`IDEMPOTENCY_KEPT`] at `now`, and says how many there were.
+    /// Forgets the keys that are older than [`IDEMPOTENCY_KEPT`] at `now`, and answers how many there were.
     ///
     /// # Errors
     /// [`Error::Unavailable`].

@@ -1,9 +1,9 @@
 //! How processes that keep keys in memory learn that another has changed one.
 //!
-//! Only Postgres has other processes to tell, so on SQLite nothing is told: a look-up there stays in this process. Who changes
-//! a key notifies a channel in the same transaction. A process that keeps keys listens, and has a lock shared with its
-//! like for as long as what it keeps may be used; after each notification it lets go of what it keeps, gives the lock back and
-//! takes it again. So a revocation that has had the lock for itself knows that everybody has heard of it.
+//! Only Postgres has other processes to tell, so on SQLite nothing is told: a look-up there stays in this process. The process
+//! that changes a key notifies a channel in the same transaction. A process that keeps keys listens. It shares a lock with others
+//! of its kind for as long as its kept keys may be used. After each notification it forgets its keys, gives the lock back and
+//! takes it again. So a revocation that has had the lock for itself knows that every process has heard of it.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub struct KeyChanges {
 }
 
 impl Store {
-    /// What hears of changes of keys; `None` where they need not be kept.
+    /// The listener for changes of keys; `None` where they need not be kept.
     pub fn key_changes(&self) -> Option<KeyChanges> {
         match &*self.inner {
             Inner::Sqlite { .. } => None,
@@ -56,7 +56,7 @@ impl Store {
         match <Postgres as Dialect>::script(&mut transaction, PASS_LOCK).await {
             Ok(()) => Ok(transaction.rollback().await?),
             Err(error) => match Error::from(error) {
-                // By now what was kept is forgotten.
+                // By now the kept keys are forgotten.
                 Error::Unavailable(_) => Ok(()),
                 other => Err(other),
             },
@@ -65,8 +65,8 @@ impl Store {
 }
 
 impl KeyChanges {
-    /// Waits for a change. When this returns, what was looked up before may have changed, and what is looked up from then on may be
-    /// kept for [`KEYS_KEPT`] until it returns again. The first time it returns as soon as it listens.
+    /// Waits for a change. When this returns, keys that were looked up before may have changed. Keys that are looked up from then
+    /// on may be kept for [`KEYS_KEPT`] until it returns again. The first time it returns as soon as it listens.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where changes are not heard of, so that nothing may be kept. It may be asked again.

@@ -1,5 +1,4 @@
-//! API keys and portal sessions: rows only, what they mean is decided in `access`. Of a secret its digest is all that
-//! comes here.
+//! API keys and portal sessions: rows only; `access` decides their meaning. Of a secret only its digest comes here.
 
 use uuid::Uuid;
 
@@ -13,15 +12,15 @@ use crate::clock::Micros;
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRow {
-    /// What it is called when it is revoked.
+    /// The id by which it is revoked.
     pub id: Uuid,
     /// SHA-256 of the secret, in lower-case hexadecimal.
     pub digest: String,
-    /// Whom it stands for.
+    /// The party that it stands for.
     pub party: String,
     /// The word of its role.
     pub role: String,
-    /// What its maker calls it.
+    /// The name that its maker gave it.
     pub label: Option<String>,
     /// When it was made.
     pub created: Micros,

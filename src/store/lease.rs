@@ -2,11 +2,11 @@
 //! kill -9 need not wait for anything to time out; and an epoch that rises with every holder, so that a decider that
 //! has lost its lock without noticing cannot write any more.
 //!
-//! On Postgres the lock is a session's, and sessions end while their process lives: an administrator ends one, the
-//! server restarts, a network fails. So the holder watches the lease ([`Store::check_lease`]) and takes its lock again
-//! ([`Store::retake_lease`]) under the epoch that it has. That is safe: whoever wants a new epoch must have the lock
-//! first, so that an epoch which is unchanged once the lock is ours again says that nobody has decided in between, and
-//! that nobody can from here on. A later epoch says that another process has taken over, for good.
+//! On Postgres the lock is a session's, and sessions end while their process lives: an administrator ends one, the server
+//! restarts, a network fails. So the holder watches the lease ([`Store::check_lease`]) and takes its lock again
+//! ([`Store::retake_lease`]) under the epoch that it has. That is safe: a process that wants a new epoch must have the lock
+//! first. So an epoch which is unchanged once the lock is ours again says that no other process has decided in between, and that
+//! none can from here on. A later epoch says that another process has taken over, for good.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -55,7 +55,7 @@ enum Lock {
 }
 
 impl Store {
-    /// Takes the lease. From here on nobody else's batch can be written: one that was being committed has ended.
+    /// Takes the lease. From here on no other process can write a batch: one that was being committed has ended.
     ///
     /// # Errors
     /// [`Error::LeaseHeld`] where another process has it.

@@ -8,9 +8,9 @@ use super::{Database, Error, Store, on, read_on, statements};
 use crate::agreement::{Account, Balance, Currency, Entry, Money, Posting, PostingKind};
 
 impl Store {
-    /// What an account holds, by currency, and at most `limit` of its entries, newest first, older than the posting `after`; of
-    /// every party's account where none is named. Every posting has a party's side. Both are of one state of the database. Takes
-    /// time in proportion to the account's entries.
+    /// The amounts of an account, by currency, and at most `limit` of its entries, newest first, older than the posting `after`;
+    /// of every party's account where none is named. Every posting has a party's side. Both are of one state of the database.
+    /// Takes time in proportion to the account's entries.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

@@ -170,7 +170,7 @@ pub(super) async fn run<D: Dialect>(database: &Database<D>) -> Result<(), Error>
     Ok(transaction.commit().await?)
 }
 
-/// What the engine adds to a step.
+/// The part that the engine adds to a step.
 fn own<D: Dialect>(migration: &Migration) -> Option<&'static str> {
     D::OWN_MIGRATIONS
         .iter()

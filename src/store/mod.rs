@@ -1,12 +1,12 @@
-//! What must last. The only module that knows sqlx.
+//! The durable data. The only module that knows sqlx.
 //!
-//! One SQL text serves two engines: SQLite, a file in the data folder that one process owns, and Postgres. What they do
-//! not share is in [`engine`] and [`connect`]; every statement is a constant in [`statements`]; everything else is
-//! written once, generic over the engine.
+//! One SQL text serves two engines: SQLite, a file in the data folder that one process owns, and Postgres. Their differences are
+//! in [`engine`] and [`connect`]; every statement is a constant in [`statements`]; everything else is written once, generic over
+//! the engine.
 //!
-//! Two rules keep it right. Only a decider writes decisions: [`Store::acquire_lease`] gives it an epoch, and every
-//! batch of [`Store::commit`] is refused once a later epoch exists. And a batch is one transaction: what is answered to
-//! a client was stored together with everything that belongs to it, or not at all.
+//! Two rules keep it right. Only a decider writes decisions: [`Store::acquire_lease`] gives it an epoch, and every batch of
+//! [`Store::commit`] is refused once a later epoch exists. And a batch is one transaction: an answer to a client was stored
+//! together with everything that belongs to it, or not at all.
 
 mod agreements;
 mod archive;
@@ -154,7 +154,7 @@ impl Store {
     /// found before it is needed.
     ///
     /// # Errors
-    /// [`Error::Schema`] with the statement's name and what the engine says.
+    /// [`Error::Schema`] with the statement's name and the message of the engine.
     pub async fn check_statements(&self) -> Result<(), Error> {
         on!(self, database => database.prepare_all().await)
     }
@@ -232,8 +232,8 @@ impl<D: Dialect> Database<D> {
     }
 }
 
-/// Reads the rows of one statement on a connection. A row as the driver has it takes many times what is made of it (each
-/// column of SQLite is an allocation of its own), so it is let go before the next one comes.
+/// Reads the rows of one statement on a connection. A row of the driver takes many times the memory of the value made from it
+/// (each column of SQLite is an allocation of its own), so it is let go before the next one comes.
 async fn read_on<D: Dialect, T: Send>(
     connection: &mut D::Connection,
     sql: &'static str,

@@ -11,8 +11,8 @@ use super::{Database, Error, Store, on, statements};
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, ProposalReason};
 
 impl Store {
-    /// The negotiations that go on at `now`, and those whose time is over while something is still held in them, each
-    /// with its offers, ordered by id: what a plan is rebuilt from.
+    /// The negotiations that go on at `now`, and those whose time is over while something is still held in them, each with its
+    /// offers, ordered by id. A plan is rebuilt from these.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -52,7 +52,7 @@ impl Store {
         on!(self, database => Ok(database.read(statements::NEGOTIATION, &[id.into()], read).await?.pop()))
     }
 
-    /// What asked for a negotiation, as it came.
+    /// The document that asked for a negotiation, as it came.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -157,7 +157,7 @@ impl Store {
     }
 }
 
-/// What agreements an agreement stands between.
+/// The agreements before and after an agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Succession {
     /// The one that it has taken the place of.
@@ -167,7 +167,7 @@ pub struct Succession {
 }
 
 impl Store {
-    /// What an agreement has replaced and been replaced by.
+    /// The agreements that an agreement has replaced and been replaced by.
     ///
     /// # Errors
     /// [`Error::Unavailable`].

@@ -12,7 +12,7 @@ pub struct NodeRow {
     pub resource: String,
     /// Number of the node.
     pub node: u32,
-    /// Who says so, in a word.
+    /// The reporter, in a word.
     pub reporter: String,
     /// How it stands, in a word.
     pub state: String,

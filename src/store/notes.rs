@@ -19,15 +19,15 @@ pub struct TrailLine {
     pub hash: String,
     /// When it happened.
     pub at: Micros,
-    /// What happened, in a word.
+    /// The kind of the event, in a word.
     pub kind: String,
     /// The particulars, in words.
     pub detail: String,
-    /// What it happened to.
+    /// The id of its subject.
     pub subject: Uuid,
     /// The negotiation that it belongs to, where it is one's.
     pub negotiation: Option<Uuid>,
-    /// Whose it is, where it says so.
+    /// Its party, where the line names one.
     pub party: Option<String>,
 }
 
@@ -51,8 +51,8 @@ impl Store {
         })
     }
 
-    /// The timeline of an agreement with what was said in the negotiations that led to it and that were about it, in the order of
-    /// the trail.
+    /// The timeline of an agreement with the lines of the negotiations that led to it and that were about it, in the order of the
+    /// trail.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -96,8 +96,9 @@ pub(super) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
     ]
 }
 
-/// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Says whether it
-/// did. Those who listen to changes of keys are told. The lease's row makes it wait for a batch that is being written, and a batch for it.
+/// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Answers
+/// whether it did. The listeners for changes of keys are told. The lease's row makes it wait for a batch that is being written,
+/// and a batch for it.
 pub(super) async fn write_noted<D: Dialect>(
     database: &Database<D>,
     sql: &'static str,

@@ -1,8 +1,8 @@
-//! Past executions that nobody needs one by one any more become sums over hours.
+//! Past executions that are no longer needed one by one become sums over hours.
 //!
-//! What stays is stated by [`Kept`]: whatever a prediction reads, the last ones of each application on each resource, those of
-//! agreements that go on, and everything that is young enough for a dispute. The timelines and the ledger, which say what
-//! was promised and what came of it, are never pruned.
+//! [`Kept`] says which executions stay: all that a prediction reads, the last ones of each application on each resource, those of
+//! agreements that go on, and all that are young enough for a dispute. The timelines and the ledger, which record promises and
+//! their outcomes, are never pruned.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const HOUR: Seconds = 3_600;
 pub struct Kept {
     /// Those that ended since.
     pub since: Micros,
-    /// The last so many of each application on each resource.
+    /// This many of the last ones of each application on each resource.
     pub each: u32,
     /// Those that are learned from.
     pub learned: Learned,
@@ -52,15 +52,15 @@ pub struct ExecutionHour {
     pub output_bytes: i64,
 }
 
-/// What tells sums apart: application, version, resource, outcome and hour.
+/// The key of a sum: application, version, resource, outcome and hour.
 type Key = (String, String, String, &'static str, i64);
 
 /// Sums: runs, queue time, run time, bytes in and out.
 type Sums = [i64; 5];
 
 impl Store {
-    /// Makes sums of at most `limit` executions that do not stay, the oldest, in one transaction; answers of how many. Reads
-    /// all executions for that, and writes only what goes.
+    /// Makes sums of at most `limit` executions that do not stay, the oldest, in one transaction; answers of how many. Reads all
+    /// executions for that, and writes only those that go.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -68,7 +68,7 @@ impl Store {
         on!(self, database => prune(database, kept, limit).await)
     }
 
-    /// What the sums would be of the executions that are kept one by one, by application, version, resource, outcome and hour.
+    /// The sums of the executions that are still kept one by one, by application, version, resource, outcome and hour.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -89,7 +89,7 @@ async fn prune<D: Dialect>(database: &Database<D>, kept: &Kept, limit: u32) -> R
     let Some(first_learned) = first_of_newest(database, kept.learned).await? else {
         return Ok(0);
     };
-    // What may go now may go at any later time, so that nobody has to wait while it is looked for.
+    // An execution that may go now may go at any later time, so no writer has to wait during the search.
     let values = [
         kept.since.min(first_learned).into(),
         kept.each.max(kept.learned.each).into(),

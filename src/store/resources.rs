@@ -1,4 +1,4 @@
-//! The resources as they are configured, and what they had before.
+//! The resources as they are configured, and their earlier capacities.
 
 use super::engine::{Dialect, execute};
 use super::rows::Columns;
@@ -66,8 +66,8 @@ async fn put<D: Dialect>(
     Ok(transaction.commit().await?)
 }
 
-/// Refuses capacities that are less than what is promised on them: stored, they would make a violated invariant out of
-/// a mistake in a configuration, and a lasting one.
+/// Refuses capacities that are less than the nodes promised on them. Stored, they would turn a mistake in a configuration into a
+/// violated invariant, and a lasting one.
 async fn check_promises<D: Dialect>(
     connection: &mut D::Connection,
     resources: &[ResourceRow],

@@ -43,7 +43,7 @@ macro_rules! select_offer {
     };
 }
 
-/// Offers of a kind after one, with what they are held against.
+/// Offers of a kind after one, with the rows that they are checked against.
 macro_rules! select_offer_with_agreements {
     ($which:literal) => {
         concat!(
@@ -94,8 +94,8 @@ statements! {
     TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
     CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash FROM lease WHERE id = 1";
     TRAIL_CHECKED = "UPDATE lease SET checked_number = $1, checked_hash = $2 WHERE id = 1 AND checked_number < $1";
-    // Each part by itself is a page in the order of its index: PostgreSQL would sort all of them otherwise. What a part has not
-    // needs its type for that.
+    // Each part by itself is a page in the order of its index: PostgreSQL would sort all of them otherwise. A column that a part
+    // does not have needs its type for that.
     TRAIL_LINES = "SELECT * FROM (SELECT number, hash, at_us, kind, detail, agreement AS subject, \
         CAST(NULL AS UUID) AS negotiation, CAST(NULL AS TEXT) AS party, seq, version, state, service FROM events \
         WHERE number > $1 ORDER BY number LIMIT $2) a UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, detail, \
@@ -104,7 +104,7 @@ statements! {
         detail, agreement, CAST(NULL AS UUID), CAST(NULL AS TEXT), seq, version, state, service FROM archived_events \
         WHERE number > $1 ORDER BY number LIMIT $2) c ORDER BY number LIMIT $2";
     LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash";
-    // What was said in the negotiations that an agreement was made in, and in those about it, with what happened to it.
+    // The lines of the negotiations that an agreement was made in and of those about it, with its own timeline.
     TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
         FROM all_events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
         FROM notes WHERE negotiation IN (SELECT negotiation FROM offers WHERE agreement = $1 \
@@ -207,9 +207,8 @@ statements! {
         nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
         transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
 
-    // History, for prediction.
-    // The newest of all, and of each application on each resource: since $1, or since the one that has $2 newer ones there. Which
-    // applications and resources there are is found by one step in the index each, so that nothing but what is read is looked at.
+    // History, for prediction. The newest of all, and of each application on each resource: since $1, or since the one that has
+    // $2 newer ones there. One step in the index finds each application and resource, so that no other rows are looked at.
     PAST_EXECUTIONS = "WITH RECURSIVE applications (application) AS (SELECT MIN(application) FROM executions \
         UNION ALL SELECT (SELECT MIN(e.application) FROM executions e WHERE e.application > a.application) \
         FROM applications a WHERE a.application IS NOT NULL), \
@@ -294,7 +293,7 @@ statements! {
     OFFERS_HELD = select_offer!("WHERE negotiation = $1 AND held_us IS NOT NULL AND released_us IS NULL ORDER BY id");
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
-    // The ledger. A posting takes from one account what it adds to another.
+    // The ledger. A posting takes an amount from one account and adds it to another.
     BALANCES = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
         GROUP BY account, currency ORDER BY account, currency";
     BALANCES_OF = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \

@@ -28,7 +28,7 @@ impl<D: Dialect> Database<D> {
         Transaction::begin(&self.writers, D::BEGIN).await
     }
 
-    /// Begins a transaction that reads one state of the database, whatever is written meanwhile.
+    /// Begins a transaction that reads one state of the database, whichever writes happen meanwhile.
     pub(super) async fn snapshot(&self) -> sqlx::Result<Transaction<D>> {
         Transaction::begin(&self.readers, D::BEGIN_SNAPSHOT).await
     }
@@ -44,12 +44,12 @@ impl<D: Dialect> Transaction<D> {
         Ok(transaction)
     }
 
-    /// Makes lasting what was written.
+    /// Makes the writes durable.
     pub(super) async fn commit(self) -> sqlx::Result<()> {
         self.end(COMMIT).await
     }
 
-    /// Undoes what was written, and keeps the connection.
+    /// Undoes the writes, and keeps the connection.
     pub(super) async fn rollback(self) -> sqlx::Result<()> {
         self.end(ROLLBACK).await
     }

@@ -36,7 +36,7 @@ impl Changed {
     }
 }
 
-/// A timeline as far as it has been read: no more than what its end is checked with, whatever its length.
+/// A timeline as far as it has been read: only the parts that the check of its end needs, for any length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life {
     first: Step,
@@ -94,8 +94,8 @@ impl Life {
         }
     }
 
-    /// The last change moved along an edge. What asks for termination and carries it out may be one change: it then passed
-    /// through the state between.
+    /// The last change moved along an edge. One change may ask for termination and carry it out: it then passed through the state
+    /// between.
     fn check_move(&self, found: &mut Findings) {
         let Some(from) = self.before.map(|before| before.last) else {
             return;
@@ -145,11 +145,11 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
     }
 }
 
-/// What the row says besides its states goes with them.
+/// The other columns of the row agree with its states.
 fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
     let Agreement { state, service, .. } = agreement;
     let (window, placed) = (agreement.window(), agreement.placement());
-    // What was never accepted has no place.
+    // An agreement that was never accepted has no place.
     let is_placed = placed.is_empty() != accepted && window.contains(placed);
     found.must(is_placed, I6, || {
         format!("its placement {placed} is not inside its window {window}")

@@ -1,21 +1,21 @@
-//! Whether what is stored can be, found from the database alone: the invariants that an operator asks about with
-//! `bespeak verify`, that the service asks about before it starts, and every test of the whole after it ran.
+//! Checks the stored data, from the database alone. An operator checks these invariants with `bespeak verify`, the service checks
+//! them before it starts, and so does every test of the whole after it ran.
 //!
 //! | | |
 //! |---|---|
 //! | I1 | at every instant the nodes in use are no more than the resource has, and no node has two owners |
 //! | I4 | an offer is accepted at most once, by its own party, and never after its expiry |
-//! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none; what is held for
-//!        an offer counts until it is accepted, given back or lapses |
-//! | I6 | states have moved along allowed edges only, and what else a row says goes with its state |
-//! | I9 | the ledger balances, and says of each agreement what was agreed and what came about |
+//! | I5 | an agreement that is in force counts with exactly its nodes, and one that has ended with none; nodes held for
+//!        an offer count until it is accepted, given back or lapses |
+//! | I6 | states have moved along allowed edges only, and the other columns of a row agree with its state |
+//! | I9 | the ledger balances, and agrees for each agreement with its terms and its outcome |
 //! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
 //!
 //! A service that starts checks what is open, and the trail since the line up to which it was found whole; the rest is checked while it
 //! serves.
 //!
-//! Everything is read once, in one transaction that sees one state of the database, page by page. In memory stays what the
-//! sweep of I1 needs and how far each timeline has come: a few numbers per agreement.
+//! Everything is read once, in one transaction that sees one state of the database, page by page. Two things stay in memory: the
+//! loads for the sweep of I1, and how far each timeline has come: a few numbers per agreement.
 
 mod life;
 mod money;
@@ -46,7 +46,7 @@ const PAGE: u32 = 1_000;
 const FINDINGS_MAX: usize = FINDINGS_MAX_ROWS as usize;
 const FINDINGS_MAX_ROWS: u32 = 1_000;
 
-/// What must hold.
+/// The invariants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Invariant {
     /// Every row can be read.
@@ -55,11 +55,11 @@ pub enum Invariant {
     I1,
     /// An offer is accepted once at most, in time, and by its own party.
     I4,
-    /// What is promised counts exactly.
+    /// The promised nodes count exactly.
     I5,
     /// States move along allowed edges.
     I6,
-    /// The ledger balances, and has what was agreed.
+    /// The ledger balances, and agrees with the agreements.
     I9,
     /// The audit trail is whole.
     I10,
@@ -68,11 +68,11 @@ pub enum Invariant {
 /// One thing that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it violates.
+    /// The invariant that it violates.
     pub invariant: Invariant,
     /// The agreement or resource that it is about.
     pub subject: String,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub what: String,
 }
 
@@ -83,8 +83,8 @@ impl fmt::Display for Finding {
 }
 
 impl Store {
-    /// Checks the invariants I1, I4, I5, I6, I9 and I10 over everything that is stored, live or over, and lists what violates them:
-    /// nothing when all is well, and at most a thousand. O(n log n).
+    /// Checks the invariants I1, I4, I5, I6, I9 and I10 over everything that is stored, live or over, and lists the faults: none
+    /// when all is well, and at most a thousand. O(n log n).
     ///
     /// # Errors
     /// Those of reading; a row that cannot be read is a finding.
@@ -205,7 +205,7 @@ async fn verify<D: Dialect>(database: &Database<D>) -> Result<(Vec<Finding>, Tra
     Ok((check.finish(), trail))
 }
 
-/// What has been found, and what the sweep at the end needs.
+/// The faults, and the data for the sweep at the end.
 #[derive(Default)]
 struct Check {
     capacities: BTreeMap<String, Vec<Capacity>>,
@@ -280,7 +280,7 @@ impl Findings<'_> {
         });
     }
 
-    /// Pushes `what` unless it holds.
+    /// Pushes the fault `what` unless the condition holds.
     fn must(&mut self, holds: bool, invariant: Invariant, what: impl FnOnce() -> String) {
         if !holds {
             self.push(invariant, what());
@@ -288,7 +288,7 @@ impl Findings<'_> {
     }
 }
 
-/// I5 of one agreement: its bindings are those that its state and placement say.
+/// I5 of one agreement: its bindings are those of its state and placement.
 fn check_bindings(
     agreement: &Agreement,
     bindings: &[Binding],
@@ -464,7 +464,7 @@ fn unbalanced<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
     })
 }
 
-/// What each resource had since when, in order of time.
+/// The capacities of each resource with their starts, in order of time.
 pub(super) async fn capacities<D: Dialect>(
     connection: &mut D::Connection,
 ) -> Result<BTreeMap<String, Vec<Capacity>>, Error> {
@@ -489,7 +489,7 @@ pub(super) async fn capacities<D: Dialect>(
 fn instant(time: Time) -> String {
     match jiff::Timestamp::from_second(time.seconds()) {
         Ok(timestamp) => timestamp.to_string(),
-        // Beyond what a calendar has.
+        // Beyond the end of the calendar.
         Err(_) => time.to_string(),
     }
 }

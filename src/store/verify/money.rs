@@ -1,4 +1,4 @@
-//! I9: the ledger balances, and what it says of an agreement is what was agreed and what came about.
+//! I9: the ledger balances, and its entries of an agreement are those that were agreed and came about.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::agreement::{
     ServiceState,
 };
 
-/// What the ledger says of one agreement.
+/// Checks the ledger's entries of one agreement.
 pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findings) {
     let party = Account::Party(agreement.party.clone());
     let mut sums: BTreeMap<&str, i128> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! I4 and I5 of offers: each was accepted once at most, in time and by its own party; and what is held counts until it
-//! is accepted, given back or lapses.
+//! I4 and I5 of offers: each was accepted once at most, in time and by its own party; and its held nodes count until it is
+//! accepted, given back or lapses.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::store::engine::Dialect;
 use crate::store::rows::Columns;
 use crate::store::{negotiations, read_on};
 
-/// An offer that has been held or accepted, and what it is held against.
+/// An offer that has been held or accepted, and the agreement that it would replace.
 struct Row {
     offer: NegotiationOffer,
     party: String,
     ended: Option<Micros>,
     /// Of the agreement that was made from it.
     accepted: Option<(String, Micros)>,
-    /// Of the agreement that it would replace, while that waits: its resource and what it has there.
+    /// Of the agreement that it would replace, while that waits: its resource and its nodes there.
     replaced: Option<(String, Vec<Stretch>)>,
 }
 
-/// The offers of one answer that are held on one resource, and what their party has there anyway.
+/// The offers of one answer that are held on one resource, and the nodes that their party has there anyway.
 #[derive(Default)]
 struct Answer {
     held: Vec<Stretch>,
     base: Vec<Stretch>,
 }
 
-/// Checks the offers that a statement has, of those that have been held or accepted, and adds what is held to the loads of its
+/// Checks the offers of a statement, of those that have been held or accepted, and adds the held nodes to the loads of its
 /// resource.
 pub(super) async fn check<D: Dialect>(
     connection: &mut D::Connection,

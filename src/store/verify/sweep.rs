@@ -7,7 +7,7 @@ use scheduler::{Interval, Time};
 use super::{Micros, instant};
 use crate::clock::{second_after, second_of};
 
-/// What a resource had from an instant on.
+/// The capacity of a resource from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct Capacity {
     pub(in crate::store) since: Micros,
@@ -164,7 +164,7 @@ mod tests {
                     .filter(|load| load.interval.meets(Interval::of(Time(second), 1)))
                     .map(|load| load.nodes)
                     .sum();
-                // What there was at the second's first and last microsecond, whichever was more.
+                // The capacity at the second's first and last microsecond, whichever was more.
                 let there = |micros: i64| {
                     let last = capacities.iter().rev().find(|of| of.since <= micros);
                     last.unwrap_or(&capacities[0]).nodes

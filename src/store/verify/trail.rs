@@ -1,6 +1,6 @@
-//! I10: the chain of the audit trail holds from its first line to the last one that is known, and everything that is to be
-//! told is in it. It is read once, a page at a time, in the order of the chain; of each agreement stays what its row is held
-//! against later.
+//! I10: the chain of the audit trail holds from its first line to the last one that is known, and every event that belongs in it
+//! is there. It is read once, a page at a time, in the order of the chain. Of each agreement only the timeline stays in memory,
+//! for the later check of its row.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,7 +15,7 @@ use crate::store::rows::Columns;
 use crate::store::trail::{Line, NoteLine, Trail};
 use crate::store::{Error, read_on, statements};
 
-/// A stored line, with what it says of its place in the chain.
+/// A stored line, with its place in the chain as its columns say.
 struct Stored {
     number: i64,
     hash: Option<String>,
@@ -26,7 +26,7 @@ struct Stored {
     of: Of,
 }
 
-/// What a line belongs to.
+/// The subject of a line.
 enum Of {
     Agreement {
         version: i64,
@@ -40,8 +40,8 @@ enum Of {
     },
 }
 
-/// Follows the chain, and answers with the timelines of the agreements and the chain's end. The first place where the chain breaks is found, for what
-/// comes after it cannot be told.
+/// Follows the chain, and answers with the timelines of the agreements and the chain's end. Finds the first place where the chain
+/// breaks; nothing after it can be checked.
 pub(super) async fn check<D: Dialect>(
     connection: &mut D::Connection,
     check: &mut Check,
@@ -142,7 +142,7 @@ fn ends_early(trail: &Trail, end: &Trail) -> String {
     format!("it ends with line {last}, and line {known} was the last")
 }
 
-/// Goes on by a line; what is wrong with it, if anything is.
+/// Goes on by a line. Answers with its fault, if it has one.
 fn follow(trail: &mut Trail, line: &Stored) -> Option<String> {
     let subject = line.subject;
     let whose = match &line.of {
