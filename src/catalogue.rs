@@ -1,6 +1,6 @@
-//! The provider's applications: what an offer may ask to run, and the typed, bounded arguments that it may give. Pure
-//! values. A requester never supplies a command line: each argument is checked here and handed on as one element of an
-//! argument vector, and none of them can begin with `-` unless it is a number that the provider allows to be negative.
+//! The provider's applications, which an offer may ask to run, with their typed, bounded arguments. Pure values. A requester
+//! never supplies a command line: each argument is checked here and handed on as one element of an argument vector, and none of
+//! them can begin with `-` unless it is a number that the provider allows to be negative.
 
 mod checkpoint;
 mod limits;
@@ -21,12 +21,12 @@ pub const APPLICATIONS_MAX: usize = 1_000;
 pub const ARGUMENTS_MAX: usize = 64;
 /// Characters in a text argument or a choice; 64 of them stay far below every system's limit.
 pub const TEXT_LENGTH_MAX: usize = 1_024;
-/// Bytes in the name of a file: what Unix file systems take.
+/// The most bytes in the name of a file on Unix file systems.
 pub const FILE_NAME_LENGTH_MAX: usize = 255;
 /// The longest sleep of the built-in application, in seconds: a week.
 const SLEEP_SECONDS_MAX: i64 = 86_400 * 7;
 
-/// What a provider offers to run.
+/// A program that a provider offers to run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Catalogue {
     applications: Vec<Application>,
@@ -40,13 +40,13 @@ pub struct Application {
     pub name: String,
     /// The version that an offer may give; `None` where the provider does not tell versions apart.
     pub version: Option<String>,
-    /// What it does, for those who choose.
+    /// Its purpose, for people who choose one.
     pub description: String,
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments, in their order; all are required.
     pub arguments: Vec<ArgumentSpec>,
-    /// What each of its jobs may have, where that is not what the resource says.
+    /// The limits of each of its jobs, where they differ from those of the resource.
     pub limits: JobLimits,
     /// How it saves its work and goes on with it, where it can: its work may be done in pieces then.
     pub checkpoint: Option<Checkpoint>,
@@ -56,9 +56,9 @@ pub struct Application {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "ArgumentKeys")]
 pub struct ArgumentSpec {
-    /// What it is called in forms and messages.
+    /// Its name in forms and messages.
     pub name: String,
-    /// What it may be.
+    /// The values that it may have.
     pub kind: ArgumentKind,
 }
 
@@ -92,11 +92,11 @@ pub struct CharacterSet(Vec<RangeInclusive<char>>);
 pub struct ArgumentError {
     /// Its place, from 0; the number of arguments given where one is missing.
     pub index: usize,
-    /// What was expected there.
+    /// The value that was expected there.
     pub expected: String,
 }
 
-/// A catalogue, application or argument that cannot be: the key of the configuration and what it should hold.
+/// An invalid catalogue, application or argument: the key of the configuration and the value that it should hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CatalogueError(String);
@@ -262,7 +262,7 @@ pub fn is_file_name(text: &str) -> bool {
 }
 
 impl fmt::Display for ArgumentSpec {
-    /// What is expected, as messages and forms say it.
+    /// The expected value, in the words of messages and forms.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, ", self.name)?;
         match &self.kind {
@@ -448,7 +448,7 @@ impl Bound {
 
     fn decimal(self) -> Option<f64> {
         match self {
-            // Only a bound beyond 2^53 loses digits, and it loses them at the edge of what the argument itself can say.
+            // Only a bound beyond 2^53 loses digits, at the edge of the values that the argument itself can have.
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "a decimal argument has no more digits itself"

@@ -1,8 +1,7 @@
 //! The one clock. Everything that depends on the present takes it as an argument, so that a test can turn it.
 //!
-//! The plan is in wall time, which an administrator or a time server may step. How long something took is measured by the
-//! time since the machine's start, which nobody can step; the two together show when the wall time was stepped
-//! (`docs/design/service.md`).
+//! The plan is in wall time, which an administrator or a time server may step. Durations are measured by the time since the
+//! machine's start, which cannot be stepped; the two together show when the wall time was stepped (`docs/design/service.md`).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,10 +17,10 @@ pub type Micros = i64;
 
 /// Microseconds in a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
-/// By how much the wall time has to differ from what has passed since the last look, to be a step: more than time servers slew
-/// in an hour (at most 500 millionths), less than what a slot's start may be late.
+/// The least difference between the wall time and the time that has passed since the last look that counts as a step: more than
+/// time servers slew in an hour (at most 500 millionths), less than a slot's start may be late.
 pub const STEP_MIN: Micros = 2 * MICROS_PER_SECOND;
-/// How often the wall time is compared with what has passed.
+/// How often the wall time is compared with the time that has passed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a step is told of after it was noticed.
 const TOLD_FOR: Micros = 3_600 * MICROS_PER_SECOND;
@@ -58,12 +57,12 @@ pub struct Steps {
     pub count: u64,
     /// The last one.
     pub last: Option<Step>,
-    /// The latest wall time that was seen before the clock was set back, until that time has come again. What is due before it
+    /// The latest wall time that was seen before the clock was set back, until that time has come again. Everything due before it
     /// has begun already, and nothing else begins until then.
     pub behind: Option<Micros>,
 }
 
-/// What is remembered from one look to the next.
+/// The times that one look keeps for the next.
 #[derive(Debug, Default)]
 struct Watched {
     /// Wall time and time since the machine's start.
@@ -89,8 +88,8 @@ impl Clock {
         }
     }
 
-    /// Turns a standing clock: forwards as time passes, back as somebody sets it. The system's clock is not ours to turn, and
-    /// stays as it is.
+    /// Sets a standing clock: forwards as if time passed, back as an administrator sets it. The system's clock is not ours to
+    /// set, and stays as it is.
     pub fn set(&self, now: Micros) {
         if let Some(set) = &self.set {
             let before = set.wall.swap(now, Ordering::SeqCst);
@@ -98,7 +97,7 @@ impl Clock {
         }
     }
 
-    /// Steps a standing clock by so many microseconds, with no time passing.
+    /// Steps a standing clock by this many microseconds, with no time passing.
     pub fn step(&self, by: Micros) {
         if let Some(set) = &self.set {
             set.wall.fetch_add(by, Ordering::SeqCst);
@@ -125,7 +124,7 @@ impl Clock {
         now.tv_sec * MICROS_PER_SECOND + now.tv_nsec / 1_000
     }
 
-    /// Compares the wall time with what has passed since the last look; answers with the step where there was one.
+    /// Compares the wall time with the time that has passed since the last look; answers the step where there was one.
     pub fn look(&self) -> Option<Step> {
         let mut watched = self.watched();
         let (wall, since_boot) = (self.micros(), self.since_boot());
@@ -158,7 +157,7 @@ impl Clock {
         self.watched().steps
     }
 
-    /// What there is to say of the last step: for an hour after it, and as long as the clock is behind where it was.
+    /// The message about the last step: for an hour after it, and as long as the clock is behind its earlier time.
     pub fn words_of_step(&self) -> Option<String> {
         let Steps { last, behind, .. } = self.steps();
         let step = last?;
@@ -166,7 +165,7 @@ impl Clock {
         (recent || behind.is_some()).then(|| words_of(step, behind))
     }
 
-    /// Looks again and again, and says in the log what was noticed, until `stop`.
+    /// Looks again and again, and logs each step, until `stop`.
     pub async fn notice_steps(self, stop: CancellationToken) {
         loop {
             if let Some(step) = self.look() {
@@ -199,7 +198,7 @@ pub fn second_after(micros: Micros) -> Time {
     Time(-(-micros).div_euclid(MICROS_PER_SECOND))
 }
 
-/// A step and what follows from it, in words for operators.
+/// A step and its consequences, in words for operators.
 fn words_of(step: Step, behind: Option<Micros>) -> String {
     let instant = |at: Micros| {
         jiff::Timestamp::from_second(at.div_euclid(MICROS_PER_SECOND))
@@ -271,7 +270,7 @@ mod tests {
         clock.set(clock.micros() + 59 * MINUTE);
         assert!(clock.words_of_step().is_some());
         clock.set(clock.micros() + MINUTE);
-        assert_eq!(clock.words_of_step(), None, "an hour later nobody asks");
+        assert_eq!(clock.words_of_step(), None, "an hour later it is no news");
         assert_eq!(clock.steps().count, 1);
     }
 
@@ -284,7 +283,7 @@ mod tests {
         assert_eq!(clock.steps().behind, Some(1_000 * MINUTE));
         clock.set(910 * MINUTE);
         clock.look();
-        // Set back again: what was seen first counts.
+        // Set back again: the latest time seen before the first step counts.
         clock.step(-10 * MINUTE);
         assert!(clock.look().is_some());
         assert_eq!(

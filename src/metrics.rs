@@ -1,12 +1,13 @@
-//! What can be counted while the service runs, and the text in which Prometheus reads it (exposition format 0.0.4).
+//! Metrics of the running service, and the text in which Prometheus reads them (exposition format 0.0.4).
 //!
-//! Who counts keeps plain values ([`Histogram`], numbers) behind a lock of its own, and writes them out when asked: there
-//! is no registry that everybody would have to know. Labels are words from closed lists, routes as templates and names from
-//! the configuration, never an id, a party or a path: how many series there are is known beforehand.
+//! Each module that counts keeps plain values ([`Histogram`], numbers) behind a lock of its own, and writes them out when asked:
+//! there is no registry that every module would have to know. Labels are words from closed lists, routes as templates and names
+//! from the configuration, never an id, a party or a path: so the number of series is known beforehand.
 
 use std::fmt::Write as _;
 
-/// Upper bounds for durations, in seconds: from what a cached page of a database takes to what nobody waits for.
+/// Upper bounds for durations, in seconds: from the time that a cached page of a database takes to a time that no client waits
+/// for.
 pub const SECONDS: &[f64] = &[
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 ];
@@ -18,7 +19,7 @@ pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     bounds: &'static [f64],
-    /// One more than there are bounds: the last counts what is above all of them.
+    /// One more than there are bounds: the last counts the values above all of them.
     counts: Vec<u64>,
     sum: f64,
 }
@@ -42,7 +43,7 @@ impl Histogram {
     }
 }
 
-/// What a family of series is.
+/// The kind of a family of series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A number that only grows while the process lives.
@@ -61,7 +62,7 @@ pub type Labels<'a> = [(&'static str, &'a str)];
 pub struct Exposition(String);
 
 impl Exposition {
-    /// Begins a family of series; what is written next belongs to it.
+    /// Begins a family of series; the series written next belong to it.
     pub fn family(&mut self, name: &'static str, kind: Kind, help: &'static str) -> Family<'_> {
         let word = match kind {
             Kind::Counter => "counter",
@@ -134,7 +135,7 @@ impl Family<'_> {
     }
 }
 
-/// What a series says.
+/// The value of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// How many.

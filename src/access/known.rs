@@ -1,5 +1,5 @@
-//! Keys and sessions that were looked up lately, so that not every request asks the database. Kept only while changes are heard of,
-//! and never for longer than the store allows; whatever changes, all of them are forgotten.
+//! Keys and sessions that were looked up lately, so that not every request asks the database. They are kept only while changes
+//! are heard of, and never longer than the store allows. Any change forgets all of them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use crate::store::{KEYS_KEPT, SessionRow};
 
-/// The most that are kept: those who ask within some seconds are far fewer.
+/// The most that are kept. Far fewer keys are in use within some seconds.
 const MOST: usize = 4_096;
 
-/// What was looked up, by digest; a key is a session that lasts.
+/// The results of look-ups, by digest; a key is a session that lasts.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     inner: Mutex<Inner>,
@@ -37,7 +37,7 @@ impl Known {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of a digest, or from when on it is looked up.
+    /// The row of a digest, or the time from which it is looked up.
     pub(super) fn get(&self, digest: &str) -> Result<SessionRow, Asked> {
         let inner = self.lock();
         match inner.rows.get(digest) {
@@ -49,7 +49,7 @@ impl Known {
         }
     }
 
-    /// Keeps what was found, unless something has changed since it was asked for.
+    /// Keeps the result, unless something has changed since it was asked for.
     pub(super) fn keep(&self, asked: Asked, digest: String, row: SessionRow) {
         let mut inner = self.lock();
         if !inner.listening || inner.forgotten != asked.forgotten {

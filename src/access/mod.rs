@@ -1,9 +1,9 @@
-//! Who may: a caller shows an API key, or a session that was opened with one, and is then a party in a role. What a
-//! party may see is decided where it asks; here only who it is.
+//! Access: a caller shows an API key, or a session that was opened with one, and is then a party in a role. This module only
+//! identifies the caller; the use cases decide which data a party may see.
 //!
-//! A key is looked up at every request. What was found is known for some seconds where the store tells of changes, so that revoking
-//! a key works at once all the same. Lookups go by the digest of what was sent: how long they take tells about digests
-//! only, which lead nowhere.
+//! A key is looked up at every request. Where the store tells of changes, the result is kept for some seconds; revoking a key
+//! still works at once. Look-ups go by the digest of the key. So the time that they take tells only about digests, which help no
+//! attacker.
 
 mod known;
 mod operator_key;
@@ -33,14 +33,14 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
 
-/// What a caller may do.
+/// The rights of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Makes offers and sees its own agreements.
     Consumer,
-    /// Sees everybody's.
+    /// Sees the data of all parties.
     Operator,
-    /// Reads what is counted, and nothing else: for programs that watch over the service.
+    /// Reads the metrics and nothing else: for programs that watch over the service.
     Monitor,
 }
 
@@ -63,12 +63,12 @@ impl Role {
     }
 }
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The party that it acts for.
     pub party: String,
-    /// What it may do.
+    /// Its rights.
     pub role: Role,
     /// The key that it showed, now or when it signed in.
     pub key: Uuid,
@@ -77,22 +77,22 @@ pub struct Caller {
 /// A key that was just made: the only time that its secret is known.
 #[derive(Debug)]
 pub struct NewKey {
-    /// What it is called when it is revoked.
+    /// The id by which it is revoked.
     pub id: Uuid,
-    /// What its owner sends.
+    /// The text that its owner sends.
     pub secret: Secret,
 }
 
-/// What is known of a key.
+/// A key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyInfo {
-    /// What it is called when it is revoked.
+    /// The id by which it is revoked.
     pub id: Uuid,
-    /// Whom it stands for.
+    /// The party that it stands for.
     pub party: String,
-    /// What its owner may do.
+    /// The rights of its owner.
     pub role: Role,
-    /// What its maker calls it.
+    /// The name that its maker gave it.
     pub label: Option<String>,
     /// When it was made.
     pub created: Micros,
@@ -107,7 +107,7 @@ pub struct KeyInfo {
 pub struct Session {
     /// The value of the cookie.
     pub cookie: Secret,
-    /// What every form of the session must bring back.
+    /// The value that every form of the session must bring back.
     pub csrf: Secret,
     /// Until when it lasts.
     pub expires: Micros,
@@ -127,7 +127,7 @@ pub enum Error {
     File {
         /// The file.
         path: String,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The operating system has no randomness to give.
@@ -153,7 +153,7 @@ impl Access {
         }
     }
 
-    /// Hears of changes of keys until it is stopped, so that what was looked up may be known for a while.
+    /// Listens for changes of keys until it is stopped, so that results of look-ups may be kept for a while.
     pub async fn hear_of_changes(self, stop: CancellationToken) {
         let Some(mut changes) = self.store.key_changes() else {
             return;
@@ -175,7 +175,7 @@ impl Access {
         self.known.forget(false);
     }
 
-    /// Who sends this key; `None` where it is none of ours, or expired or revoked.
+    /// The caller with this key; `None` where it is none of ours, or expired or revoked.
     ///
     /// # Errors
     /// Those of the store.
@@ -265,7 +265,8 @@ impl Access {
         }))
     }
 
-    /// Whose session a cookie is, and what its forms must bring back ([`Secret::is`]); `None` where it has ended, or its key has.
+    /// The caller of a session's cookie, and the value that its forms must bring back ([`Secret::is`]); `None` where the session
+    /// has ended, or its key has.
     ///
     /// # Errors
     /// Those of the store.

@@ -1,8 +1,7 @@
 //! The first operator key: made at the first start, kept in a file of the data folder that holds nothing else.
 //!
-//! The file is complete on disk before the key is stored. A crash in between leaves a file whose key nobody knows yet:
-//! the next start stores it then. So a start never ends without a usable key in the file, and no key is stored that
-//! nobody has.
+//! The file is complete on disk before the key is stored. A crash in between leaves a file with a key that is not stored yet: the
+//! next start stores it then. So a start never ends without a usable key in the file, and every stored key is in a file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -18,7 +17,7 @@ const LABEL: &str = "made at start";
 /// The operator key of the data folder.
 #[derive(Debug)]
 pub struct OperatorKey {
-    /// What its owner sends.
+    /// The text that its owner sends.
     pub secret: Secret,
     /// The file that holds it.
     pub path: PathBuf,

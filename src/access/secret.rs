@@ -8,12 +8,12 @@ use subtle::ConstantTimeEq;
 
 use crate::store::hex;
 
-/// What the text of an API key begins with, so that people and scanners of leaked secrets know one when they see it.
+/// The beginning of every API key, so that people and scanners of leaked secrets recognize one.
 const KEY_PREFIX: &str = "bsp_";
 /// Hexadecimal digits of the random part.
 const DIGITS: usize = 64;
 
-/// A text that whoever has it may act with. It is not shown by `Debug`, and has no `Display`.
+/// A text that gives its holder rights. `Debug` does not show it, and it has no `Display`.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -34,14 +34,14 @@ impl Secret {
         Ok(Self(random()?))
     }
 
-    /// What somebody sent as an API key, if it has the form of one.
+    /// The text as an API key, if it has the form of one.
     pub(super) fn parse_key(text: &str) -> Option<Self> {
         text.strip_prefix(KEY_PREFIX)
             .is_some_and(is_random)
             .then(|| Self(text.to_owned()))
     }
 
-    /// What somebody sent as a session, if it has the form of one.
+    /// The text as a session, if it has the form of one.
     pub(super) fn parse_session(text: &str) -> Option<Self> {
         is_random(text).then(|| Self(text.to_owned()))
     }
@@ -51,12 +51,12 @@ impl Secret {
         &self.0
     }
 
-    /// What is stored of it.
+    /// The digest, which is stored in its place.
     pub(super) fn digest(&self) -> String {
         hex(&Sha256::digest(&self.0))
     }
 
-    /// Another secret that only who has this one can know, and that does not give this one away.
+    /// Another secret that only a holder of this one can know, and that does not give this one away.
     pub(super) fn derive(&self, purpose: &str) -> Self {
         Self(hex(&Sha256::new()
             .chain_update(purpose)
@@ -64,12 +64,12 @@ impl Secret {
             .finalize()))
     }
 
-    /// Whether this is what somebody sent, in a time that does not tell how near it comes.
+    /// Whether `sent` is this secret, in a time that does not tell how near it comes.
     pub fn is(&self, sent: &str) -> bool {
         self.0.as_bytes().ct_eq(sent.as_bytes()).into()
     }
 
-    /// Whether it is what `digest` was made from, in a time that does not tell how near it comes.
+    /// Whether `digest` was made from it, in a time that does not tell how near it comes.
     pub(super) fn has_digest(&self, digest: &str) -> bool {
         self.digest().as_bytes().ct_eq(digest.as_bytes()).into()
     }

@@ -1,5 +1,4 @@
-//! Which addresses may be called: somebody else names them, so that without care the service would knock at doors
-//! behind its own firewall.
+//! The addresses that may be called. Clients name them, so without care the service would call addresses behind its own firewall.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,7 +7,7 @@ use reqwest::Url;
 /// The longest address that is taken.
 const LENGTH_MAX: usize = 2_048;
 
-/// What may be called.
+/// The rule for addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Whether addresses may be called that are not public: of this machine, of private networks.
@@ -26,7 +25,7 @@ impl Policy {
     /// Whether an address may be called, as far as it tells itself.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected form, where the address breaks the rule.
     pub fn check(self, address: &str) -> Result<(), String> {
         self.read(address).map(drop)
     }
@@ -83,7 +82,7 @@ impl Policy {
     }
 }
 
-/// Whether an address is one of the open network. What is not assigned to it counts as private.
+/// Whether an address is one of the open network. An unassigned address counts as private.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),

@@ -1,4 +1,4 @@
-//! Calls to the outside: decisions told to those who asked to be told.
+//! Calls to the outside: they tell decisions to the clients that asked for that.
 //!
 //! A call is stored with the decision that it tells, and tried until it succeeds or is given up, over restarts. It may
 //! arrive twice, never not at all without a line in the log. The other end is not trusted: only addresses that may be
@@ -31,9 +31,9 @@ const AT_ONCE_MAX: usize = 32;
 const OF_EACH_MAX: u32 = 4;
 /// The wait before the second try, and the longest; it doubles in between.
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
-/// How long to wait before it is tried again to store what became of a call, at first and at most; it doubles in between.
+/// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A call that did not succeed for so long is given up: whoever wants to know can still ask.
+/// A call that did not succeed for this long is given up: the client can still ask.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
 /// Makes the calls that are stored.
@@ -90,8 +90,8 @@ impl CallBacks {
         }
     }
 
-    /// Makes a call and stores what became of it; the call's id. Where that cannot be stored it is tried again until it can:
-    /// the call would still be due, and be made again and again.
+    /// Makes a call and stores its outcome; answers the call's id. Where the outcome cannot be stored, it tries again until it
+    /// can. Otherwise the call would stay due, and be made again and again.
     async fn tell(self, call: CallBack) -> Uuid {
         let result = made(&call, self.policy).await;
         let agreement = call.agreement;
@@ -132,7 +132,7 @@ impl CallBacks {
     }
 }
 
-/// How long to wait after so many tries before the last one.
+/// How long to wait after this many tries before the last one.
 fn wait_after(attempts: u32) -> Micros {
     let doubled = RETRY.0.checked_shl(attempts.min(30)).unwrap_or(RETRY.1);
     doubled.clamp(RETRY.0, RETRY.1)
@@ -146,7 +146,7 @@ enum Failure {
     Unwanted,
 }
 
-/// What became of a call.
+/// Makes a call, and answers its outcome.
 async fn made(call: &CallBack, policy: Policy) -> Result<(), Failure> {
     tokio::time::timeout(CALL_WAIT, attempt(call, policy))
         .await
@@ -162,7 +162,7 @@ async fn attempt(call: &CallBack, policy: Policy) -> Result<(), Failure> {
         .timeout(CALL_WAIT)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        // The addresses that were looked at are those that are reached.
+        // Only the addresses that were checked are reached.
         .resolve_to_addrs(&target.host, &target.addresses)
         .build()
         .map_err(|why| failed(why.to_string()))?;

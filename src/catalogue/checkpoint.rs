@@ -1,4 +1,4 @@
-//! How an application is told to save its work, and how it takes it up again: what lets its work be done in pieces.
+//! How an application is told to save its work, and how it goes on later. With this its work can be done in pieces.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,16 +9,16 @@ const GRACE_SECONDS_MAX: u32 = 3_600;
 
 /// How an application saves its work and takes it up again. `[application.checkpoint]` of the configuration.
 ///
-/// At the end of a piece its processes get the signal; the program saves what it has come to into its working folder and
-/// exits with status 0. For the next piece it is started again in the same folder, with `resume` after its arguments.
+/// At the end of a piece its processes get the signal; the program saves its state into its working folder and exits with status
+/// 0. For the next piece it is started again in the same folder, with `resume` after its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "CheckpointKeys")]
 pub struct Checkpoint {
-    /// What tells it to save its work.
+    /// The signal that tells it to save its work.
     pub signal: CheckpointSignal,
-    /// So many seconds before the end of a piece it is told to, and then killed.
+    /// It gets the signal this many seconds before the end of a piece, and is then killed.
     pub grace: u32,
-    /// What comes after its arguments when it is to go on.
+    /// The arguments that follow its own when it is to go on.
     pub resume: Vec<String>,
 }
 

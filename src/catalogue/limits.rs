@@ -1,4 +1,4 @@
-//! What one job may have: values that an application, a resource or the provider sets, the nearer before the farther.
+//! The limits of one job: values that an application, a resource or the provider sets, the nearer before the farther.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ const COUNT_MAX: u64 = 1 << 22;
 /// A program needs a few files to begin with.
 const OPEN_FILES_MIN: u64 = 16;
 
-/// What one job may have; what is `None` is not said here.
+/// The limits of one job. A limit that is `None` is not set here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobLimits {
@@ -19,7 +19,7 @@ pub struct JobLimits {
     pub memory: Option<u64>,
     /// Processes at a time, each thread counted.
     pub processes: Option<u64>,
-    /// Bytes on the disk of what it writes into its folder.
+    /// Bytes on the disk that its files may take in its folder.
     pub files: Option<u64>,
     /// Files that each of its processes may have open.
     pub open_files: Option<u64>,

@@ -1,4 +1,4 @@
-//! Accounts: what the caller owes and is owed.
+//! Accounts: the debts and the credits of the caller.
 
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
@@ -10,7 +10,7 @@ use super::format::Format;
 use super::{Api, Error, scope};
 use crate::access::Caller;
 
-/// GET /accounts: the caller's own, for an operator everybody's, with entries a page at a time.
+/// GET /accounts: the caller's own, for an operator those of all parties, with entries a page at a time.
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

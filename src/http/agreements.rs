@@ -142,7 +142,7 @@ pub(super) async fn events(
     Ok(format.answer(&timeline.view(), || timeline.document()))
 }
 
-/// GET /agreements/{id}/files: what the job has written.
+/// GET /agreements/{id}/files: the files that the job has written.
 pub(super) async fn files(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -153,7 +153,7 @@ pub(super) async fn files(
     Ok(format.answer(&files, || files.document()))
 }
 
-/// GET /agreements/{id}/files/{name}: what the job wrote, to `stdout`, `stderr` or a file of its working folder.
+/// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
 pub(super) async fn file(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -262,7 +262,7 @@ fn select(shown: &Shown, part: Part) -> impl Serialize + '_ {
     }
 }
 
-/// An id from a path; what is no id names nothing.
+/// An id from a path; a text that is no id names nothing.
 pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
     text.parse()
         .map_err(|_| crate::negotiation::Error::NotFound.into())

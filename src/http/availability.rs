@@ -12,7 +12,7 @@ use super::{Api, Error};
 use crate::access::Caller;
 use crate::negotiation::AvailabilityQuery;
 
-/// What the query may say.
+/// The parameters of the query.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
@@ -22,7 +22,7 @@ pub(super) struct Asked {
     kind: Option<String>,
 }
 
-/// When a class of resources has nodes free, and never whose they are otherwise.
+/// The times in which a class of resources has nodes free, and never the parties that have the others.
 pub(super) async fn show(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! Bodies: those of requests are read whole, within a bound of size and time; what a job wrote is sent page by page.
+//! Bodies: those of requests are read whole, within a bound of size and time; the output of a job is sent page by page.
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -36,8 +36,8 @@ pub(super) async fn json(api: &Api, request: Request) -> Result<Vec<u8>, Error> 
     }
 }
 
-/// What a body is said to be; XML where nothing is said. It must be UTF-8, as it stands. `text/xml` is another name of
-/// the same (RFC 7303), and a form's type is what `curl --data-binary @offer.xml` says of anything.
+/// The format that the headers of a body name; XML where they name none. It must be UTF-8, as it stands. `text/xml` is another
+/// name of the same (RFC 7303), and a form's type is the one that `curl --data-binary @offer.xml` sends for any file.
 fn format_of(headers: &HeaderMap) -> Result<Format, Error> {
     if let Some(coding) = headers.get(header::CONTENT_ENCODING)
         && coding != "identity"
@@ -97,8 +97,8 @@ async fn read(mut body: Body) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// A body of all that a job has written. What cannot be read at first is an error of its own; later it breaks the body
-/// off, so that nobody takes a part for the whole.
+/// A body of all that a job has written. An output that cannot be read at first is an error of its own; a later failure breaks
+/// the body off, so that no client takes a part for the whole.
 pub(crate) async fn of(mut output: Output) -> Result<Body, Error> {
     let mut page = output.page().await?;
     // The next page is read while one is on its way.

@@ -1,5 +1,5 @@
-//! The headers by which a client says what it takes for granted: that its request has no effect twice
-//! (`Idempotency-Key`), and that what it asks about is as it last saw it (`If-Match`, RFC 9110, section 13.1.1).
+//! The headers with which a client sets a condition: that its request has no effect twice (`Idempotency-Key`), and that the
+//! agreement is still as the client last saw it (`If-Match`, RFC 9110, section 13.1.1).
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{self, HeaderName};
@@ -20,7 +20,7 @@ const KEY_LENGTH_MAX: usize = 255;
 pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
-    /// With what tells the request from others: what it does, and its body.
+    /// With the two things that tell the request from others: its target and its body.
     pub(super) fn of(self, caller: &Caller, target: &str, body: &[u8]) -> Option<RequestKey> {
         self.0
             .map(|key| RequestKey::new(&caller.party, &key, target, body))

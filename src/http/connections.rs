@@ -1,12 +1,11 @@
-//! The connections that are open, and how many of them each address has: so that nobody without a key leaves none to the
-//! others.
+//! The connections that are open, and how many of them each address has, so that a client without a key cannot take all of them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a connection comes from, as far as its bounds go: an address, or of IPv6 the network of 64 bits, of which whoever has
-/// one address has all.
+/// The origin of a connection, as far as its bounds go: an address, or for IPv6 the network of 64 bits, since the holder of one
+/// address has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Origin(IpAddr);
 
@@ -45,7 +44,7 @@ pub(super) struct Connection {
     of: Connections,
 }
 
-/// What there is to tell of the connections.
+/// The numbers of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) open: usize,
@@ -54,7 +53,7 @@ pub(super) struct Counted {
 }
 
 impl Connections {
-    /// None yet, where there may be so many and so many from one origin.
+    /// No connections yet; at most `most`, and `of_each` of one origin.
     pub fn new(most: usize, of_each: usize) -> Self {
         Self {
             most,

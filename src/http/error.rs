@@ -1,7 +1,7 @@
-//! Everything that can go wrong with a request, and the one place where that becomes a status, a body and, for what is
-//! ours to mend, a line in the log.
+//! All errors of a request, and the one place where an error becomes a status, a body and, for faults that are ours to mend, a
+//! line in the log.
 //!
-//! A handler's [`Error`] travels in the extensions of its response to [`rendered`], which knows what the client
+//! A handler's [`Error`] travels in the extensions of its response to [`rendered`], which knows the formats that the client
 //! accepts: the fault document of WS-Agreement in XML, problem details (RFC 9457) in JSON.
 
 use std::any::Any;
@@ -18,7 +18,7 @@ use super::format::{Format, document};
 use super::{Api, REQUEST_ID};
 use crate::negotiation;
 
-/// What can go wrong with a request.
+/// The errors of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No key, or none that is valid.
@@ -110,7 +110,7 @@ impl Error {
         }
     }
 
-    /// Writes what is ours to mend into the log, and anything else for those who look closely.
+    /// Logs faults that are ours to mend, and all others at the level for debugging.
     pub(crate) fn log(&self) {
         let (status, code) = self.status();
         if status.is_server_error() {
@@ -120,7 +120,7 @@ impl Error {
         }
     }
 
-    /// The failure of a use case behind it, if that is what it is.
+    /// The failure of a use case behind it, if there is one.
     fn cause(&self) -> Option<&negotiation::Error> {
         match self {
             Self::Negotiation(cause) => Some(cause),
@@ -143,7 +143,7 @@ impl Error {
         )
     }
 
-    /// What the caller may see, a sentence each.
+    /// The descriptions that the caller may see, a sentence each.
     pub(crate) fn descriptions(&self) -> Vec<String> {
         match self {
             Self::Negotiation(
@@ -193,7 +193,7 @@ impl IntoResponse for Error {
 /// Makes a page of an error.
 pub(super) type ErrorPage = fn(&Error) -> Response;
 
-/// Gives an error its body, in what the client accepts, and logs what is ours to mend. What goes wrong around a page is
+/// Gives an error its body, in a format that the client accepts, and logs faults that are ours to mend. An error around a page is
 /// a page.
 pub(super) async fn rendered(
     State((api, page)): State<(Api, ErrorPage)>,
@@ -235,7 +235,7 @@ pub(super) async fn rendered(
     }
     let retry = match &*error {
         Error::TooManyAtOnce => Some("1"),
-        // What is counted is counted by the minute.
+        // These quotas are counted by the minute.
         Error::Negotiation(negotiation::Error::TooOften(_)) => Some("60"),
         _ => (status == StatusCode::SERVICE_UNAVAILABLE).then_some("1"),
     };

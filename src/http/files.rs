@@ -71,8 +71,8 @@ pub(super) async fn remove(
 /// Bytes a second that an upload has to keep to: a slow line does, a client that only occupies its place does not.
 const RATE_LEAST: u32 = 16 * 1_024;
 
-/// Takes in a body of any length that its quota leaves room for, as long as it keeps coming: beyond the time that others
-/// have for the whole it has what its bytes take at [`RATE_LEAST`].
+/// Takes in a body of any length that its quota leaves room for, as long as it keeps coming. Beyond the time that other bodies
+/// have for the whole, it has the time that its bytes take at [`RATE_LEAST`].
 async fn received(api: &Api, mut upload: Upload, mut body: Body) -> Result<Upload, Error> {
     let mut until = tokio::time::Instant::now() + api.body_timeout;
     loop {

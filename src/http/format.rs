@@ -24,9 +24,8 @@ struct Range {
 }
 
 impl Format {
-    /// What the `Accept` header asks for (RFC 9110, section 12.5.1): each representation has the quality of the most
-    /// precise range that it lies in; the better one is taken, and XML where they are equal. None where the client
-    /// takes neither.
+    /// The format that the `Accept` header asks for (RFC 9110, section 12.5.1): each representation has the quality of the most
+    /// precise range that it lies in; the better one is taken, and XML where they are equal. None where the client takes neither.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(header::ACCEPT).iter().peekable();
         if values.peek().is_none() {
@@ -46,7 +45,7 @@ impl Format {
         }
     }
 
-    /// What an error is told in: the same, where problem details count as JSON, and XML for who takes neither.
+    /// The format of an error: the same, where problem details count as JSON, and XML for a client that takes neither.
     pub(super) fn of_error(headers: &HeaderMap) -> Self {
         let names_problems = headers
             .get_all(header::ACCEPT)

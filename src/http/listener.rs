@@ -1,6 +1,6 @@
-//! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble
-//! headers would hold two thousand connections for ever; this one has, one for answers that nobody reads, and caps on
-//! connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
+//! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble headers would
+//! hold two thousand connections for ever. This one has such a time-out, another for answers that the client does not read, and
+//! caps on connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
 
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
@@ -32,11 +32,11 @@ const HEADERS_MAX: usize = 64;
 /// How long to wait after `accept` failed for want of a file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What whoever has too many connections is told, where nothing but plain HTTP is spoken.
+/// The answer to a client that has too many connections, where nothing but plain HTTP is spoken.
 const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\n\
     Content-Type: text/plain\r\nContent-Length: 31\r\n\r\ntoo many connections of yours\r\n";
 
-/// What connections are held to.
+/// The bounds of connections.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// Connections at the same time: further ones wait to be accepted, those of an address that has too many are closed.

@@ -1,4 +1,4 @@
-//! What is counted of requests, and GET /metrics.
+//! The metrics of requests, and GET /metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,7 +18,7 @@ use crate::metrics::{Exposition, Histogram, Kind, MEDIA_TYPE, SECONDS};
 /// The route of a request that no route is for.
 const NO_ROUTE: &str = "none";
 
-/// What is counted of requests while the process lives. Clones count together.
+/// The counts of requests while the process lives. Clones count together.
 #[derive(Debug, Clone)]
 pub struct Measured {
     started: Micros,
@@ -112,7 +112,7 @@ fn in_seconds(micros: Micros) -> f64 {
     seconds
 }
 
-/// A method as it is counted: whoever makes up others makes no series.
+/// A method as it is counted: invented methods make no series.
 fn word(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

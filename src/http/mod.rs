@@ -1,7 +1,8 @@
 //! The API over HTTP: one file a noun, one function a verb. The only module, with the portal's pages, that knows axum.
 //!
-//! What every request passes, from the outside in: a request id and its log line; a bound on requests at work; the key, with
-//! a bound on those of an address whose key is looked for; a bound on those of its party; the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
+//! The layers that every request passes, from the outside in: a request id and its log line; a bound on requests at work; the
+//! key, with a bound on those of an address whose key is looked for; a bound on those of its party; the handler. Bodies are read
+//! whole, within a bound of size and time, before anything looks at them.
 
 mod accounts;
 mod agreements;
@@ -57,30 +58,30 @@ const METRICS: &str = "/metrics";
 /// Where the pages are.
 const PAGES: &str = "/portal";
 
-/// What stands beside the API for people: pages, which find out by themselves who may see them.
+/// The part beside the API for people: pages, which check their visitors themselves.
 pub struct Pages {
     /// Their routes, below `/portal`.
     pub routes: Router<Api>,
-    /// The page of what went wrong before or after any of them had its say.
+    /// The page of an error before or after any of them ran.
     pub error: fn(&Error) -> Response,
 }
 
-/// What the handlers work with: cheap to clone.
+/// The state of the handlers: cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     /// The use cases. Shared: each layer of each request has a copy of this.
     pub negotiation: Arc<Negotiation>,
-    /// Who may.
+    /// The keys and sessions of callers.
     pub access: Access,
     /// How long a client may take for a body.
     pub body_timeout: Duration,
     /// For requests at work; more are turned away.
     pub places: Places,
-    /// What is counted of requests.
+    /// The counts of requests.
     pub measured: Measured,
     /// The connections that they come on.
     pub connections: Connections,
-    /// What clients that name no other address speak: `https` where there is a certificate, or `http`.
+    /// The scheme of clients that name no other address: `https` where there is a certificate, or `http`.
     pub scheme: &'static str,
     /// The address by which clients know the service, where it is not the one they name.
     pub public_address: Option<Arc<str>>,
@@ -139,7 +140,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .merge(pages.routes)
         .fallback_service(keyed.with_state(api.clone()))
         .layer(middleware::from_fn_with_state(api.clone(), bounded))
-        // Whoever asks whether the process lives is answered also when it is busy.
+        // The question whether the process lives is answered also when it is busy.
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route_layer(middleware::from_fn(metrics::routed))
@@ -154,7 +155,8 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .with_state(api)
 }
 
-/// Whose agreements a caller may see: an operator everybody's, a consumer its party's. A monitor never comes so far as to ask.
+/// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this
+/// far.
 pub fn scope(caller: &Caller) -> Scope {
     match caller.role {
         Role::Operator => Scope::All,
@@ -162,7 +164,7 @@ pub fn scope(caller: &Caller) -> Scope {
     }
 }
 
-/// What answers until the plan is rebuilt: that the process lives, and that it is not ready.
+/// The routes until the plan is rebuilt: they say that the process lives, and that it is not ready.
 fn starting() -> Router {
     Router::new()
         .route("/healthz", get(health::healthz))
@@ -212,7 +214,7 @@ pub(crate) fn origin_of(request: &Request) -> Option<Origin> {
     request.extensions().get().copied()
 }
 
-/// Lets in who has a key, and tells the handlers who that is.
+/// Lets in callers with a key, and tells the handlers which caller it is.
 async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let bearer = request
         .headers()
@@ -223,7 +225,7 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
         .map(|(_, key)| key.trim().to_owned());
     let caller = match bearer {
         Some(key) => {
-            // Until it is known whose it is: guesses are work, too.
+            // Until its party is known: guesses are work, too.
             let _place = match api.places.take_unknown(origin_of(&request)) {
                 Ok(place) => place,
                 Err(why) => return why.into_response(),

@@ -34,7 +34,7 @@ pub(super) async fn initiate(
     Ok((StatusCode::CREATED, [(header::LOCATION, path)], answer).into_response())
 }
 
-/// GET /negotiations: the caller's own, for an operator everybody's, a page at a time.
+/// GET /negotiations: the caller's own, for an operator those of all parties, a page at a time.
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

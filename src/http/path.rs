@@ -1,5 +1,5 @@
-//! What a path names. axum answers a path that is not UTF-8 in words of its own; here it names nothing, as any other
-//! path that leads nowhere, and is answered as such.
+//! The values of a path. axum answers a path that is not UTF-8 in words of its own; here it names nothing, as any other path that
+//! leads nowhere, and is answered as such.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

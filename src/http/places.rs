@@ -1,5 +1,5 @@
-//! Requests at work are bounded, all together, each party's, and each address's of those of which nobody knows yet whose they
-//! are, so that whoever sends bodies slowly or guesses keys stands in nobody else's way.
+//! Requests at work are bounded, all together, those of each party, and those of each address while their party is not known yet.
+//! So a client that sends bodies slowly or guesses keys does not hinder the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Error, Origin};
 
-/// One address has at most one part in so many of the places of those who sign in.
+/// One address has at most one part in this number of the places for signing in.
 const SIGN_IN_SHARE: usize = 4;
 
 /// The places for requests at work.
@@ -19,14 +19,14 @@ pub struct Places {
     taken: Arc<Mutex<HashMap<Whose, usize>>>,
 }
 
-/// Whose requests are counted together.
+/// The origin of requests that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Whose {
     /// A party's.
     Party(String),
-    /// Those of an address whose key is being looked for.
+    /// Requests of an address whose key is being looked for.
     Unknown(Origin),
-    /// Those of all who sign in on the page: they are nobody's yet.
+    /// Requests of everybody who signs in on the page: their party is not known yet.
     SignIn,
     /// Those among them of an address.
     SignInFrom(Origin),
@@ -40,7 +40,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// So many requests at work, and so many of each party.
+    /// At most `all` requests at work, and `of_each` of each party.
     pub fn new(all: usize, of_each: usize) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),
@@ -71,8 +71,8 @@ impl Places {
         whose.map(|whose| self.take_one(whose, self.of_each)).transpose()
     }
 
-    /// The places of somebody who signs in: among all who do, who have together what a party has, and among those of the
-    /// address, where that is known.
+    /// The places of a request to sign in: among all such requests, which have together as many as one party, and among those of
+    /// the address, where that is known.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.

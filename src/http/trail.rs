@@ -1,4 +1,4 @@
-//! The audit trail, for operators, and of it what a party was refused.
+//! The audit trail, for operators, and for a party its own refusals.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};

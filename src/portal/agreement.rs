@@ -1,4 +1,4 @@
-//! An agreement: where it stands, what was planned and what has happened, what its job has written, and its end.
+//! An agreement: its state, its plan and its events, the output of its job, and its end.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -44,7 +44,7 @@ struct Confirm {
     name: String,
 }
 
-/// What a job has written.
+/// The output of a job.
 struct Output {
     file: &'static str,
     label: &'static str,
@@ -92,7 +92,7 @@ pub(super) async fn show(
     page(StatusCode::OK, &shown)
 }
 
-/// The agreement that a path names, and who asks for it.
+/// The agreement that a path names, and its visitor.
 async fn addressed(api: &Api, headers: &HeaderMap, id: &str) -> Result<(Uuid, Visitor), Failure> {
     let id = id.parse().map_err(|_| Failure::NotFound)?;
     let visitor = session::visitor(api, headers).await?;
@@ -113,7 +113,7 @@ async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<V
             .output(scope(&visitor.caller), view.id, file)
             .await
         {
-            // What is kept no longer is no reason not to show the agreement.
+            // The agreement is shown even where its output is kept no longer.
             Err(Error::Gone(_)) => return Ok(Vec::new()),
             output => output?,
         };
@@ -149,7 +149,7 @@ pub(super) async fn file(
     Ok((headers, body).into_response())
 }
 
-/// GET /portal/agreements/{id}/terminate: a page that is not loaded again under the hand of who reads it.
+/// GET /portal/agreements/{id}/terminate: a page that does not reload while it is read.
 pub(super) async fn confirm(
     State(api): State<Api>,
     headers: HeaderMap,

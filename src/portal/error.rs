@@ -1,4 +1,4 @@
-//! What can go wrong with a page, as a page. Status, words and the line in the log are those of the API.
+//! An error of a page, as a page. Status, words and the line in the log are those of the API.
 
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -12,13 +12,13 @@ use crate::{access, http, negotiation};
 /// Why a page is not shown.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Nobody is signed in; the agreement to come back to afterwards.
+    /// The visitor is not signed in; the agreement to come back to afterwards.
     SignedOut(Option<Uuid>),
     /// The form was sent by another site, or lacks the token of its session.
     Forged,
     /// There is no such page, or it is another party's.
     NotFound,
-    /// What can go wrong with a request to the API too.
+    /// An error that a request to the API can have too.
     Request(http::Error),
 }
 
@@ -61,7 +61,7 @@ impl From<access::Error> for Failure {
     }
 }
 
-/// The page of what went wrong around a page.
+/// The page of an error around a page.
 pub(super) fn around(error: &http::Error) -> Response {
     super::with_headers(of_request(error))
 }
@@ -87,7 +87,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The page of what can go wrong with a request to the API too.
+/// The page of an error that a request to the API can have too.
 fn of_request(error: &http::Error) -> Response {
     error.log();
     let status = error.status().0;

@@ -1,4 +1,4 @@
-//! The offer form as it is shown: each field with its label, what was entered, and what is wrong with it.
+//! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
 use super::form::{self, Place, Problem, field};
 use super::values::Values;
@@ -58,7 +58,7 @@ pub(super) struct Group {
 
 /// How a field is filled in.
 pub(super) enum Input {
-    /// A text of so many characters.
+    /// A text of at most this many characters.
     Text(usize),
     /// A whole number.
     Whole,
@@ -72,7 +72,7 @@ pub(super) enum Input {
     Time,
 }
 
-/// A line of the summary of what is wrong.
+/// A line of the summary of problems.
 pub(super) struct Line {
     /// The id of the field; none where it is the form as a whole.
     pub(super) field: Option<String>,
@@ -88,7 +88,7 @@ fn argument_id(application: usize, argument: usize) -> String {
 }
 
 impl OfferForm {
-    /// The form with what was entered and what is wrong with it.
+    /// The form with the values entered and their problems.
     pub(super) fn new(
         values: &Values,
         problems: &[Problem],
@@ -113,7 +113,7 @@ impl OfferForm {
             errors,
             input,
         };
-        // What is wrong with a group is said once, at its head.
+        // The problem of a group is said once, at its head.
         let part = |name: &str, label: &str, input: Input| field(name, label, "", input, Vec::new());
         let instant = |(date, time): (&str, &str), place: Place, legend: &str, hint: &str| Group {
             id: format!("{date}-group"),
@@ -213,7 +213,7 @@ fn choice(
     }
 }
 
-/// What is expected, without the name that its label says already.
+/// The expected value, without the name that its label has already.
 fn hint(spec: &ArgumentSpec) -> String {
     let expected = spec.to_string();
     let expected = expected.strip_prefix(spec.name.as_str()).unwrap_or(&expected);

@@ -1,5 +1,5 @@
-//! The offer form: what it asks, and what it was told. Only what cannot even be written into a document is refused
-//! here, such as a number that is none; the rest is for those who check every offer.
+//! The offer form: its fields, and the values entered. Only a value that cannot be written into a document, such as a number that
+//! is none, is refused here. The check of every offer does the rest.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
@@ -8,12 +8,12 @@ use super::values::Values;
 use crate::catalogue::{Application, Catalogue};
 pub(super) use crate::negotiation::Run;
 
-/// What a form asks for, as far as an offer can say it.
+/// The request of a form, as far as an offer can say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wish {
     /// For the requester's own list.
     pub(super) name: Option<String>,
-    /// What is to run; none where only nodes are reserved.
+    /// The application to run; none where only nodes are reserved.
     pub(super) run: Option<Run>,
     /// How many nodes; the template's number where it is not said.
     pub(super) nodes: Option<u32>,
@@ -27,7 +27,7 @@ pub(super) struct Wish {
     pub(super) budget: Option<i64>,
 }
 
-/// What is wrong with a form, and where.
+/// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) place: Place,
@@ -66,7 +66,7 @@ pub(super) mod field {
     pub(crate) const CSRF: &str = "csrf";
 }
 
-/// What stands for an application in the form; nothing stands for none. Neither name nor version has a tab in it.
+/// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
 pub(super) fn value_of(application: &Application) -> String {
     format!(
         "{}\t{}",
@@ -89,7 +89,7 @@ pub(super) fn chosen<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'
         .find(|application| value_of(application) == value)
 }
 
-/// Reads what a form asks for.
+/// Reads the request of a form.
 ///
 /// # Errors
 /// All that cannot be written into an offer.
@@ -261,7 +261,7 @@ pub(super) fn with_window(values: Values, start: Option<i64>, deadline: i64) -> 
         .with(field::DEADLINE.1, deadline_time)
 }
 
-/// What a date and a time field show for a second of UTC.
+/// The values of a date and a time field for a second of UTC.
 fn date_and_time(at: i64) -> (String, String) {
     let text = super::text::date_time(at);
     match text.trim_end_matches('Z').split_once('T') {

@@ -20,7 +20,7 @@ use crate::negotiation::{self, AgreementView, RefusalView, RequestKey};
 
 /// Agreements on a page.
 const AGREEMENTS: u32 = 12;
-/// A slot that begins within so many seconds may have begun before it is asked for: it is asked for without an earliest
+/// A slot that begins within this many seconds may have begun before it is requested. So it is requested without an earliest
 /// start, and with a deadline that leaves as much time again.
 const SLOT_IS_NEAR: i64 = 600;
 
@@ -149,7 +149,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::KeyReused => {
-            // Somebody went back to a form that had been sent, and changed it.
+            // The visitor went back to a form that had been sent, and changed it.
             view.problems = whole(
                 "This form was sent before and has become a reservation, which is in your list. To make another one \
                  of what the form says now, send it again.",
@@ -166,7 +166,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
     home(&api, &visitor, status, view, None).await
 }
 
-/// A form as it was sent, and what came of it.
+/// A form as it was sent, and its result.
 struct Asked {
     values: Values,
     problems: Vec<Problem>,
@@ -183,7 +183,7 @@ fn whole(message: &str) -> Vec<Problem> {
     }]
 }
 
-/// What a form says before anything was entered: the first application, and the template's size and duration.
+/// The values of an empty form: the first application, and the template's size and duration.
 fn proposal(api: &Api) -> Result<Values, Failure> {
     let (nodes, duration) = super::offer::defaults(&super::offer::template(api)?);
     let first = api.negotiation.catalogue().applications().first();
@@ -276,7 +276,7 @@ fn refused(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
         } else {
             form::with_window(values.clone(), Some(start), end)
         };
-        // What belongs to one form alone stays with it.
+        // A value that belongs to one form alone stays with it.
         let fields = filled
             .iter()
             .filter(|(name, _)| ![field::CSRF, field::ONCE].contains(name))

@@ -1,6 +1,6 @@
-//! The web pages: what the API offers, for people with a browser. Rendered on the server from view structs, without any
-//! script; a form becomes the same offer as the API's and takes the same way, so that nothing is decided or checked here
-//! a second time.
+//! The web pages: the functions of the API, for people with a browser. Rendered on the server from view structs, without any
+//! script. A form becomes the same offer as the API's and takes the same way, so that nothing is decided or checked here a second
+//! time.
 //!
 //! Pages are guarded three times: the session's cookie is not sent along by other sites, a form brings back a token that
 //! only its session knows, and a browser that says that another site sent the form is believed.
@@ -33,9 +33,9 @@ use error::Failure;
 /// The one style sheet.
 const STYLE: &str = include_str!("../../templates/portal/style.css");
 
-/// What every page is told to the browser with. The pages hold no script and load nothing but the style sheet, so that
-/// even a string that slipped through unescaped could do nothing. The referrer goes to our own pages only: without any,
-/// browsers would also leave out where a form came from, which is checked.
+/// The headers of every page. The pages hold no script and load nothing but the style sheet, so that even a string that slipped
+/// through unescaped could do nothing. The referrer goes to our own pages only: without any, browsers would also leave out the
+/// origin of a form, which is checked.
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -84,22 +84,22 @@ fn routes() -> Router<Api> {
         .layer(middleware::from_fn(guarded))
 }
 
-/// What stands around every page.
+/// The frame of every page.
 struct Frame {
     /// The heading of the browser's window.
     title: String,
-    /// Who is signed in.
+    /// The party of the visitor who is signed in.
     party: Option<String>,
     /// Whether it is an operator.
     is_operator: bool,
-    /// What every form brings back; empty where nobody is signed in.
+    /// The value that every form brings back; empty where the visitor is not signed in.
     csrf: String,
     /// Seconds after which the browser loads the page again.
     refresh: Option<u32>,
 }
 
 impl Frame {
-    /// Around a page for somebody who is not signed in, or not known to be.
+    /// The frame for a visitor who is not signed in, or not known to be.
     fn outside(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),

@@ -1,4 +1,4 @@
-//! The negotiations that go on, and what is held in them: each offer can be accepted as it stands.
+//! The negotiations that go on, with their held offers: each offer can be accepted as it stands.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -20,7 +20,7 @@ use crate::negotiation::{self, NegotiationView, OfferView, QuotationView, Reques
 #[template(path = "portal/negotiations.html")]
 struct Negotiations {
     frame: Frame,
-    /// Why what was to be accepted cannot be.
+    /// Why the offer cannot be accepted.
     lost: Option<String>,
     going: Vec<Row>,
     /// Whether the list is of every party's.
@@ -31,7 +31,7 @@ struct Negotiations {
 struct Row {
     id: Uuid,
     party: String,
-    /// Whether it is the visitor's own, who alone may accept.
+    /// Whether it is the visitor's own; no other visitor may accept.
     is_own: bool,
     /// The agreement that is to be changed.
     agreement: Option<Uuid>,
@@ -50,7 +50,7 @@ struct Offer {
     price: String,
     confidence: String,
     is: QuotationView,
-    /// What a form brings back, so that it counts once.
+    /// The value that a form brings back, so that it counts once.
     once: Uuid,
 }
 

@@ -1,4 +1,4 @@
-//! Between the form and the documents: the offer that a form makes, and what is wrong with that offer in the form's terms.
+//! Between the form and the documents: the offer that a form makes, and its problems in the form's terms.
 
 use wsag::agreements::AgreementOffer;
 use wsag::scheduling::{Budget, Scheduling};
@@ -48,7 +48,7 @@ pub(super) fn defaults(template: &Template) -> (Option<u32>, Option<i32>) {
     (nodes, duration)
 }
 
-/// The offer that asks for what a form says; a budget is in the provider's currency, where there is one.
+/// The offer of a form; a budget is in the provider's currency, where there is one.
 pub(super) fn offer(template: &Template, wish: &Wish, currency: Option<&str>) -> AgreementOffer {
     let budget = wish.budget.zip(currency).map(|(amount_micros, currency)| Budget {
         amount_micros,
@@ -69,13 +69,13 @@ pub(super) fn offer(template: &Template, wish: &Wish, currency: Option<&str>) ->
     wish.offer(template)
 }
 
-/// What is wrong with an offer, where the form has it.
+/// The problems of an offer, at the fields of the form.
 pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for violation in &violations.0 {
         let place = place(violation);
         let message = match place {
-            // What has no field of its own is found by its path.
+            // A violation without a field of its own is found by its path.
             Place::Whole => violation.to_string(),
             _ => sentence(&beside_its_field(place, &violation.message)),
         };
@@ -84,7 +84,7 @@ pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
             problems.push(problem);
         }
     }
-    // What the template demands of the whole follows from a field that is wrong, and is said again if it does not.
+    // A demand of the template on the whole follows from a field that is wrong. If not, the next check finds it again.
     if problems.iter().any(|problem| problem.place != Place::Whole) {
         problems.retain(|problem| problem.place != Place::Whole);
     }
@@ -117,7 +117,7 @@ fn place(violation: &Violation) -> Place {
     Place::Whole
 }
 
-/// Elements of an offer, and what the form calls them.
+/// Elements of an offer, and their names in the form.
 const ELEMENTS: [(&str, &str); 6] = [
     ("arp:StartTime", "the earliest start"),
     ("arp:EndTime", "the deadline"),
@@ -127,8 +127,7 @@ const ELEMENTS: [(&str, &str); 6] = [
     ("Exact", "the number of nodes"),
 ];
 
-/// A message without what its field says already, which argument it is about or which item of the template, and in the
-/// words of the form.
+/// A message in the words of the form, without the argument or the item of the template that its field names already.
 fn beside_its_field(place: Place, message: &str) -> String {
     if let (Place::Argument(_), Some((_, expected))) = (place, message.split_once(": expected ")) {
         // The argument's name stands first.
@@ -346,7 +345,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a form says, it is refused by the form, or it makes a document that says the same.
+        /// Each form is either refused, or it makes a document that says the same.
         #[test]
         fn a_form_is_refused_or_becomes_a_document_that_says_the_same(
             name in ".{0,12}|<[a-z]*>|&#?[a-z0-9]*;",

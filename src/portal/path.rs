@@ -1,4 +1,4 @@
-//! What the path of a page names. One that is not UTF-8 leads nowhere, and is answered as any other such.
+//! The values of a page's path. One that is not UTF-8 leads nowhere, and is answered as any other such.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

@@ -1,4 +1,4 @@
-//! Whether what is stated of run times has been true, for operators.
+//! Whether the predictions of run times have come true, for operators.
 
 use askama::Template;
 use axum::extract::State;

@@ -10,7 +10,7 @@ use super::{Frame, page, session};
 use crate::http::{self, Api};
 use crate::negotiation::{NodeView, ResourceView};
 
-/// Nodes of a resource that are all shown: more are no help to who looks for those that are not up.
+/// The most nodes of a resource that are all shown: a longer list does not help to find those that are not up.
 const NODES_SHOWN_MAX: usize = 64;
 
 #[derive(Template)]

@@ -1,4 +1,4 @@
-//! Signing in and out, and who has sent a request.
+//! Signing in and out, and the sender of a request.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -17,9 +17,9 @@ use crate::negotiation;
 /// The name of the session's cookie.
 const COOKIE: &str = "bespeak_session";
 
-/// Somebody who is signed in.
+/// A visitor who is signed in.
 pub(super) struct Visitor {
-    /// Who it is.
+    /// The visitor's identity.
     pub(super) caller: Caller,
     csrf: Secret,
 }
@@ -42,7 +42,7 @@ impl Visitor {
 #[template(path = "portal/sign_in.html")]
 pub(super) struct SignIn {
     frame: Frame,
-    /// What is wrong with the key that was sent.
+    /// The problem of the key that was sent.
     error: Option<&'static str>,
     /// The agreement to go to afterwards.
     back: Option<Uuid>,
@@ -72,7 +72,7 @@ impl SignIn {
         response
     }
 
-    /// The form in place of a page that only who is signed in may see.
+    /// The form in place of a page that only a visitor who is signed in may see.
     pub(super) fn asked(back: Option<Uuid>) -> Response {
         Self::answer(StatusCode::UNAUTHORIZED, None, back)
     }
@@ -83,7 +83,7 @@ impl SignIn {
     }
 }
 
-/// Who has sent a request, if somebody who is signed in has.
+/// The sender of a request, if signed in.
 pub(super) async fn visitor(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
     let Some(cookie) = cookie(headers) else {
         return Ok(None);
@@ -96,7 +96,7 @@ pub(super) async fn visitor(api: &Api, headers: &HeaderMap) -> Result<Option<Vis
     Ok(session.map(|(caller, csrf)| Visitor { caller, csrf }))
 }
 
-/// Who has sent a form, and what it says. Only a form that our own page has sent for this session counts.
+/// The sender of a form, and its values. Only a form that our own page has sent for this session counts.
 pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     if is_from_elsewhere(request.headers(), &base_address(api, request.headers())) {
         return Err(Failure::Forged);
@@ -118,7 +118,7 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Result<
     if is_from_elsewhere(request.headers(), &base) {
         return Err(Failure::Forged);
     }
-    // Nobody knows yet whose it is.
+    // The party is not known yet.
     let place = api.places.take_sign_in(origin_of(&request))?;
     let values = Values::read(&body_of(&api, request).await?);
     drop(place);
@@ -142,7 +142,7 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Result
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
     match form(&api, request).await {
-        // Whoever is not signed in any more has what they wanted.
+        // A visitor who is not signed in any more is signed out already.
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }

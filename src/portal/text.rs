@@ -84,7 +84,7 @@ pub(super) fn is_final(agreement: &AgreementView) -> bool {
     matches!(agreement.state.as_str(), "Complete" | "Terminated" | "Rejected")
 }
 
-/// What to call an agreement that may have no name.
+/// The name of an agreement on the pages, also where it has none.
 pub(super) fn name(agreement: &AgreementView) -> String {
     match (&agreement.name, &agreement.application) {
         (Some(name), _) if !name.trim().is_empty() => name.clone(),
@@ -98,7 +98,7 @@ pub(super) fn nodes(count: u32) -> String {
     format!("{count} {}", if count == 1 { "node" } else { "nodes" })
 }
 
-/// By how much something costs more or less than what it takes the place of.
+/// By how much something costs more or less than the thing that it replaces.
 pub(super) fn difference(money: &MoneyView) -> String {
     match money.amount.strip_prefix('-') {
         Some(less) => format!("{less} {} less than now", money.currency),
@@ -106,7 +106,7 @@ pub(super) fn difference(money: &MoneyView) -> String {
     }
 }
 
-/// How an offer differs from what was asked for.
+/// How an offer differs from the request.
 pub(super) fn kind(kind: OfferKind) -> &'static str {
     match kind {
         OfferKind::Exact => "as it was asked for",
@@ -138,7 +138,7 @@ pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
     )
 }
 
-/// A change of what was asked for that would have let it in.
+/// A change of the request that would have let it in.
 pub(super) fn change(change: &RelaxationView) -> String {
     let at = |seconds| moment(&date_time(seconds));
     let parts = [
@@ -159,7 +159,7 @@ pub(super) fn change(change: &RelaxationView) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
-/// Why an offer has no place, for somebody who filled in a form; the word of the closed list says which it is.
+/// Why an offer has no place, for a person who filled in a form; the word of the closed list says which reason it is.
 pub(super) fn reason(word: &str) -> &'static str {
     match word {
         "NO_CAPACITY_IN_WINDOW" => "There is no room for it between the earliest start and the deadline.",

@@ -1,4 +1,4 @@
-//! What a form sends: texts by the names of their fields.
+//! The values that a form sends: texts by the names of their fields.
 
 use std::collections::BTreeMap;
 

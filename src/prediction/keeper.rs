@@ -23,26 +23,26 @@ const _: () = assert!(LEARNED.each as usize == scheduler::prediction::runs::RUNS
 /// How often the keeper looks for executions that have ended.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Learning takes at most one part in so many of a processor's time.
+/// Learning takes at most one part in this number of a processor's time.
 const SHARE: u32 = 10;
 
 /// How often the samples of resources are looked at, in seconds.
 const SAMPLES_LOOK: Seconds = 600;
 
-/// What is known, for whoever asks: cheap to clone.
+/// The present knowledge, for its readers: cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Predictions {
     known: watch::Receiver<Arc<Knowledge>>,
 }
 
 impl Predictions {
-    /// What is known now.
+    /// The present knowledge.
     pub fn now(&self) -> Arc<Knowledge> {
         Arc::clone(&self.known.borrow())
     }
 }
 
-/// What the store knows, where the resources have such rates.
+/// The knowledge that is in the store, where the resources have such rates.
 ///
 /// # Errors
 /// Those of reading it.
@@ -80,7 +80,7 @@ pub fn keep(
             match look(&store, &rates, &clock, &mut seen).await {
                 Ok(Some((knowledge, took))) => {
                     pause = LOOK.max(took * SHARE);
-                    // Nobody who asks is no reason to stop before being told to.
+                    // It goes on without readers until it is told to stop.
                     let _ = sender.send(Arc::new(knowledge));
                 }
                 Ok(None) => {}

@@ -1,4 +1,4 @@
-//! What past executions and samples of resources say.
+//! The knowledge from past executions and samples of resources.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,11 @@ const HOUR: Seconds = 3_600;
 /// Executions of an application that a mean is taken of: the last ones, as programs and inputs change.
 const MEAN_RUNS_MAX: usize = 1_000;
 
-/// What work that was stopped at its slot's end is taken to need where slots are sized: it is only known to need more than it had.
+/// The length that work which was stopped at its slot's end is taken to need, as a multiple of its slot, where slots are sized:
+/// only its least length is known.
 const STOPPED_FACTOR: Seconds = 2;
 
-/// Work whose length is asked for.
+/// Work of which the length is to be predicted.
 #[derive(Debug, Clone, Copy)]
 pub struct Work<'a> {
     /// Name in the catalogue.
@@ -29,7 +30,7 @@ pub struct Work<'a> {
     pub version: Option<&'a str>,
     /// Its arguments; none where they are not known.
     pub arguments: Option<&'a [String]>,
-    /// Whose it is; none where that is not known.
+    /// Its party; none where that is not known.
     pub party: Option<&'a str>,
     /// Where it is to run; none where that is not decided.
     pub resource: Option<&'a str>,
@@ -37,7 +38,7 @@ pub struct Work<'a> {
     pub nodes: Option<u32>,
 }
 
-/// What makes runs alike.
+/// The properties that make runs alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
     Application(String),
@@ -49,7 +50,7 @@ enum Likeness {
 }
 
 impl Work<'_> {
-    /// What it is like, from any run of the application to one with the same arguments on as many nodes.
+    /// Its likenesses, from any run of the application to one with the same arguments on as many nodes.
     fn subject(&self) -> Subject<Likeness> {
         let name = || self.application.to_owned();
         let any = Likeness::Application(name());
@@ -78,7 +79,7 @@ impl Work<'_> {
     }
 }
 
-/// What is foreseen of a resource.
+/// The forecast of a resource.
 #[derive(Debug, Clone, PartialEq)]
 struct Resource {
     free_cpu: Option<Smoothing>,
@@ -86,8 +87,8 @@ struct Resource {
     bandwidth_out: Option<Smoothing>,
 }
 
-/// What is known of the past. Runs are learned as work, in seconds at the reference rate, so that what one resource
-/// did tells of another.
+/// The knowledge of the past. Runs are learned as work, in seconds at the reference rate, so that a run on one resource tells of
+/// another.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Knowledge {
     runs: Runs<Likeness>,
@@ -101,24 +102,24 @@ pub struct Knowledge {
     reliability: Reliability,
 }
 
-/// What an execution says of how long such work takes.
+/// The length of such work, as far as one execution tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Length {
-    /// It ended by itself after so many seconds.
+    /// It ended by itself after this many seconds.
     Whole(Seconds),
-    /// It was stopped after so many, and would have taken longer.
+    /// It was stopped after this many, and would have taken longer.
     AtLeast(Seconds),
 }
 
 impl Length {
-    /// What was seen of it.
+    /// The seconds that it was seen to run.
     const fn seconds(self) -> Seconds {
         match self {
             Self::Whole(seconds) | Self::AtLeast(seconds) => seconds,
         }
     }
 
-    /// What a slot for such work should have been.
+    /// The length that a slot for such work should have had.
     const fn needed(self) -> Seconds {
         match self {
             Self::Whole(seconds) => seconds,
@@ -126,8 +127,8 @@ impl Length {
         }
     }
 
-    /// Against what an estimate is held. Of work that was stopped it is known by how much it exceeded its estimate, and nothing
-    /// where it did not.
+    /// The real length with which an estimate is compared. For work that was stopped it is known by how much it exceeded its
+    /// estimate, and nothing where it did not.
     fn real(self, estimated: Seconds) -> Seconds {
         match self {
             Self::Whole(seconds) => seconds,
@@ -136,7 +137,7 @@ impl Length {
     }
 }
 
-/// What executions say, those that were stopped apart.
+/// The lengths of executions, those that were stopped apart.
 #[derive(Debug)]
 struct Parted<T> {
     whole: Vec<T>,
@@ -178,7 +179,7 @@ pub struct Slot {
     pub outcomes: usize,
 }
 
-/// What is said about work, and why.
+/// The prediction for work, and its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// Paper 004's estimate, step by step.
@@ -189,7 +190,7 @@ pub struct Explanation {
     pub confidence: Option<f64>,
 }
 
-/// What the requester and the template say.
+/// The values that the requester and the template give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Given {
     /// The requester's own duration.
@@ -203,9 +204,9 @@ pub struct Given {
 }
 
 impl Knowledge {
-    /// From executions by their ends, and the hours of resources. Each execution is first predicted from those that had
-    /// ended when it was agreed, so that what is stated is held against what came. Takes some microseconds an execution.
-    /// Resources of which no rate is given have the reference's.
+    /// From executions by their ends, and the hours of resources. Each execution is first predicted from those that had ended
+    /// when it was agreed, so that each prediction is compared with its outcome. Takes some microseconds an execution. Resources
+    /// without a given rate have the reference's.
     pub fn of(past: &[PastExecution], hours: &[ResourceHour], rates: BTreeMap<String, Rate>) -> Self {
         let mut known = Self {
             resources: resources(hours),
@@ -314,14 +315,14 @@ impl Knowledge {
             .unwrap_or_default()
     }
 
-    /// Seconds at the reference rate of what took so long on a resource.
+    /// Seconds at the reference rate of work that took this long on a resource.
     fn work_of(&self, length: Seconds, resource: Option<&str>) -> Seconds {
         let millionths = i128::from(length) * i128::from(self.rate(resource).millionths());
         let work = millionths.div_euclid(i128::from(Rate::REFERENCE.millionths()));
         Seconds::try_from(work).unwrap_or(Seconds::MAX).max(1)
     }
 
-    /// What is known about work in a gap, from its start to its deadline.
+    /// The prediction for work in a gap, from its start to its deadline.
     pub fn explain(&self, work: &Work, gap: Interval, given: Given, probability: f64) -> Explanation {
         let resource = work.resource.and_then(|name| self.resources.get(name));
         let estimate = self.estimate(work, gap, given, resource);
@@ -353,7 +354,7 @@ impl Knowledge {
         Some(self.runs.predict(&work.subject())?.slot(probability))
     }
 
-    /// The probability that work ends within so many seconds of the resource that it names, or at the reference rate where it
+    /// The probability that work ends within this many seconds of the resource that it names, or at the reference rate where it
     /// names none; none without any execution of the application.
     pub fn probability(&self, work: &Work, seconds: Seconds) -> Option<f64> {
         let prediction = self.runs.predict(&work.subject())?;
@@ -385,7 +386,7 @@ impl Knowledge {
             let whole = agreement.duration * MICROS_PER_SECOND;
             return Some(within(&prediction, whole, rate));
         }
-        // As before it began: what is lost by saving its work and taking it up again is not known.
+        // As before it began: the loss by saving its work and resuming it is not known.
         let (done, all) = (agreement.run_time_by(now), agreement.run_time_to_end());
         let (before, whole) = (within(&prediction, done, rate), within(&prediction, all, rate));
         let left = 1.0 - before;
@@ -428,7 +429,7 @@ fn work(past: &PastExecution) -> Work<'_> {
     }
 }
 
-/// What an execution says of how long such work takes: the wait for its process and its run. None of one that was ended
+/// The length of such work, as far as an execution tells it: the wait for its process and its run. None of one that was ended
 /// from outside.
 fn length(past: &PastExecution) -> Option<Length> {
     let execution = &past.execution;

@@ -1,7 +1,7 @@
-//! What this machine is like now: the free share of its processors, and what its lines could still carry.
+//! The present condition of this machine: the free share of its processors, and the free capacity of its lines.
 //!
-//! Linux tells both in `/proc` and `/sys`; elsewhere, or where it does not tell, nothing is known. The processors' share
-//! counts everybody's work, that of agreements too: what runs beside a job slows it, whoever it belongs to.
+//! Linux tells both in `/proc` and `/sys`; elsewhere, or where it does not tell, nothing is known. The share of the processors
+//! counts all work, that of agreements too: any work beside a job slows it.
 
 use std::fs;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::store::{Condition, Store};
 /// Millionths in a whole.
 const WHOLE: i128 = 1_000_000;
 
-/// What the system has counted since it started.
+/// The counters of the system since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counters {
     /// Ticks of all processors, and those of them that were idle.
     ticks: Option<(u64, u64)>,
-    /// Bytes received and sent by lines to other machines, and what the lines carry in a second.
+    /// Bytes received and sent by lines to other machines, and the capacity of the lines in a second.
     lines: Option<(u64, u64, u64)>,
 }
 
-/// Samples this machine for a resource of so many nodes on it, until `stop`, and folds what is old.
+/// Samples this machine for a resource with this number of nodes on it, until `stop`, and sums up old samples.
 pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, stop: CancellationToken) {
     let mut before = (clock.micros(), look().await);
     let mut samples = Samples::of(resource, store, clock.clone());
@@ -48,7 +48,7 @@ async fn look() -> Counters {
     tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
-/// What a line carries, in bytes a second; none where it is down, has no number, or is not a line to other machines.
+/// The capacity of a line, in bytes a second; none where it is down, has no number, or is not a line to other machines.
 fn speed(line: &str) -> Option<u64> {
     let file = Path::new("/sys/class/net").join(line).join("speed");
     let megabits: u64 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
@@ -92,7 +92,7 @@ fn lines(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Option<(u64, u64, u6
     sum
 }
 
-/// What the machine was like between two looks.
+/// The condition of the machine between two looks.
 fn between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
     let of = |part: u64, whole: i128, unit: i128| {
         let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;

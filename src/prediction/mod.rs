@@ -1,6 +1,6 @@
-//! How long work will take on the resources of this domain, from what is kept of the past.
+//! Predictions of run times on the resources of this domain, from the stored past.
 //!
-//! [`Knowledge`] is made from the store as a whole, away from whoever asks: reading an offer takes what there is. The keeper
+//! [`Knowledge`] is made from the store as a whole, apart from its readers: reading an offer takes the present one. The keeper
 //! makes it anew when executions have ended, and looks at the samples of resources every ten minutes.
 
 mod keeper;

@@ -9,20 +9,20 @@ use super::LEARNED;
 use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::store::{self, Kept, SamplesKept, Store};
 
-/// How often it is looked for what may go.
+/// How often executions that may go are looked for.
 const PAUSE: Duration = Duration::from_hours(1);
 /// Executions that are pruned in one transaction, which holds the write lock for some tens of milliseconds. Also the number of
 /// agreements that are archived between two looks at `stop`.
 const BATCH: u32 = 500;
 
-/// What the provider keeps of the past.
+/// The data of the past that the provider keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryPolicy {
     /// Seconds for which each execution is kept.
     pub kept: Seconds,
-    /// The last so many of each application on each resource are kept longer.
+    /// This many of the last ones of each application on each resource are kept longer.
     pub each: u32,
-    /// For how long it is kept what resources were like.
+    /// For how long the conditions of resources are kept.
     pub samples: SamplesKept,
     /// Seconds after its end after which an agreement is archived.
     pub archive_after: Seconds,

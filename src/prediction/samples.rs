@@ -53,8 +53,8 @@ impl Samples {
     }
 }
 
-/// Samples a resource that tells by itself what it is like, such as a cluster, until `stop`. `look` answers from what is known
-/// already; none where nothing is.
+/// Samples a resource that reports its condition by itself, such as a cluster, until `stop`. `look` answers from the known
+/// condition; none where it is not known.
 pub async fn sample_with(
     resource: String,
     store: Store,

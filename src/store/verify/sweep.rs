@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(
             overbooked(&[load(0, 1, 1)], &[]).len(),
             1,
-            "what was never there has no nodes"
+            "a node that was never there is not bound"
         );
     }
 
