@@ -84,7 +84,7 @@ pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
             problems.push(problem);
         }
     }
-    // A demand of the template on the whole follows from a field that is wrong. If not, the next check finds it again.
+    // A demand of the template on the whole follows from a field that is wrong. If it does not, the next check finds it again.
     if problems.iter().any(|problem| problem.place != Place::Whole) {
         problems.retain(|problem| problem.place != Place::Whole);
     }

@@ -1,10 +1,9 @@
 //! Planning of adaptive requests on one resource: requests with shapes to choose from that may run in pieces.
 //!
-//! Two policies are published (adaptive requests, section 3.3), both with conservative backfilling. First in, first out
-//! places a request once. Missing deadline first places everything that waits anew at each submission, nearest to
-//! missing its deadline first; pieces that have started stay. Placing anew may choose other sizes and other cuts, and so
-//! may leave an accepted request without a place. Then the old plan stands and the newcomer is tried in what is left of
-//! it: an accepted request is never lost.
+//! Two policies are published (adaptive requests, section 3.3), both with conservative backfilling. First in, first out places a
+//! request once. Missing deadline first places all waiting requests anew at each submission, nearest to missing its deadline
+//! first; pieces that have started stay. Placing anew may choose other sizes and other cuts, and so may leave an accepted request
+//! without a place. Then the old plan stands and the newcomer is tried in the rest of it: an accepted request is never lost.
 
 use crate::moldable::{Shapes, WHOLE_PPM};
 use crate::preemptive::{Piece, Preemption};
@@ -14,8 +13,8 @@ use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The most searches of the plan to place one request once. At about a microsecond each this bounds what one requester
-/// can make everybody wait.
+/// The most searches of the plan to place one request once. At about a microsecond each this bounds the time that one requester
+/// can make all others wait.
 pub const SEARCHES_MAX: u64 = 100_000;
 
 /// A request with its shapes, its cuts and its window.
@@ -27,8 +26,8 @@ pub struct Request {
     preemption: Preemption,
 }
 
-/// Sizes and cuts together allow so much that placing the request could take more than [`SEARCHES_MAX`] searches: one of
-/// them should be coarser.
+/// Sizes and cuts together allow too many combinations: placing the request could take more than [`SEARCHES_MAX`] searches. One
+/// of them should be coarser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManySearches;
 
@@ -113,7 +112,7 @@ impl Request {
     }
 }
 
-/// What happens to the waiting requests when another comes in.
+/// The effect of a new request on the waiting ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// First in, first out: they stay where they are.
@@ -122,7 +121,7 @@ pub enum Policy {
     MissingDeadlineFirst,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// It has a place.
@@ -259,10 +258,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Frees from `now` on what a request has, because it is cancelled or complete before its time, and with missing
-    /// deadline first lets the waiting ones move up: placed anew, or, where one would then have no place, each in order
-    /// by itself wherever that completes it earlier. The ids of those whose pieces changed; `None` if no such request
-    /// waits or runs.
+    /// Frees the nodes of a request from `now` on, because it is cancelled or complete before its time. With missing deadline
+    /// first it lets the waiting ones move up: placed anew, or, where one would then have no place, each in order by itself
+    /// wherever that completes it earlier. The ids of those whose pieces changed; `None` if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<u64>> {
         self.advance(now);
         let mut pieces = self.bookings.remove(&id)?.pieces;
@@ -277,7 +275,7 @@ impl Plan {
         })
     }
 
-    /// Lets time pass: pieces whose start has come no longer move, and what has completed is forgotten.
+    /// Lets time pass: pieces that have started no longer move, and completed requests are forgotten.
     pub fn advance(&mut self, now: Time) {
         if now <= self.now {
             return;
@@ -315,7 +313,7 @@ impl Plan {
         Some(Vec::new())
     }
 
-    /// Places all that waits from nothing, nearest to missing its deadline first. The ids whose places changed; `None`
+    /// Places all waiting requests from nothing, nearest to missing its deadline first. The ids whose places changed; `None`
     /// where one finds no place, and then nothing is changed.
     fn place_anew(&mut self) -> Option<Vec<u64>> {
         let mut queue: Vec<Lifted> = Vec::new();

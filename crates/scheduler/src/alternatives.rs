@@ -1,9 +1,9 @@
-//! What a refused requester could have instead (paper 000, algorithm 2).
+//! The alternatives that a refused requester could have (paper 000, algorithm 2).
 //!
-//! A request that finds no place collides with something that cannot move: what runs, and what comes before it in order.
-//! So the slots that end where such an obstacle starts, or start where it ends, are tried, the nearest to the asked window
-//! first. Each is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit
-//! the request fixed to it ([`Request::fixed_to`]).
+//! A request that finds no place collides with slots that cannot move: running requests, and those before it in order. So the
+//! slots that end where such an obstacle starts, or start where it ends, are tried, the nearest to the asked window first. Each
+//! is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit the request fixed
+//! to it ([`Request::fixed_to`]).
 
 use crate::admission::{Fraction, Schedule};
 use crate::request::Request;
@@ -34,7 +34,7 @@ pub struct Alternative {
 pub struct Limits {
     /// Largest deviation φ, as a fraction of the duration.
     pub phi_max: Fraction,
-    /// Stop at so many alternatives.
+    /// Stop at this many alternatives.
     pub count_max: usize,
 }
 
@@ -58,7 +58,7 @@ impl Schedule {
         if request.impossible(self.tree().capacity(), now).is_some() {
             return Vec::new();
         }
-        // A budget of its own: half of it to see what is in the way, a quarter to find options, and the rest to try them.
+        // A budget of its own: half of it to find the obstacles, a quarter to find options, and the rest to try them.
         let mut work = self.work_to_explain();
         let given = work.part(work.left() / 2);
         let mut trying = given;

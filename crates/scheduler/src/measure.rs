@@ -14,7 +14,7 @@ pub const CHURN_ROWS: std::ops::Range<usize> = 20_000..30_000;
 const BULK_MAX: usize = 10_000;
 /// Operations between two looks at the CPU clock, which is a system call.
 const BUDGET_STRIDE: usize = 64;
-/// One operation of so many is timed by itself; timing all would cost as much as the fastest operations.
+/// One operation of this many is timed by itself; timing all would cost as much as the fastest operations.
 const SAMPLE_STRIDE: usize = 8;
 
 /// The bound that a measurement has to meet.
@@ -48,7 +48,7 @@ pub fn verdict(what: &str, bar: Bar, seen: f64) -> String {
     format!("| {what} | {sign} {bound} | {seen:.digits$} | {verdict} |")
 }
 
-/// What is measured: something that finds room and keeps reservations.
+/// The object of a measurement: a plan that finds room and keeps reservations.
 pub trait Plan {
     /// See [`SlotTree::earliest_fit`].
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time>;
@@ -100,7 +100,7 @@ pub struct Row {
 pub struct Extent {
     /// Placements end by this second.
     pub horizon: Seconds,
-    /// Ready times are spread over the first so many seconds.
+    /// Ready times are spread over this many seconds from the start.
     pub ready_window: Seconds,
 }
 
@@ -123,7 +123,7 @@ pub struct Clocks<'a> {
     pub budget: Option<u64>,
 }
 
-/// What one phase took.
+/// The time and the operations of one phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
     /// `load`, `query_random`, `query_now`, `release`, `reserve` or `churn`.
@@ -146,7 +146,7 @@ impl Phase {
     }
 }
 
-/// What a replay did.
+/// The result of a replay.
 #[derive(Debug, Clone)]
 pub struct Replay {
     /// The start of each request of the load, in file order; `None` where it was refused.

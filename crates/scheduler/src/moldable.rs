@@ -1,9 +1,9 @@
 //! Requests that can run on fewer nodes for longer, and the choice of how many.
 //!
-//! The requester knows how the application scales, so the law that gives the duration for a number of nodes comes with
-//! the request (`f_mol`: R → T of adaptive requests, section 3.1). The provider picks the number: among the sizes allowed,
-//! the one that completes first, and of equal ones the largest. What a law allows is worked out once, when the request
-//! comes in, into a list of [`Shapes`]; planning only ever reads that list.
+//! The requester knows how the application scales, so the law that gives the duration for a number of nodes comes with the
+//! request (`f_mol`: R → T of adaptive requests, section 3.1). The provider picks the number: among the sizes allowed, the one
+//! that completes first, and of equal ones the largest. The sizes that a law allows are worked out once, when the request comes
+//! in, into a list of [`Shapes`]; planning only ever reads that list.
 
 use crate::slot_tree::{MAX_CAPACITY, SlotTree};
 use crate::time::{Interval, Seconds};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
-/// The most sizes of one request: each is a search in the plan, so they bound what a single request may cost.
+/// The most sizes of one request: each is a search in the plan, so they bound the cost of a single request.
 pub const SIZES_MAX: usize = 10_000;
 
 /// The longest duration, about 35,000 years: far beyond any plan, and exact as a floating-point number of seconds.
@@ -32,7 +32,7 @@ pub enum Law {
     },
     /// A duration in seconds for each number of nodes that is listed; no other number is possible.
     Table(BTreeMap<u32, Seconds>),
-    /// So many node-seconds shared evenly, rounded up so that the work is covered.
+    /// A number of node-seconds shared evenly, rounded up so that the work is covered.
     ConstantWork {
         /// The area of every shape.
         node_seconds: u64,
@@ -154,9 +154,9 @@ impl Shapes {
         Ok(Self { list })
     }
 
-    /// The shapes of the evaluation of adaptive requests (table 1): `fastest` seconds (T^min) on R^max nodes, the same
-    /// area on R^min nodes, and the line k − c·R between the two. On R^max nodes the duration is `fastest` itself, not
-    /// what is left of it after the floating-point line.
+    /// The shapes of the evaluation of adaptive requests (table 1): `fastest` seconds (T^min) on R^max nodes, the same area on
+    /// R^min nodes, and the line k − c·R between the two. On R^max nodes the duration is `fastest` itself, not its value after
+    /// rounding on the floating-point line.
     ///
     /// # Errors
     /// See [`ShapeError`].
@@ -230,9 +230,8 @@ impl Shapes {
         self.first_to_complete(slots, window, |seconds| part(seconds, ppm))
     }
 
-    /// As [`Shapes::earliest`], for what lies between two cuts of the work, in millionths of it; the cuts are rounded to
-    /// whole seconds, so that what lies between all of them lasts as long as the whole. On no size where nothing is left
-    /// between them.
+    /// As [`Shapes::earliest`], for the work between two cuts, in millionths of it. The cuts are rounded to whole seconds, so
+    /// that the parts between all of them last as long as the whole. On no size where nothing is left between them.
     pub fn earliest_between(&self, slots: &SlotTree, window: Interval, cuts: Range<u32>) -> Option<Choice> {
         self.first_to_complete(slots, window, |seconds| {
             cut(seconds, cuts.end) - cut(seconds, cuts.start)
@@ -333,7 +332,8 @@ fn part(seconds: f64, ppm: u32) -> Seconds {
     nearest(seconds, ppm).max(1)
 }
 
-/// The least whole seconds that `ppm` millionths of `seconds` fit in, at least one, but for what floating point has added.
+/// The least whole seconds that `ppm` millionths of `seconds` fit in, at least one, without the error that floating point has
+/// added.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"

@@ -1,9 +1,9 @@
 //! Requests whose work may run in pieces, and where the pieces go.
 //!
-//! A requester who can stop and resume says how often and where (`S_p` = (N, I, M) of adaptive requests, section 3.1):
-//! at most N pieces, cut at multiples of I of the work, and M whether each may have its own number of nodes. The pieces
-//! keep their order and never overlap, so one that completes earlier never hurts those after it; the earliest
-//! completion of each part of the work, found once, is therefore all that the search has to remember.
+//! A request whose work can stop and resume says how often and where (`S_p` = (N, I, M) of adaptive requests, section 3.1): at
+//! most N pieces, cut at multiples of I of the work, and M whether each may have its own number of nodes. The pieces keep their
+//! order and never overlap, so one that completes earlier never hurts those after it; the earliest completion of each part of the
+//! work, found once, is therefore enough for the search to remember.
 
 use crate::moldable::{Choice, Shapes, WHOLE_PPM};
 use crate::slot_tree::SlotTree;
@@ -119,8 +119,8 @@ impl Preemption {
         self.independent
     }
 
-    /// The most searches of the plan that [`Preemption::place`] makes for a request of so many sizes: s for each part
-    /// where every cut may be made, else s for each pair of cuts and each piece.
+    /// The most searches of the plan that [`Preemption::place`] makes for a request of this many sizes: s for each part where
+    /// every cut may be made, else s for each pair of cuts and each piece.
     pub fn searches_max(&self, sizes: usize) -> u64 {
         let (parts, pieces) = (u64::from(self.parts()), u64::from(self.pieces_max()));
         let runs = if pieces == parts {

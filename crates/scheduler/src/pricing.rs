@@ -1,9 +1,8 @@
-//! What a placement costs.
+//! The price of a placement.
 //!
-//! A provider who wants freedom to plan pays for it: the price falls with the wait until completion, with the shapes that
-//! a request allows and with the slack that may still be used (ω of adaptive requests, section 3.2 and algorithm 2). A
-//! provider has one [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in
-//! an agreement and in a ledger.
+//! A provider pays for freedom to plan: the price falls with the wait until completion, with the shapes that a request allows and
+//! with the slack that may still be used (ω of adaptive requests, section 3.2 and algorithm 2). A provider has one [`Tariff`] per
+//! user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a ledger.
 
 use crate::adaptive::Request;
 use crate::admission::Fraction;
@@ -17,7 +16,7 @@ const HOUR: i128 = 3_600;
 /// Millionths of the currency in its unit.
 const MICROS: i128 = 1_000_000;
 
-/// An exact amount of money. Its unit is what one node costs in a second at a millionth of the currency per hour: 1 / 3.6·10⁹
+/// An exact amount of money. Its unit is the price of one node for a second at a millionth of the currency per hour: 1 / 3.6·10⁹
 /// of the currency, so that no usage needs rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Price(i128);
@@ -26,7 +25,7 @@ impl Price {
     /// Price units in one unit of the currency.
     pub const WHOLE: i128 = HOUR * MICROS;
 
-    /// So many price units, of which [`Price::WHOLE`] are one of the currency.
+    /// A number of price units, of which [`Price::WHOLE`] are one of the currency.
     pub const fn from_units(units: i128) -> Self {
         Self(units)
     }
@@ -41,9 +40,9 @@ impl Price {
         self.0.div_euclid(HOUR) + (self.0.rem_euclid(HOUR) * 2 / HOUR)
     }
 
-    /// What a flexible reservation costs whose price without flexibility is this one: × `load`, the factor for how busy
-    /// the resource is, × (1 − `d_max`·w/(w + w50)), where w is the slack in seconds that the provider may still use.
-    /// `None` beyond what an amount can hold. The change of flexibility during an agreement costs the difference of two.
+    /// The price of a flexible reservation from its price without flexibility, this one: × `load`, the factor for how busy the
+    /// resource is, × (1 − `d_max`·w/(w + w50)), where w is the slack in seconds that the provider may still use. `None` beyond
+    /// the largest amount. The change of flexibility during an agreement costs the difference of two.
     #[must_use]
     pub fn flexible(self, load: Fraction, discount: Discount, slack: Seconds) -> Option<Self> {
         let slack = u64::try_from(slack).unwrap_or(0);
@@ -87,7 +86,7 @@ impl Sum for Price {
 /// A discount that grows with some x and levels off: `most`·x/(x + `half`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Discount {
-    /// What it never quite reaches (`d_max`), at most the whole.
+    /// The limit that it never quite reaches (`d_max`), at most the whole.
     pub most: Fraction,
     /// The x at which it is half of that.
     pub half: u64,
@@ -111,7 +110,7 @@ impl Discount {
     }
 }
 
-/// What is charged for.
+/// The use that is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Area Σ R·T of the pieces.
@@ -153,7 +152,7 @@ pub struct Tariff {
     pub micros_per_node_hour: u32,
     /// The part of the price that a completion at the deadline saves; 60 % in the paper.
     pub late: Fraction,
-    /// The factor of the profile (price profile): 3 for those who pay three times as much.
+    /// The factor of the profile (price profile): 3 for users that pay three times as much.
     pub profile: Fraction,
     /// Off for a request that allows cuts (the incentive), at most the whole.
     pub incentive: Fraction,
@@ -171,10 +170,10 @@ impl Tariff {
         flexibility: Discount::NONE,
     };
 
-    /// The price ω of `usage` (algorithm 2), then less the discount for its flexibility factor. `None` beyond what an
-    /// amount can hold, or where a fraction has no denominator.
+    /// The price ω of `usage` (algorithm 2), then less the discount for its flexibility factor. `None` beyond the largest amount,
+    /// or where a fraction has no denominator.
     ///
-    /// What a late completion saves is in whole units of the currency, rounded down, before the profile's factor. A request
+    /// The saving by a late completion is in whole units of the currency, rounded down, before the profile's factor. A request
     /// whose rounded pieces complete before T^min saves less than nothing, so it pays a unit more, as published.
     pub fn price(&self, usage: &Usage) -> Option<Price> {
         let area = i128::try_from(usage.node_seconds).ok()?;
@@ -205,8 +204,8 @@ impl Tariff {
     }
 }
 
-/// The flexibility factor (section 3.2): the number of shapes that a request of so many sizes allows, counting every way
-/// to cut it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
+/// The flexibility factor (section 3.2): the number of shapes that a request of this many sizes allows, counting every way to cut
+/// it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
 pub fn flexibility_factor(sizes: usize, preemption: &Preemption) -> u64 {
     let sizes = sizes as u128;
     let cuts = u128::from(preemption.parts() - 1);

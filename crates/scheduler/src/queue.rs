@@ -3,7 +3,7 @@
 use crate::request::Request;
 use crate::time::Time;
 
-/// Who goes first. Requests that an order leaves equal go by their id.
+/// The order of requests. Requests that an order leaves equal go by their id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// First in, first out: by id.
@@ -46,7 +46,7 @@ impl Key {
         id: u64::MAX,
     };
 
-    /// Whose place it is.
+    /// The request whose place it is.
     pub(crate) fn id(self) -> u64 {
         self.id
     }

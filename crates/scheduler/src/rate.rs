@@ -12,7 +12,7 @@ impl Rate {
     /// The reference: one second of work a second.
     pub const REFERENCE: Self = Self(1_000_000);
 
-    /// A rate of so many millionths of the reference; `None` for 0, at which nothing would ever complete.
+    /// A rate of this many millionths of the reference; `None` for 0, at which nothing would ever complete.
     pub const fn from_millionths(millionths: u32) -> Option<Self> {
         if millionths == 0 {
             None

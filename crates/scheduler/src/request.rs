@@ -1,4 +1,4 @@
-//! What a requester asks one resource for, and where it was put.
+//! A request to one resource, and its place.
 
 use crate::refusal::Reason;
 use crate::time::{Interval, Seconds, Time};
@@ -21,7 +21,7 @@ pub struct Request {
     pub duration: Seconds,
     /// Nodes R, at least 1.
     pub nodes: u32,
-    /// What the provider expects to earn with it, in any unit that all requests of a resource share.
+    /// The revenue that the provider expects from it, in any unit that all requests of a resource share.
     pub revenue: u64,
 }
 

@@ -306,7 +306,7 @@ fn what_was_found_out_for_a_request_does_not_hold_for_another_of_its_number() {
         let placed = schedule.submit(Time(0), &standing);
         assert!(matches!(placed, Decision::Accepted { .. }), "{placed:?}");
     }
-    // Somebody left and came back, so that others are not known to lie at their first fit.
+    // A request left and came back, so that others are not known to lie at their first fit.
     let (left, start) = schedule.withdraw(3).unwrap();
     schedule.restore(&left, start).unwrap();
     let limits = scheduler::alternatives::Limits {

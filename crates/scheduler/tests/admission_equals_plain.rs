@@ -1,5 +1,5 @@
-//! The fast admission decides as the plain algorithm does, and what it keeps is always a plan: over random workloads with
-//! every order, fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
+//! The fast admission decides as the plain algorithm does, and its plan is always valid: over random workloads with every order,
+//! fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
 #[path = "plain/later.rs"]
 mod later;
@@ -15,22 +15,22 @@ const CAPACITY: u32 = 8;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A request with times from now, submitted after so many seconds.
+    /// A request with times from now, submitted after this many seconds.
     Submit(i64, Request),
     /// The same, and the first alternative is taken after a refusal.
     Insist(i64, Request),
-    /// Rebuilds the plan from its placements, as after a restart, and finds out or not who lies at its first fit.
+    /// Rebuilds the plan from its placements, as after a restart, and finds the requests at their first fit, or does not.
     Restore(bool),
-    /// After so many seconds moves some up, with so much work, so many of them at most.
+    /// After this many seconds moves some up, with this much work, this many of them at most.
     Improve(i64, u64, usize),
-    /// Takes the k-th accepted request out after so many seconds, and leaves all others where they are.
+    /// Takes the k-th accepted request out after this many seconds, and leaves all others where they are.
     Vacate(i64, usize),
-    /// Takes the k-th accepted request out after so many seconds, and puts another at its start: longer by so many seconds, with
-    /// so many nodes. The first one is put back where there is no room for that.
+    /// Takes the k-th accepted request out after this many seconds, and puts another at its start: longer by the second number of
+    /// seconds, with the given nodes. The first one is put back where there is no room for that.
     Replace(i64, usize, i64, u32),
-    /// After so many seconds asks what would become of a request, without submitting it.
+    /// After this many seconds asks for the decision about a request, without submitting it.
     Ask(i64, Request),
-    /// Ends the k-th accepted request after so many seconds, running or not.
+    /// Ends the k-th accepted request after this many seconds, running or not.
     End(i64, usize),
 }
 
@@ -111,7 +111,7 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, told: &mut BT
     });
 }
 
-/// Takes over what an answer tells of moves.
+/// Takes over the moves of an answer.
 fn tell(told: &mut BTreeMap<u64, Interval>, moved: &[Move]) {
     for of in moved {
         let slot = told.get_mut(&of.id).expect("it was accepted");
@@ -120,7 +120,7 @@ fn tell(told: &mut BTreeMap<u64, Interval>, moved: &[Move]) {
     }
 }
 
-/// Takes a request out, and puts another at its start: longer by so many seconds, with so many nodes. The first one is put back
+/// Takes a request out, and puts another at its start: longer by `longer` seconds, with `nodes` nodes. The first one is put back
 /// where there is no room for that. Answers with the request that is in the plan afterwards.
 fn replace(fast: &mut Schedule, now: Time, old: &Request, longer: i64, nodes: u32) -> Option<Request> {
     fast.advance(now);
@@ -188,8 +188,8 @@ fn adopt(plain: &mut Plain, fast: &Schedule, asked: &BTreeMap<u64, Request>) {
     plain.running = running.map(|p| placed(p.id, asked[&p.id])).collect();
 }
 
-/// Decides by both. Where the budget is not spent the decision is the plain one; where it is, whatever fits the plan as it stands
-/// is let in; and a refusal may become an acceptance in another order.
+/// Decides by both. Where the budget is not spent the decision is the plain one. Where it is, every request that fits the plan as
+/// it stands is let in. And a refusal may become an acceptance in another order.
 fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Request) -> (Decision, bool) {
     let now = request.submitted;
     let (cut_short, impossible) = (fast.cut_short(), request.impossible(CAPACITY, now).is_some());
@@ -220,7 +220,7 @@ fn check_same(fast: &Schedule, plain: &Plain) {
     let mut placements: Vec<_> = fast.placements().collect();
     placements.sort_unstable_by_key(|p| p.id);
     assert_eq!(placements, plain.placements());
-    // What starts now is called waiting until the next decision, but not after a restart.
+    // A request that starts now is called waiting until the next decision, but not after a restart.
     let windows = |requests: &mut dyn Iterator<Item = &Request>| {
         let waiting = requests.filter(|r| fast.placement(r.id).is_some_and(|p| p.slot.start > fast.now()));
         waiting
@@ -241,7 +241,7 @@ fn asked_at(now: Time, id: u64, request: &Request) -> Request {
     }
 }
 
-/// Asks what changes nothing.
+/// Asks the questions that change nothing.
 fn ask(fast: &mut Schedule, request: &Request, limits: Limits) {
     let now = request.submitted;
     let displaced = fast.displaced(now, request);
@@ -261,7 +261,7 @@ fn play(planner: Planner, steps: &[Step]) {
     let mut now = Time(0);
     let mut asked = BTreeMap::new();
     let mut told = BTreeMap::new();
-    // The number of a refused request is the next one's, as where numbers are given to what was accepted.
+    // The number of a refused request is the next one's, as where only accepted requests are numbered.
     let mut id = 0;
     for step in steps {
         match *step {

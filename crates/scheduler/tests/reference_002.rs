@@ -14,7 +14,7 @@ use std::io::Write;
 const NODES: u32 = 128;
 const HOUR: i64 = 3_600;
 
-/// A row of the file: what the workload says about a request.
+/// A row of the file: a request of the workload.
 struct Row {
     id: u64,
     submitted: Time,
@@ -76,7 +76,7 @@ fn run(rows: &[Row], mode: Mode) -> Outcome {
         match plan.submit(row.submitted, mode.request(row)) {
             Decision::Accepted { pieces: own, moved } => {
                 pieces.insert(row.id, own);
-                // What is not reported as moved must not have moved: the final pieces are kept from these reports.
+                // A piece that is not reported as moved must not have moved: the final pieces are kept from these reports.
                 for id in moved {
                     pieces.insert(id, plan.pieces(id).to_vec());
                 }

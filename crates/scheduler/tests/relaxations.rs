@@ -32,7 +32,7 @@ fn fits(schedule: &Schedule, r: &Request, bounds: &Bounds) -> bool {
         && (first.0..=last.0).any(|s| schedule.tree().min_free(Interval::of(Time(s), r.duration)) >= r.nodes)
 }
 
-/// What a relaxation one step smaller would ask for.
+/// The request with a relaxation one step smaller.
 fn smaller(relaxation: Relaxation) -> Vec<Relaxation> {
     match relaxation {
         Relaxation::Deadline(t) => vec![Relaxation::Deadline(t - 1)],

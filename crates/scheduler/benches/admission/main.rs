@@ -1,8 +1,8 @@
 //! Admission with rescheduling beside the plain algorithm: the same decisions, and how much sooner.
 //!
-//! `cargo bench -p scheduler --bench admission -- [WAITING [DECISIONS [SLACK]]]` fills one resource of 128 nodes to 70 %
-//! with so many waiting requests (default 10,000), and then lets both decide about more (default 200). Windows are longer
-//! than the duration by up to so many durations (default 20).
+//! `cargo bench -p scheduler --bench admission -- [WAITING [DECISIONS [SLACK]]]` fills one resource of 128 nodes to 70 % with
+//! WAITING requests (default 10,000), and then lets both decide about DECISIONS more (default 200). Windows are longer than the
+//! duration by up to SLACK durations (default 20).
 //!
 //! Then the fast one alone decides about lists that ask for 130 % of the resource, of 4,000 requests each, where a third is
 //! refused.
@@ -83,7 +83,7 @@ fn crowded() {
     }
 }
 
-/// Seconds over which ready times are spread so that so many requests ask for so much of the resource. A request takes
+/// Seconds over which ready times are spread so that `requests` requests ask for `percent` of the resource. A request takes
 /// 32,400 s on 32.5 nodes on average.
 fn horizon(requests: u32, percent: i64) -> i64 {
     i64::from(requests) * 32_400 * 325 / 10 * 100 / (i64::from(CAPACITY) * percent)

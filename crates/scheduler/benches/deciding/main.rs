@@ -1,10 +1,10 @@
 //! Deciding in time: admission beside the plain algorithm on lists of many kinds, and alone where much waits.
 //!
-//! `cargo bench -p scheduler --bench deciding -- lists [WAITING [DECISIONS]]` makes the last DECISIONS decisions (default all) about
-//! lists of WAITING requests (default 1,000) without a budget, with one, and by the plain algorithm.
-//! `… -- waiting [WAITING [DECISIONS]]` makes DECISIONS (default 300) with WAITING requests (default 100,000) in the plan, and asks
-//! for the alternatives and relaxations of what is refused. `… -- bars` makes both at the sizes for which there are bars, and
-//! prints which of them are met. Names of lists and orders, such as `Packed EDF`, leave out the others.
+//! `cargo bench -p scheduler --bench deciding -- lists [WAITING [DECISIONS]]` makes the last DECISIONS decisions (default all)
+//! about lists of WAITING requests (default 1,000) without a budget, with one, and by the plain algorithm. `… -- waiting [WAITING
+//! [DECISIONS]]` makes DECISIONS (default 300) with WAITING requests (default 100,000) in the plan, and asks for the alternatives
+//! and relaxations of refused requests. `… -- bars` makes both at the sizes for which there are bars, and prints which of them
+//! are met. Names of lists and orders, such as `Packed EDF`, leave out the others.
 
 #[path = "../../tests/plain/adopted.rs"]
 mod adopted;
@@ -23,7 +23,7 @@ use scheduler::refusal::Bounds;
 use scheduler::{Decision, Fraction, Interval, Order, Request, Time};
 use shared::{Mix, cpu_ns};
 
-/// Times of decisions, and what became of the requests.
+/// Times of decisions, and the answers to the requests.
 #[derive(Default)]
 struct Tally {
     times: Vec<u64>,
@@ -185,7 +185,7 @@ fn lists(only: &Only, waiting: i64, decisions: i64) -> Vec<Bar> {
     bars
 }
 
-/// Decisions within the budget, and what is told after refusals, with so many waiting.
+/// Decisions within the budget, and the explanations of refusals, with `waiting` requests waiting.
 fn waiting(only: &Only, waiting: i64, decisions: i64) -> Vec<Bar> {
     let mut bars = vec![
         Bar::new(

@@ -1,9 +1,10 @@
 //! A decision among many resources beside the same reservations on few.
 //!
-//! `cargo bench -p scheduler --bench domain -- [RESERVATIONS [RESOURCES [DECISIONS]]]`: so many live reservations in all (default
-//! 1,000,000), on so many resources (10,000) and on ten, each booked to 70 %; so many decisions of each sort (2,000). Resources
-//! have 128 nodes, one of four rates and one of four prices. It prints the mean, median and 99th percentile of a decision in
-//! microseconds, of a plain scan of all resources for the same tasks (fewer of them), and of a reservation and a release.
+//! `cargo bench -p scheduler --bench domain -- [RESERVATIONS [RESOURCES [DECISIONS]]]`: RESERVATIONS live reservations in all
+//! (default 1,000,000), on RESOURCES resources (10,000) and on ten, each booked to 70 %; DECISIONS decisions of each sort
+//! (2,000). Resources have 128 nodes, one of four rates and one of four prices. It prints the mean, median and 99th percentile of
+//! a decision in microseconds, of a plain scan of all resources for the same tasks (fewer of them), and of a reservation and a
+//! release.
 
 #[path = "../shared/mod.rs"]
 mod shared;
@@ -17,7 +18,7 @@ const NODES: u32 = 128;
 /// Mean node-seconds of a reservation: 1 to 64 nodes for 60 to 64,800 s.
 const AREA: i64 = 1_053_975;
 
-/// At least so many nodes and at most so many.
+/// At least `least` nodes and at most `most`.
 fn nodes(mix: &mut Mix, least: u32, most: u32) -> u32 {
     least + u32::try_from(mix.below(i64::from(most - least + 1))).unwrap_or(0)
 }

@@ -15,7 +15,7 @@ use scheduler::measure::{Bar, Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, rep
 use shared::{Mix, cpu_ns, nanoseconds};
 use std::collections::BTreeMap;
 
-/// Range lookups per CPU second in an ordered map of `count` keys, at times spread over `horizon`: what one descent costs.
+/// Range lookups per CPU second in an ordered map of `count` keys, at times spread over `horizon`: the cost of one descent.
 #[expect(clippy::cast_precision_loss, reason = "a rate is shown to three digits")]
 fn lookups(count: u32, horizon: i64) -> f64 {
     let mut mix = Mix(3);
@@ -59,7 +59,7 @@ fn run(mut plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -
 /// How often each regime is measured.
 const ROUNDS: usize = 5;
 
-/// What the tree has to be faster by, in a regime: the phase, the peer, how many times.
+/// By how much the tree has to be faster in a regime: the phase, the other plan, the factor.
 fn bars_of(regime: &str) -> [(&'static str, &'static str, f64); 3] {
     let (query, change) = match regime {
         "L" => (1.0, 1.5),

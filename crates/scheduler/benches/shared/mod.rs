@@ -1,4 +1,4 @@
-//! What the benchmarks share.
+//! Parts that the benchmarks share.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,4 +1,4 @@
-//! Algorithm 1, within the work that a decision may do, and how what it has found becomes the plan.
+//! Algorithm 1, within the work that a decision may do, and how its result becomes the plan.
 
 use super::trial::{Attempt, Newcomer, Obstacle, Trial};
 use super::waiting::Waiting;
@@ -8,9 +8,9 @@ use crate::queue::Key;
 use crate::request::Request;
 use crate::time::{Interval, Time};
 
-/// Work that attempts may do which are laid over the plan, before everything behind the newcomer is lifted instead: so much,
+/// The work of attempts that are laid over the plan, before everything behind the newcomer is lifted instead: this much,
 const OVERLAY: u64 = 200;
-/// and so much for each waiting request, which is a part of what lifting and placing it costs.
+/// and this much for each waiting request, which is a part of the cost of lifting and placing it.
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
 const MAKESHIFT: u64 = 20_000;
@@ -26,7 +26,7 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// What was found in another way than algorithm 1.
+    /// A trial that was found in another way than algorithm 1.
     fn out_of_order(trial: Trial) -> Self {
         Self {
             trial,
@@ -56,7 +56,7 @@ impl Schedule {
     /// that may be done. Changes nothing.
     pub(crate) fn would_admit_fixed(&mut self, request: &Request, work: &mut Work) -> bool {
         work.spend(SEARCH);
-        // What fits as the plan stands is let in whatever the order.
+        // A request that fits the plan as it stands is let in, in any order.
         if self.tree.min_free(request.window()) >= request.nodes {
             return true;
         }
@@ -130,7 +130,7 @@ impl Schedule {
         })
     }
 
-    /// Everything that waits placed again, in order, from nothing; `freed` is what it may not know of yet.
+    /// All waiting requests placed again, in order, from nothing; `freed` is an interval that they may not know of yet.
     pub(super) fn replace_all(&mut self, freed: Option<Interval>) -> Result<Trial, Obstacle> {
         self.replace_behind(
             None,
@@ -141,8 +141,8 @@ impl Schedule {
         )
     }
 
-    /// A newcomer and everything behind a key placed again: first what changes can reach, and where that is too much all of
-    /// it.
+    /// A newcomer and everything behind a key placed again: first only the requests that changes can reach, and where that is too
+    /// much all of them.
     pub(super) fn replace_behind(
         &mut self,
         newcomer: Option<&Newcomer>,
@@ -199,7 +199,7 @@ impl Schedule {
         }
     }
 
-    /// Takes over an admission: the start of `request`, and who moved.
+    /// Takes over an admission: the start of `request`, and the moves of others.
     pub(super) fn commit(&mut self, admitted: &Admitted, request: &Request) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(&admitted.trial, admitted.behind);
@@ -247,7 +247,7 @@ impl Schedule {
         moved
     }
 
-    /// Lets the waiting requests use what was freed.
+    /// Lets the waiting requests use the freed interval.
     pub(super) fn move_up(&mut self, freed: Interval) -> Vec<Move> {
         if freed.is_empty() {
             return Vec::new();

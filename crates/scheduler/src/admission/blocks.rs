@@ -1,14 +1,14 @@
 //! Nodes that are out of use for a time: lost, drained, under maintenance, or others'.
 //!
-//! Unlike a smaller capacity, a block has an end, and it is not the schedule's to decide who gives way to it: whoever wants
-//! nodes that are taken withdraws the requests that he chooses first.
+//! Unlike a smaller capacity, a block has an end, and the schedule does not decide which requests give way to it. A caller that
+//! wants nodes which are taken first withdraws requests of its choice.
 
 use super::Schedule;
 use crate::slot_tree::SlotError;
 use crate::time::Interval;
 
 impl Schedule {
-    /// Takes free nodes out of use for an interval. Nobody moves.
+    /// Takes free nodes out of use for an interval. No request moves.
     ///
     /// # Errors
     /// Some of them are taken; nothing is changed then.
@@ -18,8 +18,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Gives nodes back that were taken by [`Schedule::block`], as far as the interval is not over. Nobody moves, but
-    /// everybody who waits may be able to.
+    /// Gives nodes back that were taken by [`Schedule::block`], as far as the interval is not over. No request moves, but every
+    /// waiting one may be able to.
     ///
     /// # Errors
     /// They were not out of use; nothing is changed then.

@@ -1,5 +1,5 @@
-//! What is in the plan is exchanged for something else: a hold for the agreement that takes it over, an agreement for
-//! the one that replaces it.
+//! A part of the plan is exchanged for another: a hold for the agreement that takes it over, an agreement for the one that
+//! replaces it.
 
 use super::{Place, Schedule};
 use crate::request::Request;
@@ -17,9 +17,9 @@ impl Schedule {
         Some(self.take_back(admitted))
     }
 
-    /// Takes a request out of the plan, whether it waits or runs, and leaves every other where it lies, so that something
-    /// else can have its room; what it still had of that from `now` on. [`Schedule::restore`] puts something in its
-    /// place. `None` if no such request waits or runs. O(k log n) for k waiting requests that could use what is free then.
+    /// Takes a request out of the plan, whether it waits or runs, and leaves every other where it lies, so that another one can
+    /// have its room; answers the rest of its slot from `now` on. [`Schedule::restore`] puts another one in its place. `None` if
+    /// no such request waits or runs. O(k log n) for k waiting requests that could use the room that is free then.
     pub fn vacate(&mut self, now: Time, id: u64) -> Option<Interval> {
         self.advance(now);
         let Place::Running(end) = *self.by_id.get(&id)? else {
@@ -31,7 +31,7 @@ impl Schedule {
         let rest = Interval::new(self.now, end);
         if !rest.is_empty() {
             self.free(rest, placement.nodes);
-            // Those who could start earlier now, and nobody has looked.
+            // These could start earlier now, and have not been tried yet.
             self.waiting.loosen_around(rest);
         }
         Some(rest)
@@ -91,7 +91,7 @@ mod tests {
         schedule
             .restore(&request(2, 100, 200, 100, 4), Time(100))
             .expect("there is the room that was given up");
-        // And those who were behind it go on to be planned as always: up, when there is room.
+        // And the requests that were behind it go on to be planned as always: up, when there is room.
         schedule.vacate(Time(0), 2);
         let moves = schedule.improve(Time(0));
         assert_eq!((moves.len(), moves[0].to), (1, Time(100)));

@@ -1,8 +1,8 @@
-//! What must never happen to a schedule, and how it is reported.
+//! Faults that must never happen to a schedule, and how they are reported.
 //!
-//! The placements and the slot tree say the same thing twice. When one of them does not allow what the other one asks for,
-//! the schedule cannot tell which of the two is right. It notes the first such fault and goes on. Its owner looks at
-//! [`Schedule::fault`] before a decision is used, and makes the schedule anew from what is stored.
+//! The placements and the slot tree hold the same facts twice. When one of them does not allow a change that the other one asks
+//! for, the schedule cannot tell which of the two is right. It notes the first such fault and goes on. Its owner looks at
+//! [`Schedule::fault`] before a decision is used, and rebuilds the schedule from the store.
 
 use super::{Place, Schedule};
 use crate::request::{Placement, Request};
@@ -19,7 +19,7 @@ pub enum Fault {
         slot: Interval,
         /// How many.
         nodes: u32,
-        /// What the slot tree says.
+        /// The error of the slot tree.
         error: SlotError,
     },
     /// Nodes of a request that has a place could not be given back.
@@ -28,7 +28,7 @@ pub enum Fault {
         slot: Interval,
         /// How many.
         nodes: u32,
-        /// What the slot tree says.
+        /// The error of the slot tree.
         error: SlotError,
     },
     /// A request moved out of its window.
@@ -86,7 +86,7 @@ impl Schedule {
 
     /// Looks whether a request may lie where an attempt has put it: inside its window, where nodes were free.
     pub(super) fn check(&mut self, request: &Request, from: Time, to: Time) {
-        // What lies beyond its deadline already may move up beyond it.
+        // A request that lies beyond its deadline already may move up beyond it.
         let late = to > from && request.slot(to).end > request.deadline;
         if late || to < request.window_at(self.now).start {
             self.report(Fault::OutsideWindow {
@@ -113,7 +113,7 @@ impl Schedule {
         }
     }
 
-    /// Takes out what runs under an id until `end`.
+    /// Takes out the request that runs under an id until `end`.
     pub(super) fn take_running(&mut self, end: Time, id: u64) -> Option<Placement> {
         let placement = self.running.remove(&(end, id));
         self.must_be(placement)
@@ -126,7 +126,7 @@ impl Schedule {
         }
     }
 
-    /// What is kept of a request that waits or runs.
+    /// The record of a request that waits or runs. A missing one is a fault.
     pub(super) fn must_be<T>(&mut self, kept: Option<T>) -> Option<T> {
         if kept.is_none() {
             self.report(Fault::NoPlacement);
@@ -181,7 +181,7 @@ mod tests {
         // Each attempt finds that it can move to 100, and remembers that.
         let newcomer = request(1, (500, 600), 4);
         assert_eq!(schedule.would_start(Time(0), &newcomer), Some(Time(500)));
-        // Others take that place, and nobody tells what attempts remember.
+        // Other requests take that place, and the memory of attempts is not told.
         schedule.tree.reserve(slot(100), 1).unwrap();
         let Decision::Accepted { moved, .. } = schedule.submit(Time(0), &newcomer) else {
             panic!("there is room for it")

@@ -1,4 +1,4 @@
-//! Moving up: what waits is placed where it can start earlier, in the time that nobody waits for.
+//! Moving up: waiting requests are placed where they can start earlier, while no caller waits.
 
 use super::trial::Trial;
 use super::work::{LOOK, SEARCH, Work};
@@ -7,7 +7,7 @@ use crate::queue::Key;
 use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
 
-/// What a slice of improvement has come to.
+/// The result of a slice of improvement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Improved {
     /// The requests that moved to an earlier start, by id: each once, also where it moved several times.
@@ -19,8 +19,8 @@ pub struct Improved {
 }
 
 impl Schedule {
-    /// Places everything that waits again, in order, where it can start earlier. Nobody is moved to a later start; where
-    /// placing all of them from nothing would do that, each is moved up by itself.
+    /// Places all waiting requests again, in order, where they can start earlier. None is moved to a later start; where placing
+    /// all of them from nothing would do that, each is moved up by itself.
     pub fn improve(&mut self, now: Time) -> Vec<Move> {
         self.advance(now);
         match self.replace_all(None) {
@@ -33,10 +33,10 @@ impl Schedule {
         }
     }
 
-    /// Moves some of those up that may be able to start earlier, in order, each by itself as the plan stands: a slice of
+    /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands: a slice of
     /// [`Schedule::improve`] that does at most `work`, counted as for [`Schedule::budgeted`], and makes at most `moves_max`
-    /// moves. `may_move` says whether a request may move now. Who was looked at is not looked at again until something near
-    /// it is freed.
+    /// moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again until something
+    /// near it is freed.
     pub fn improve_some(
         &mut self,
         now: Time,
@@ -70,7 +70,7 @@ impl Schedule {
                 if let (Some(freed), Some(of)) = (before, self.move_up_alone(h)) {
                     self.waiting.loosen(h);
                     self.waiting.loosen_around(freed);
-                    // It may have moved before, and what that left is free for it again.
+                    // It may have moved before, and the place that it left is free for it again.
                     let known = moved.entry(of.id);
                     known.and_modify(|known| known.to = of.to).or_insert(of);
                 }
@@ -90,8 +90,8 @@ impl Schedule {
         }
     }
 
-    /// Finds out who lies at its first fit given those before it, after all have been restored: everybody else may be placed
-    /// again by the next decision. O(n log n).
+    /// Finds the requests that lie at their first fit given those before them, after all have been restored: all others may be
+    /// placed again by the next decision. O(n log n).
     pub fn settle(&mut self) {
         self.waiting.freshen(self.now);
         let queue: Vec<(u32, Waiting)> = self
@@ -144,7 +144,7 @@ impl Schedule {
         (to != start).then(|| self.shift(h, to))?
     }
 
-    /// Whether a trial moves anybody to a later start.
+    /// Whether a trial moves any request to a later start.
     fn delays(&self, trial: &Trial) -> bool {
         let starts_later =
             |(h, to): &(u32, Time)| self.waiting.get(*h).is_some_and(|waiting| waiting.start < *to);

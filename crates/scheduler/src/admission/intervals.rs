@@ -84,7 +84,7 @@ impl Intervals {
         })
     }
 
-    /// Takes out those that start by an instant, some of them where there are many; answers with them.
+    /// Takes out intervals that start by an instant, some of them where there are many; answers with them.
     fn take_started(&mut self, by: Time) -> Vec<u32> {
         let mut started = Vec::new();
         for class in self.used() {
@@ -130,8 +130,8 @@ impl Intervals {
     }
 }
 
-/// Intervals of which those that have started by the present are kept by their ends, as far as there was time to sort them:
-/// whatever may still be placed in them starts now.
+/// Intervals of which those that have started by the present are kept by their ends, as far as there was time to sort them: a
+/// request that may still be placed in them starts now.
 #[derive(Debug, Clone)]
 pub(super) struct Spans {
     now: Time,

@@ -1,6 +1,6 @@
-//! What is done where the work of a decision is spent before algorithm 1 has come to its end: a newcomer that fits the plan
-//! as it stands is let in there, and one that does not is let in where those in its way fit elsewhere as the plan stands.
-//! This costs a few searches, whatever waits.
+//! The fallback where the work of a decision is spent before algorithm 1 has come to its end. A newcomer that fits the plan as it
+//! stands is let in there. One that does not is let in where the requests in its way fit elsewhere as the plan stands. This costs
+//! a few searches, for any number of waiting requests.
 
 use super::trial::{Attempt, Newcomer, Trial};
 use super::work::{LOOK, SEARCH, VISIT};

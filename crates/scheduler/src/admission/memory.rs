@@ -1,10 +1,10 @@
-//! What earlier attempts found out about waiting requests, so that the same is not found out again.
+//! Results of earlier attempts about waiting requests, so that they are not computed again.
 //!
-//! A plan that is full of requests which fixqueue sent behind others makes every attempt try those again, far from the
-//! newcomer and with the same outcome each time. The first fit of a request follows from the plan between its ready time
-//! and the end of what it found, given those before it. That part of an attempt's plan is the standing plan, and what the
-//! attempt has moved there so far. Of the latter each attempt keeps sums by stretch of time ([`Moves`]), of the former the
-//! memory keeps a version for each stretch: while both are those of an earlier attempt, the outcome is the same.
+//! A plan that is full of requests which fixqueue sent behind others makes every attempt try those again, far from the newcomer
+//! and with the same outcome each time. The first fit of a request depends on the plan between its ready time and the end of the
+//! place found, given the requests before it. That part of an attempt's plan is the standing plan, with the moves that the
+//! attempt has made there so far. Of these moves each attempt keeps sums by stretch of time ([`Moves`]); of the standing plan the
+//! memory keeps a version for each stretch. While both are those of an earlier attempt, the outcome is the same.
 
 use crate::queue::mix;
 use crate::time::{Interval, Time};
@@ -16,7 +16,7 @@ const STRETCHES: usize = 1 << 12;
 /// An outcome that follows from more stretches is not remembered.
 const STRETCHES_MAX: i64 = 64;
 
-/// What followed for one request, once.
+/// The outcome for one request, once.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     /// It follows from the plan from here
@@ -92,12 +92,12 @@ impl Memory {
             return Some(Found(outcome.start));
         }
         let outcome = holds(of[1])?;
-        // What holds again is worth more than what was last.
+        // An outcome that holds again is worth more than the last one.
         self.outcomes[h as usize].swap(0, 1);
         Some(Found(outcome.start))
     }
 
-    /// Remembers what followed from the plan in `region` for request `h`.
+    /// Remembers the outcome of the plan in `region` for request `h`.
     pub(super) fn keep(&mut self, h: u32, region: Interval, moves: &Moves, start: Option<Time>) {
         let Some(plan) = self.plan(region, moves) else {
             return;
@@ -137,7 +137,7 @@ impl Memory {
     }
 }
 
-/// What an attempt has moved so far, summed up by stretch of time.
+/// The moves of an attempt so far, summed up by stretch of time.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     /// None where nothing is remembered.
@@ -146,8 +146,8 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// So many nodes were given back in a slot, or taken if negative. Whose they were is not asked: a search sees nodes,
-    /// and the number of a request may soon be another's.
+    /// Nodes were given back in a slot, or taken if negative. Their request is not kept: a search sees nodes, and the number of a
+    /// request may soon be another's.
     pub(super) fn add(&mut self, slot: Interval, nodes: i64) {
         if self.sums.is_empty() {
             return;

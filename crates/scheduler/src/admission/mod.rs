@@ -1,16 +1,15 @@
 //! Admission to one resource: accepted requests move inside their own windows to let another one in.
 //!
-//! Papers 000 and 001, section 3, algorithm 1. A newcomer is put in order among the waiting requests; those behind it are
-//! lifted, it is placed, and they are placed again, in order, each at its first fit. If one of them finds no place, the
-//! newcomer goes directly behind that one and the rest is tried again (`fixqueue`), until it fits or has no place itself.
-//! What was accepted before is never lost: a refusal leaves every placement exactly where it was.
+//! Papers 000 and 001, section 3, algorithm 1. A newcomer is put in order among the waiting requests; those behind it are lifted,
+//! it is placed, and they are placed again, in order, each at its first fit. If one of them finds no place, the newcomer goes
+//! directly behind that one and the rest is tried again (`fixqueue`), until it fits or has no place itself. An accepted request
+//! is never lost: a refusal leaves every placement exactly where it was.
 //!
-//! Placing thousands of requests again for each newcomer is what makes the algorithm slow, and almost all of them come
-//! to lie where they were. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given
-//! those before it, and `trial` places only the ones that a change can reach; what it finds out about those that every
-//! attempt has to try again, far from the newcomer, is kept in `memory`. Where that comes to nearly as much as placing
-//! everything, everything behind the newcomer is lifted and placed in order. The decisions are those of the plain algorithm,
-//! which the tests keep as the oracle.
+//! Placing thousands of requests again for each newcomer makes the algorithm slow, and almost all of them come to lie where they
+//! were. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given those before it, and
+//! `trial` places only the ones that a change can reach. Every attempt has to try some requests again, far from the newcomer;
+//! their outcomes are kept in `memory`. Where this is nearly as much work as placing everything, everything behind the newcomer
+//! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!
 //! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 has come
 //! to its end, the newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
@@ -49,10 +48,10 @@ pub use waiting::LeastGain;
 
 /// A budget that keeps decisions below about ten milliseconds on one processor of today.
 pub const BUDGET: u64 = 80_000;
-/// From so many waiting requests on, a plan is large. In a smaller one, which stays in the processor's caches, the same work takes
-/// less time: a decision may do more of it, in proportion,
+/// From this number of waiting requests on, a plan is large. In a smaller one, which stays in the processor's caches, the same
+/// work takes less time: a decision may do more of it, in proportion,
 const LARGE: u64 = 1 << 16;
-/// up to so many times as much.
+/// up to this many times as much.
 const SMALLER_MAX: u64 = 4;
 
 /// A part of a whole, for instance of a wait: `numerator` / `denominator`.
@@ -65,7 +64,7 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// So many hundredths.
+    /// `numerator` hundredths.
     pub const fn percent(numerator: u32) -> Self {
         Self {
             numerator,
@@ -120,7 +119,7 @@ pub struct Move {
     pub to: Time,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// It has a place.
@@ -187,13 +186,13 @@ pub struct Schedule {
     by_id: BTreeMap<u64, Place>,
     /// By completion time and id.
     running: BTreeMap<(Time, u64), Placement>,
-    /// What attempts found out about those that wait.
+    /// The results of attempts about waiting requests.
     memory: Memory,
     /// Work that a decision may do.
     budget: Option<u64>,
-    /// How often what one order refuses is tried in others.
+    /// In how many other orders a request is tried that one order refuses.
     tries: usize,
-    /// What a move gains at least that nothing forces.
+    /// The least gain of a move that is not forced.
     least_gain: LeastGain,
     /// Decisions whose budget was spent.
     cut_short: u64,
@@ -202,7 +201,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A resource of `capacity` nodes with nothing accepted, whose waiting requests are placed in `order`.
+    /// A resource of `capacity` nodes with no accepted request, whose waiting requests are placed in `order`.
     ///
     /// # Panics
     /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
@@ -230,17 +229,17 @@ impl Schedule {
         self
     }
 
-    /// Lets a decision do so much work where 65,536 requests wait or more, and up to four times as much where fewer do: a search
-    /// of the plan counts 8, `None` is as much as it takes. Decisions are those of
-    /// algorithm 1 where the budget is not spent. Where it is, whatever fits the plan as it stands is accepted.
+    /// Lets a decision do at most `work` where 65,536 requests wait or more, and up to four times as much where fewer do: a
+    /// search of the plan counts 8, `None` sets no bound. Decisions are those of algorithm 1 where the budget is not spent. Where
+    /// it is, every request that fits the plan as it stands is accepted.
     #[must_use]
     pub fn budgeted(mut self, work: Option<u64>) -> Self {
         self.budget = work;
         self
     }
 
-    /// Tries what the schedule's order refuses in other orders, so often at most and within the budget: a portfolio of orders, of
-    /// which [`TRIES`] are enough. 0 decides by algorithm 1 alone.
+    /// Tries requests that the schedule's order refuses in up to `tries` other orders, within the budget: a portfolio of orders,
+    /// of which [`TRIES`] are enough. 0 decides by algorithm 1 alone.
     #[must_use]
     pub fn trying(mut self, tries: usize) -> Self {
         self.tries = tries;
@@ -254,7 +253,7 @@ impl Schedule {
         self
     }
 
-    /// Lets each decision from now on do so much work, as [`Schedule::budgeted`] does.
+    /// Lets each decision from now on do at most `work`, as [`Schedule::budgeted`] does.
     pub fn set_budget(&mut self, work: Option<u64>) {
         self.budget = work;
     }
@@ -266,8 +265,8 @@ impl Schedule {
 
     /// Decides about `request` at `now`, by algorithm 1.
     ///
-    /// Each attempt costs what the requests that move and those whose slots they meet cost to place again, plus a look at what
-    /// is remembered of each request that is not known to lie at its first fit.
+    /// Each attempt costs as much as placing again the requests that move and those whose slots they meet, plus a look at the
+    /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
         self.begin(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {
@@ -305,8 +304,8 @@ impl Schedule {
         work.part(work.left() / 2)
     }
 
-    /// Takes over a request that was accepted before, where it lies: how a plan is rebuilt from what is stored, in any
-    /// order. One that starts by now runs; one that has completed is left out. The window is as fixed as the given request has it.
+    /// Takes over a request that was accepted before, where it lies: a plan is rebuilt from the store with this, in any order.
+    /// One that starts by now runs; one that has completed is left out. The window is as fixed as the given request has it.
     ///
     /// # Errors
     /// The stored placements exceed the capacity, or the slot is none. Nothing is changed then.
@@ -333,9 +332,9 @@ impl Schedule {
         Ok(())
     }
 
-    /// Frees what is left of a request that has come to its end at `now`, before its time or by being cancelled, and lets
-    /// the waiting requests move up: placed again, in order, from nothing; if one would then have no place, each by
-    /// itself, in order. `None` if no such request waits or runs.
+    /// Frees the rest of a request that has come to its end at `now`, before its time or by being cancelled, and lets the waiting
+    /// requests move up: placed again, in order, from nothing; if one would then have no place, each by itself, in order. `None`
+    /// if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
         self.advance(now);
         let rest = match self.by_id.remove(&id)? {
@@ -432,7 +431,7 @@ impl Schedule {
         &self.tree
     }
 
-    /// Lets time pass: what has started runs and no longer moves, what has completed is forgotten.
+    /// Lets time pass: requests that have started run and no longer move, completed ones are forgotten.
     pub fn advance(&mut self, now: Time) {
         let passes = now > self.now;
         if passes {
@@ -471,7 +470,7 @@ impl Schedule {
         }
     }
 
-    /// What comes before a decision: time passes, and those who have waited long enough are fixed.
+    /// The steps before a decision: time passes, and requests that have waited long enough are fixed.
     pub(crate) fn begin(&mut self, now: Time) {
         self.advance(now);
         while let Some(h) = self.waiting.to_be_fixed(self.now) {
@@ -479,8 +478,8 @@ impl Schedule {
         }
     }
 
-    /// The slots of what runs, and of what waits up to the key `behind`, that meet `window` and start in `starts` or end in
-    /// `ends`.
+    /// The slots of running requests, and of those that wait up to the key `behind`, that meet `window` and start in `starts` or
+    /// end in `ends`.
     pub(crate) fn fixed_slots(
         &self,
         behind: Key,
@@ -492,11 +491,11 @@ impl Schedule {
         let within = |at: Time, interval: Interval| interval.start <= at && at < interval.end;
         let running = self.running.values().map(|p| (p.slot, true));
         let starting = self.waiting.starting_in(starts);
-        // What ends in there may meet it with its last second only.
+        // A slot that ends in there may meet it with its last second only.
         let ending = Interval::new(ends.start - 1, ends.end);
         let waiting = starting.chain(self.waiting.lying_in(ending));
         let waiting = waiting.map(|w| (w.slot(), w.key <= behind));
-        // Those that come later cost a look as well.
+        // The later ones cost a look as well.
         let slots = running.chain(waiting).take_while(|_| work.looks(LOOK));
         let edges = |slot: &Interval| within(slot.start, starts) || within(slot.end, ends);
         slots

@@ -1,7 +1,7 @@
-//! What one order refuses is tried in the others.
+//! A request that one order refuses is tried in the others.
 //!
-//! Those that may be in the newcomer's way and can move are lifted and placed again together with it, each at its first fit, in
-//! one order after the other. The one that finds no place goes first in the next try.
+//! The requests that may be in the newcomer's way and can move are lifted and placed again together with it, each at its first
+//! fit, in one order after the other. The one that finds no place goes first in the next try.
 
 use super::trial::{Attempt, Trial};
 use super::waiting::Waiting;
@@ -109,7 +109,7 @@ impl Attempt<'_> {
         Ok(starts)
     }
 
-    /// Those that can move and lie where the newcomer could, or where one of these could.
+    /// The requests that can move and lie where the newcomer could, or where one of these could.
     fn in_reach(&mut self, newcomer: &Request) -> Vec<(u32, Waiting)> {
         let now = self.now;
         let list = self.list;

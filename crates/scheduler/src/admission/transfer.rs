@@ -6,8 +6,8 @@ use crate::request::Request;
 use crate::time::{Interval, Time};
 
 impl Schedule {
-    /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the
-    /// ones behind which it is put one after the other. Empty where it needs nobody's place, or finds none whoever leaves.
+    /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the ones
+    /// behind which it is put one after the other. Empty where it displaces no other, or finds no place whichever requests leave.
     /// Changes nothing.
     pub fn displaced(&mut self, now: Time, request: &Request) -> Vec<u64> {
         self.begin(now);
@@ -49,7 +49,7 @@ impl Schedule {
         let waiting = self.take(h)?;
         let slot = waiting.slot();
         self.free(slot, waiting.request.nodes);
-        // Those whom this reaches may start earlier now, and nobody has looked.
+        // The requests that this reaches may start earlier now, and have not been tried yet.
         self.waiting.loosen_around(slot);
         Some((waiting.request, waiting.start))
     }

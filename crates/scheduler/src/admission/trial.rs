@@ -1,14 +1,15 @@
 //! One attempt to place a newcomer and everything behind it, made on the plan itself and taken back where it fails.
 //!
-//! Why most requests need not be placed again. Let j lie at its first fit given those before it. When they are placed
-//! again, the plan that j finds differs from the one it was placed in by what was added (the newcomer's slot, the new slots
-//! of requests that moved) and by what was freed (their old slots). If nothing was added to j's slot and nothing freed
-//! between its ready time and its completion, j's first fit is its slot. If something was freed, a start that is new to j
-//! must lie within j's duration of it. So an agenda, in queue order, holds exactly the requests that a change reaches and
-//! those not known to lie at their first fit.
+//! Why most requests need not be placed again. Let j lie at its first fit given those before it. When they are placed again, the
+//! plan that j finds differs from the one it was placed in by two things: added slots (the newcomer's slot, the new slots of
+//! requests that moved) and freed slots (their old slots). If nothing was added to j's slot and nothing freed between its ready
+//! time and its completion, j's first fit is its slot. If something was freed, a start that is new to j must lie within j's
+//! duration of it. So an agenda, in queue order, holds exactly the requests that a change reaches and those not known to lie at
+//! their first fit.
 //!
-//! Those behind j are still in the plan when it is j's turn, and count as free where j searches: their slots are laid over
-//! the plan. What was placed so far is in the plan, which may therefore hold more than there is until their turn has come.
+//! The requests behind j are still in the plan when it is j's turn, and count as free where j searches: their slots are laid over
+//! the plan. The requests placed so far are in the plan, which may therefore hold more than its capacity until their turn has
+//! come.
 
 use super::memory::{Found, Memory, Moves};
 use super::waiting::{LeastGain, Waiting, WaitingList};
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// How much longer each part of a window is that is searched after the last one,
 const REACH_GROWTH: Seconds = 4;
-/// as long as the last one took no more work than this: what is looked at beyond the place that is found is in vain.
+/// as long as the last one took no more work than this: work beyond the place that is found is in vain.
 const REACH_WORK_MAX: u64 = 2_000;
 
 /// Why a request is to be placed again.
@@ -70,7 +71,7 @@ enum Undo {
     Plan(Box<SlotTree>),
 }
 
-/// What an attempt has come to. The plan holds it.
+/// The result of an attempt. The plan holds it.
 #[derive(Debug)]
 pub(super) struct Trial {
     /// Start of the newcomer.
@@ -89,7 +90,7 @@ impl Trial {
         }
     }
 
-    /// What was changed after this is taken back with it.
+    /// Later changes are taken back with it.
     pub(super) fn follow(&mut self, later: Self) {
         if let (Undo::Changes(changes), Undo::Changes(more)) = (&mut self.undo, later.undo) {
             changes.extend(more);
@@ -129,7 +130,7 @@ impl Newcomer {
     }
 }
 
-/// What an attempt works on.
+/// The parts that an attempt works on.
 pub(super) struct Attempt<'a> {
     pub(super) list: &'a WaitingList,
     pub(super) tree: &'a mut SlotTree,
@@ -145,7 +146,7 @@ impl Attempt<'_> {
         self.search(request, request.window_at(self.now), u64::MAX)
     }
 
-    /// The earliest fit in a window, if it is found with so many visits of blocks.
+    /// The earliest fit in a window, if it is found within this many visits of blocks.
     pub(super) fn search(&mut self, request: &Request, window: Interval, most: u64) -> Option<Time> {
         let mut visits = most;
         let found = self
@@ -155,9 +156,9 @@ impl Attempt<'_> {
         found
     }
 
-    /// Places the newcomer, if any, and everything behind the key `behind` again, as if those had been lifted before; and
-    /// looks at what `freed` lets move. Costs what the requests that move and those whose slots they meet cost to place again,
-    /// plus a look at what is remembered of each request that is not known to lie at its first fit.
+    /// Places the newcomer, if any, and everything behind the key `behind` again, as if those had been lifted before; and looks
+    /// at the moves that `freed` allows. Costs as much as placing again the requests that move and those whose slots they meet,
+    /// plus a look at the memory of each request that is not known to lie at its first fit.
     ///
     /// # Errors
     /// The first request that finds no place, or that the work is spent; the plan is as it was then.
@@ -169,7 +170,7 @@ impl Attempt<'_> {
     ) -> Result<Trial, Obstacle> {
         let mut trial = Trial::new();
         match self.place(&mut trial, newcomer, behind, freed) {
-            // What was found with the work spent may not be the first fit.
+            // A place found with the work spent may not be the first fit.
             Ok(()) if !self.work.is_spent() => Ok(trial),
             result => {
                 trial.take_back(self.tree);
@@ -189,7 +190,7 @@ impl Attempt<'_> {
         let list = self.list;
         let mut agenda = BTreeMap::new();
         let mut loose = list.loose_behind(behind).peekable();
-        // Where everybody lies at its first fit, an attempt stays near the newcomer: not worth remembering.
+        // Where all requests lie at their first fit, an attempt stays near the newcomer: not worth remembering.
         let mut moves = if loose.peek().is_some() {
             self.memory.moves()
         } else {
@@ -262,7 +263,7 @@ impl Attempt<'_> {
                 trial.moved.push((turn.handle, start));
                 self.lay(trial, old, nodes);
                 self.lay(trial, new, -nodes);
-                // What the move costs where it is taken over.
+                // The cost of the move where it is taken over.
                 self.work.spend(2 * SEARCH);
                 moves.add(old, nodes);
                 moves.add(new, -nodes);
@@ -289,7 +290,7 @@ impl Attempt<'_> {
             not_before,
         } = newcomer;
         let window = request.window_at(self.now);
-        // With the later ones still there it cannot start earlier, so only what lies before matters.
+        // With the later ones still there it cannot start earlier, so only the time before matters.
         let until = standing.unwrap_or(window.end - (request.duration - 1));
         let sooner = self.first_fit(behind, request, (*not_before, until), None);
         sooner.or(*standing)
@@ -316,8 +317,8 @@ impl Attempt<'_> {
         self.first_fit(key, request, (*start, end), own)
     }
 
-    /// The first fit that starts in `starts` when nothing that comes behind `key` is there, nor what lies in the slot `own`
-    /// by itself. Near first, since each search looks at everything in its window.
+    /// The first fit that starts in `starts` when no request behind `key` is there, nor the one that lies in the slot `own` by
+    /// itself. Near first, since each search looks at everything in its window.
     fn first_fit(
         &mut self,
         key: Key,
@@ -362,7 +363,7 @@ impl Attempt<'_> {
         None
     }
 
-    /// Notes those behind `key` whose slots meet what was added: they must find out whether they can stay.
+    /// Notes the requests behind `key` whose slots meet the added one: they must be checked whether they can stay.
     fn in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
         let mut noted = 0;
@@ -379,7 +380,7 @@ impl Attempt<'_> {
         self.work.spend(noted);
     }
 
-    /// Notes those behind `key` that could start earlier because of what was freed.
+    /// Notes the requests behind `key` that could start earlier because of the freed interval.
     fn moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
         let mut noted = 0;
@@ -404,7 +405,7 @@ impl Attempt<'_> {
     }
 
     /// Lifts everything behind the key `behind` and places the newcomer, if any, and all of that again, in order; where one of
-    /// them finds no place, the newcomer goes directly behind that one (fixqueue). All attempts share what lies before the
+    /// them finds no place, the newcomer goes directly behind that one (fixqueue). All attempts share the requests before the
     /// newcomer, so that together they place each request twice at the most. O(n log n) for n requests behind the key.
     ///
     /// `behind` becomes the key that the newcomer went behind last, `first_fit` where it was placed first.

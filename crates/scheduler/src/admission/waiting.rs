@@ -18,7 +18,7 @@ const _: () = assert!(RISEN_MAX < STARTED_MAX);
 /// Requests that are looked at to mark them one by one as not lying at their first fit: where there are more, all are marked.
 const LOOSENED_MAX: u64 = 4_096;
 
-/// So many at the end of the queue are looked at one by one, wherever they lie.
+/// This many at the end of the queue are looked at one by one, wherever they lie.
 const FEW: usize = 32;
 
 /// A waiting request, its start, and its place in the queue at present.
@@ -41,10 +41,10 @@ impl Waiting {
     }
 }
 
-/// What a move has to gain to be made where nothing forces it.
+/// The least gain of a move that is not forced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeastGain {
-    /// So many seconds,
+    /// This many seconds,
     pub seconds: Seconds,
     /// and this share of the wait between submission and start.
     pub of_wait: Fraction,
@@ -81,7 +81,7 @@ pub(super) struct WaitingList {
     fixings: BTreeSet<(Time, u32)>,
     /// Requests that may not lie at their first fit given those before them in order.
     loose: Marks,
-    /// Those of them that nobody has tried to move up since.
+    /// Those of them that have not been tried since.
     unseen: Marks,
 }
 
@@ -123,7 +123,7 @@ impl WaitingList {
         self.entries.get(handle as usize)?.as_ref()
     }
 
-    /// What is kept under a handle, to be damaged.
+    /// The entry of a handle, to be damaged.
     #[cfg(test)]
     pub(super) fn entry_mut(&mut self, handle: u32) -> &mut Option<Waiting> {
         &mut self.entries[handle as usize]
@@ -199,7 +199,7 @@ impl WaitingList {
         Some(old.moved_to(to))
     }
 
-    /// Notes new starts of many requests. O(n log n), whatever is moved.
+    /// Notes new starts of many requests. O(n log n), for any moves.
     pub(super) fn shift_many(&mut self, moves: &[(u32, Time)]) -> Vec<Move> {
         let mut moved = Vec::with_capacity(moves.len());
         for (handle, to) in moves {
@@ -263,9 +263,9 @@ impl WaitingList {
         Some(new.slot())
     }
 
-    /// Lets time pass, and gives those that may have risen by `now` their new places in the queue: they were placed after some that they now
-    /// precede. Answers with the end of the last slot of these; `None` where nobody has risen, [`Time::MAX`] where the whole
-    /// queue is to be put in order anew.
+    /// Lets time pass, and gives the requests that may have risen by `now` their new places in the queue: they were placed after
+    /// some that they now precede. Answers with the end of the last slot of these; `None` where none has risen, [`Time::MAX`]
+    /// where the whole queue is to be put in order anew.
     pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
         let entries = &self.entries;
         let entry = |handle: u32| entries.get(handle as usize).and_then(Option::as_ref);
@@ -293,7 +293,7 @@ impl WaitingList {
             self.queue.insert((new, handle));
             self.loose.remove(old, handle);
             self.loose.add(new, handle);
-            // Others stand where they stood: only one that nobody has tried to move up yet is to be tried.
+            // Others stand where they stood: only one that has not been tried yet is to be tried.
             if self.unseen.remove(old, handle) {
                 self.unseen.add(new, handle);
             }

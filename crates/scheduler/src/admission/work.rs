@@ -21,7 +21,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// So much work.
+    /// This much work.
     pub(crate) fn of(left: u64) -> Self {
         Self { left }
     }
@@ -36,12 +36,12 @@ impl Work {
         self.left / VISIT
     }
 
-    /// Counts what is done.
+    /// Counts work.
     pub(crate) fn spend(&mut self, work: u64) {
         self.left = self.left.saturating_sub(work);
     }
 
-    /// Counts a look at one request, which costs so much; whether work is left.
+    /// Counts a look at one request, which costs `look`; answers whether work is left.
     pub(crate) fn looks(&mut self, look: u64) -> bool {
         self.spend(look);
         !self.is_spent()
@@ -52,7 +52,7 @@ impl Work {
         self.left == 0
     }
 
-    /// At most `most` of it; what is done with that is to be [`Work::spend`] here.
+    /// At most `most` of it; the work done with that is to be [`Work::spend`] here.
     pub(crate) fn part(self, most: u64) -> Self {
         Self {
             left: self.left.min(most),
@@ -64,7 +64,7 @@ impl Work {
         self.left
     }
 
-    /// What of `given` was done when `self` is left of it.
+    /// The part of `given` that was done when `self` is left of it.
     pub(crate) fn done_of(self, given: Self) -> u64 {
         given.left - self.left
     }

@@ -1,4 +1,4 @@
-//! What can be asked of a resource, and which ones have it.
+//! The attributes of a resource, and the resources that have them.
 
 use super::{Resource, bits};
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use std::ops::Bound;
 pub enum Attribute {
     /// A word, which is equal or not.
     Word(String),
-    /// A number in whatever unit the attribute has.
+    /// A number in the unit of the attribute.
     Number(i64),
 }
 
-/// What a task requires of an attribute.
+/// The requirement of a task on an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requirement {
     /// The named attribute has this value.
     Is(String, Attribute),
-    /// The named attribute is a number of at least so much.
+    /// The named attribute is at least this number.
     AtLeast(String, i64),
     /// The named attribute is a number within one of these bounds, each from the first to the second.
     Within(String, Vec<(i64, i64)>),
@@ -84,7 +84,7 @@ impl Catalogue {
                 }
                 Requirement::AtLeast(name, least) => {
                     let from = Bound::Included(Attribute::Number(*least));
-                    // Numbers order after words, so that the rest of the map is all numbers of at least so much.
+                    // Numbers order after words, so that the rest of the map is all numbers of at least this size.
                     let values = self.having.get(name).into_iter();
                     values
                         .flat_map(|values| values.range((from.clone(), Bound::Unbounded)))

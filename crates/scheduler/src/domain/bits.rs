@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Words for so many resources.
+/// Words for this number of resources.
 pub(super) fn words(resources: usize) -> usize {
     resources.div_ceil(64)
 }

@@ -1,12 +1,12 @@
 //! In which stretches of time a resource could start something of about that size and duration.
 //!
-//! Time is cut into equal stretches. For each stretch, duration class and size class there is a set of the resources that
-//! have a start in the stretch for so many nodes and so many seconds. Classes round down, so a resource that is missing from
-//! the set can certainly not start the request in that stretch, and one that is there probably can. A set of 10,000
-//! resources is 157 words, so passing over those that cannot costs next to nothing.
+//! Time is cut into equal stretches. For each stretch, duration class and size class there is a set of the resources that have a
+//! start in the stretch for that number of nodes and of seconds. Classes round down, so a resource that is missing from the set
+//! can certainly not start the request in that stretch, and one that is there probably can. A set of 10,000 resources is 157
+//! words, so passing over those that cannot costs next to nothing.
 //!
-//! A change of a plan touches only the stretches from which a start could reach it, and in each the size class moves by a
-//! step or two: that is what a level per resource is kept for.
+//! A change of a plan touches only the stretches from which a start could reach it, and in each the size class moves by a step or
+//! two: a level per resource is kept for that.
 
 use super::{Planned, bits};
 use crate::slot_tree::SlotTree;
@@ -18,7 +18,7 @@ const STRETCHES: usize = 256;
 /// The durations of the classes, in seconds, least first. The first is the shortest there is, so that each request has a class.
 const DURATIONS: [Seconds; 4] = [1, 3_600, 4 * 3_600, 12 * 3_600];
 
-/// So many new stretches are cheaper to find in a walk of the whole plan than by searching it for each.
+/// From this many new stretches on, a walk of the whole plan is cheaper than a search for each.
 const SWEEP_FROM: usize = 8;
 
 /// The class of a duration of at least 1 s: the longest that is not longer.
@@ -35,7 +35,7 @@ fn size(class: usize) -> u32 {
     }
 }
 
-/// The class of so many nodes, at least 1: the largest that is not larger.
+/// The class of a number of nodes, at least 1: the largest that is not larger.
 fn size_class(nodes: u32) -> usize {
     let log = nodes.ilog2() as usize;
     let half = usize::from(log > 0 && nodes >= 3 << (log - 1));
@@ -242,7 +242,7 @@ impl Index {
         self.stretches.iter().map(of).sum()
     }
 
-    /// Whether it is what a new one would be.
+    /// Whether it is equal to a new one.
     #[cfg(test)]
     pub(super) fn check<P: Planned>(&self, plans: &[P]) {
         let mut fresh = Self {

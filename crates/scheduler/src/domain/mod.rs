@@ -3,8 +3,8 @@
 //! Each resource has a plan of its own. A decision must find the best placement of all matching resources without asking
 //! every plan, since ten thousand of them stay interactive only if most are never looked at. Three things keep it short:
 //! * *matching* is an intersection of bit sets, one for each value of an attribute;
-//! * *bounds before searches*: resources of the same rate and price form a kind, kinds are tried in the order of what they
-//!   could offer at best, and it ends as soon as none can beat what was found;
+//! * *bounds before searches*: resources of the same rate and price form a kind, kinds are tried in the order of the best that
+//!   they could offer, and it ends as soon as none can beat the place found;
 //! * an *index* over time (`index`) knows in which stretches of time a resource could start a request of about that size
 //!   and duration, so that those that could not are passed over 64 at a time.
 //!
@@ -29,16 +29,16 @@ use index::Index;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What a domain knows about a resource, apart from its plan.
+/// The domain's data about a resource, apart from its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
     /// Distinct in its domain; the lower one wins a tie.
     pub id: u64,
     /// How fast its nodes work.
     pub rate: Rate,
-    /// What a node costs for a second, in any unit that all resources share.
+    /// The price of a node for a second, in any unit that all resources share.
     pub price: u32,
-    /// What can be asked of it.
+    /// Its attributes.
     pub attributes: BTreeMap<String, Attribute>,
 }
 
@@ -60,7 +60,7 @@ impl Planned for Schedule {
     }
 }
 
-/// What is asked of a domain.
+/// A request to a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// Nodes, at least 1.
@@ -76,7 +76,7 @@ pub struct Task {
     pub except: Vec<u64>,
 }
 
-/// What makes one placement better than another.
+/// The order of placements from better to worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Objective {
     /// The earliest completion.
@@ -140,7 +140,7 @@ impl std::fmt::Display for DomainError {
 
 impl std::error::Error for DomainError {}
 
-/// Resources with their plans, and what it takes to choose among them.
+/// Resources with their plans, and the data to choose among them.
 ///
 /// ```
 /// use scheduler::domain::{Domain, Objective, Resource, Task};
@@ -227,8 +227,8 @@ impl<P: Planned> Domain<P> {
         self.resources.iter().zip(&self.plans)
     }
 
-    /// Changes one plan. `change` also returns the intervals in which the number of free nodes may now be another: where
-    /// it leaves one out, later decisions may overlook what became free there. O((b + 1) log n) for b stretches of the index
+    /// Changes one plan. `change` also returns the intervals in which the number of free nodes may have changed: where it leaves
+    /// one out, later decisions may overlook the room that became free there. O((b + 1) log n) for b stretches of the index
     /// touched. `None` for an unknown resource.
     pub fn change<R>(
         &mut self,

@@ -6,12 +6,12 @@ use crate::refusal::Reason;
 use crate::time::{Interval, Seconds};
 use std::ops::RangeInclusive;
 
-/// What the seconds of a task mean.
+/// The meaning of the seconds of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     /// Work at the reference rate: faster nodes take less.
     Work,
-    /// How long the nodes are held, whatever their rate.
+    /// How long the nodes are held, at any rate.
     Contract,
 }
 
@@ -38,8 +38,8 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The best placement of all that are free. `estimate` tells how many seconds the task takes on a resource, if it may run
-    /// there at all; it is asked only about resources that have a gap, and less than the rate allows counts as what the rate
-    /// allows. The answer is that of a scan of all resources; ties go to the lower id.
+    /// there at all; it is asked only about resources that have a gap, and less than the rate allows counts as the least that the
+    /// rate allows. The answer is that of a scan of all resources; ties go to the lower id.
     ///
     /// O((v + s) log n) for v plans searched, of which there is little more than one where much is free, plus a pass over the bits
     /// of the s stretches of the index that the window meets up to the answer.
@@ -56,8 +56,8 @@ impl<P: Planned> Domain<P> {
         self.best(task, Meaning::Work, objective, estimate)
     }
 
-    /// The best placement of all that are free, for a task whose `work` is how long it holds its nodes on every resource,
-    /// whatever their rates. Otherwise as [`Domain::decide`].
+    /// The best placement of all that are free, for a task whose `work` is the time that it holds its nodes on every resource, at
+    /// any rate. Otherwise as [`Domain::decide`].
     ///
     /// # Errors
     /// As [`Domain::decide_with`].
@@ -127,7 +127,7 @@ impl<P: Planned> Domain<P> {
         decision.best.ok_or(Reason::NoCapacityInWindow)
     }
 
-    /// What makes the task impossible whatever is planned. A look at each matching resource until one could take it.
+    /// The reason why the task is impossible in every plan. A look at each matching resource until one could take it.
     fn impossible<E>(&self, decision: &Decision<'_, E>) -> Option<Reason> {
         let task = decision.task;
         if task.nodes < 1 || task.work < 1 || task.window.is_empty() {
@@ -155,8 +155,8 @@ impl<P: Planned> Domain<P> {
         Some(reason)
     }
 
-    /// Asks those that may start in a stretch, fastest first, which is the order of what they could offer there at best.
-    /// Whether a stretch further on may still offer something better.
+    /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
+    /// Answers whether a stretch further on may still offer something better.
     fn pass<E>(&self, decision: &mut Decision<'_, E>, stretch: usize) -> bool
     where
         E: FnMut(&Resource) -> Option<Seconds>,
@@ -298,7 +298,7 @@ impl<E> Decision<'_, E> {
         }
     }
 
-    /// The best rank that a member of `kind` could have if it starts in `starts`, whatever its id; `None` if it cannot.
+    /// The best rank that a member of `kind` could have if it starts in `starts`, whichever its id; `None` if it cannot.
     fn bound(&self, kind: &Kind, starts: Interval) -> Option<Rank> {
         let duration = self.duration(kind);
         let earliest = starts.start.max(self.window.start);
@@ -329,7 +329,7 @@ impl<E> Decision<'_, E> {
         })
     }
 
-    /// What the work costs on `kind` before its duration is rounded up to whole seconds, which could change the order.
+    /// The cost of the work on `kind` before its duration is rounded up to whole seconds, which could change the order.
     fn least_cost(&self, kind: &Kind) -> i128 {
         if self.meaning == Meaning::Contract {
             return cost(kind.price, self.task.nodes, self.task.work);

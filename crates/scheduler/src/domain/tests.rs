@@ -126,7 +126,7 @@ fn case(
     (all, steps(resources, horizon, most))
 }
 
-/// Seconds that an execution on a resource takes beyond what its rate says, or that it may not run there.
+/// Seconds of an execution on a resource beyond those of its rate, or that it may not run there.
 fn estimate(resource: &Resource) -> Option<Seconds> {
     (!resource.id.is_multiple_of(5)).then_some(i64::try_from(resource.id % 3).unwrap() * 9)
 }

@@ -9,7 +9,7 @@ pub(super) const NIL: u32 = u32::MAX;
 pub(super) const LEFT: usize = 0;
 pub(super) const RIGHT: usize = 1;
 
-/// What a tree is ordered by, and what it knows about each subtree.
+/// The key by which a tree is ordered, and the sums that it keeps of each subtree.
 pub(super) trait Order {
     type Key: Ord + Copy;
     type Summary: Copy + PartialEq + std::fmt::Debug;

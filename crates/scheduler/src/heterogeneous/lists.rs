@@ -5,7 +5,7 @@
 
 use super::{Demand, IdlePeriod, Search};
 
-/// FF-HU: one list of all idle periods, whatever the rate of their servers. O(n) for each operation.
+/// FF-HU: one list of all idle periods, for all rates of servers. O(n) for each operation.
 #[derive(Debug, Clone, Default)]
 pub struct FirstFitUnaware {
     list: Vec<(usize, IdlePeriod)>,

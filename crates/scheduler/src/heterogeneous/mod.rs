@@ -4,13 +4,13 @@
 //! Heterogeneous Grids": a job of a known size, ready at one time and due at another, takes one server whole and may not be
 //! interrupted. Servers of the same rate form a class; the same job lasts longer in a slower one.
 //!
-//! Five searches answer the same question, so that an evaluation can compare them; whatever they choose, each finds an
+//! Five searches answer the same question, so that an evaluation can compare them. They may choose differently, but each finds an
 //! idle period if and only if one exists:
 //! * [`FirstFitUnaware`], [`FirstFitAware`] and [`TwoDimensional`] are the paper's FF-HU, FF-HA and FF-HA+;
-//! * [`SingleTree`] asks one tree a class in O(log n), by one of several [`Choice`]s among what is feasible.
+//! * [`SingleTree`] asks one tree a class in O(log n), by one of several [`Choice`]s among the feasible periods.
 //!
-//! [`Servers`] keeps the idle periods in step with what is allocated and is the same for all of them. A plan of resources
-//! with many identical nodes is another matter: see [`SlotTree`](crate::SlotTree).
+//! [`Servers`] keeps the idle periods in step with the allocations and is the same for all of them. A plan of resources with many
+//! identical nodes is another matter: see [`SlotTree`](crate::SlotTree).
 
 mod balanced;
 mod lists;
@@ -28,7 +28,7 @@ pub use two_dimensional::TwoDimensional;
 use crate::rate::Rate;
 use crate::time::{Interval, Seconds, Time};
 
-/// What is asked for (section II of the paper).
+/// A request (section II of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
     /// Earliest start (r).
@@ -40,8 +40,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// What it asks of a server of `rate`; `None` if it would miss its deadline there even from its ready time. That test,
-    /// r + l/μ ≤ d, goes beyond the paper's expression (3), which bounds only the start of the idle period.
+    /// Its demand on a server of `rate`; `None` if it would miss its deadline there even from its ready time. That test, r + l/μ
+    /// ≤ d, goes beyond the paper's expression (3), which bounds only the start of the idle period.
     pub fn demand(&self, rate: Rate) -> Option<Demand> {
         let duration = rate.duration(self.size.max(1));
         let latest = self.deadline - duration;
@@ -104,7 +104,7 @@ pub struct Placement {
     pub interval: Interval,
 }
 
-/// What was done, counted in entries and nodes looked at: the same on every machine, which times are not.
+/// The work done, counted in entries and nodes looked at: the same on every machine, unlike times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Operations {
     /// Looked at to find idle periods.
@@ -115,7 +115,7 @@ pub struct Operations {
 
 /// A way to find a feasible idle period. It holds a copy of every idle period, which [`Servers`] keeps in step.
 pub trait Search {
-    /// Makes room for so many rate classes, before anything else is called.
+    /// Makes room for this many rate classes, before anything else is called.
     fn open(&mut self, classes: usize);
     /// Adds an idle period of a server of `class`; adds its cost to `updated`.
     fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64);

@@ -109,13 +109,13 @@ impl<S: Search> Servers<S> {
         self.idle.iter().map(BTreeMap::len).sum()
     }
 
-    /// What was done so far.
+    /// The work done so far.
     pub fn operations(&self) -> Operations {
         self.operations
     }
 
-    /// Where the search would place `job`: as early as the idle period that it chooses allows, and not before what is
-    /// planned. Costs what the search does.
+    /// Where the search would place `job`: as early as the idle period that it chooses allows, and not before the planned jobs.
+    /// Costs as much as the search.
     pub fn find(&mut self, job: &Job) -> Option<Placement> {
         let job = Job {
             ready: job.ready.max(self.planned.start),
@@ -165,7 +165,7 @@ impl<S: Search> Servers<S> {
         Ok(())
     }
 
-    /// Gives a server back for a time that was taken, and joins it with the idle time beside it. What lies before the last
+    /// Gives a server back for a time that was taken, and joins it with the idle time beside it. The time before the last
     /// [`Servers::forget`] is ignored. Up to two removals and one insertion.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl<S: Search> Servers<S> {
     }
 
     fn numbers(&self) -> std::ops::Range<u32> {
-        // So many servers would have outgrown memory before, and `new` says so.
+        // A larger number of servers would have outgrown memory before, and `new` says so.
         0..u32::try_from(self.idle.len()).expect("servers are numbered in 32 bits")
     }
 

@@ -11,7 +11,7 @@ use super::balanced::{LEFT, NIL, Order, RIGHT, Tree};
 use super::{Demand, IdlePeriod, Search};
 use crate::time::{Seconds, Time};
 
-/// Which of several feasible idle periods of a class is taken. They differ in what is left over: a start inside an idle
+/// Which of several feasible idle periods of a class is taken. They differ in the rest of the period: a start inside an idle
 /// period leaves a lead before it, which fewer and fewer jobs can still use as time goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
@@ -84,7 +84,7 @@ impl Search for SingleTree {
 #[derive(Debug, Clone, Copy)]
 struct ByStart;
 
-/// What is known about a subtree.
+/// The sums of a subtree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Maxima {
     end: Time,

@@ -38,12 +38,12 @@ impl PerSecond {
                 start = end;
             }
         }
-        // Forgetting drops what has ended, and keeps the start of what goes on.
+        // Forgetting drops periods that have ended, and keeps the start of those that go on.
         periods.retain(|period| period.end.0 > self.begin);
         periods
     }
 
-    /// What has ended is gone, and does not come back when its neighbour is released.
+    /// A period that has ended is gone, and does not come back when its neighbour is released.
     fn drop_ended(&mut self) {
         let begin = self.begin as usize;
         for busy in &mut self.busy {
@@ -59,7 +59,7 @@ impl PerSecond {
     }
 }
 
-/// What is done to the servers; numbers are taken modulo what there is.
+/// An operation on the servers; numbers are taken modulo the valid ones.
 #[derive(Debug, Clone)]
 enum Change {
     Allocate(Job),
@@ -186,7 +186,7 @@ fn play<S: Search>(
     }
 }
 
-/// The idle periods are the complement of what is allocated, for the servers and inside the search.
+/// The idle periods are the complement of the allocations, for the servers and inside the search.
 fn same<S: Search>(servers: &Servers<S>, naive: &PerSecond, checked: fn(&S) -> Option<Vec<Vec<IdlePeriod>>>) {
     let mut expected = naive.idle();
     let mut found = Vec::new();
@@ -218,7 +218,7 @@ fn allocate<S: Search>(
     for period in naive.idle() {
         let rate = servers.rate(period.server).unwrap();
         let p = rate.duration(job.size);
-        // Every second is tried, so that no formula is shared with what is tested.
+        // Every second is tried, so that no formula is shared with the code under test.
         let fits = |s: &i64| s + p <= job.deadline.0 && period.start.0 <= *s && s + p <= period.end.0;
         if let Some(start) = (job.ready.0..=job.deadline.0).find(fits) {
             feasible.push((rate, period, Time(start)));

@@ -1,9 +1,9 @@
 //! FF-HA+: a tree of two dimensions for each rate (section V of the paper).
 //!
-//! The primal tree holds the idle periods in its leaves, by start. Each inner node has a dual tree of the periods below it,
-//! by the dual coordinate −μ·et, with the longest period of each subtree. A search marks the primal subtrees whose starts
-//! are early enough (step 1), then asks their dual trees one after the other (step 2): the periods with et ≥ r + p lie to
-//! one side, and if the longest of them does not last p, none does.
+//! The primal tree holds the idle periods in its leaves, by start. Each inner node has a dual tree of the periods below it, by
+//! the dual coordinate −μ·et, with the longest period of each subtree. A search marks the primal subtrees whose starts are early
+//! enough (step 1), then asks their dual trees one after the other (step 2): the periods with et ≥ r + p lie to one side, and if
+//! the longest of them does not last p, none does.
 //!
 //! Within a class μ is the same for all, so that descending −μ·et is ascending et, and the largest nominal capacity is the
 //! longest duration. The paper does not say how the trees are kept up to date. Here a primal node whose sides differ too
@@ -85,7 +85,7 @@ struct Inner {
     dual: Tree<ByEnd>,
 }
 
-/// By end, which is by −μ·et descending; then by what makes periods distinct.
+/// By end, which is by −μ·et descending; then by the fields that tell periods apart.
 #[derive(Debug, Clone, Copy)]
 struct ByEnd;
 

@@ -1,4 +1,4 @@
-//! What was stated, held against what happened: the correction that makes "with probability p" true.
+//! Statements compared with outcomes: the correction that makes "with probability p" true.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ pub const OUTCOMES_MIN: usize = 50;
 
 /// Where recent outcomes fell in the distributions that had been predicted for them.
 ///
-/// The level of an outcome is the probability that had been given to less than it. Were the predictions right, levels would
-/// be spread evenly over [0, 1]; how they really are spread says which level to read to get what is to be stated (a
-/// conformal correction over a moving window). As long as the next outcome is like the remembered ones it holds at any size,
-/// whatever is wrong with the predicted distributions.
+/// The level of an outcome is the probability that had been given to less than it. If the predictions were right, levels would be
+/// spread evenly over [0, 1]. Their real spread says which level to read to get the probability to be stated (a conformal
+/// correction over a moving window). As long as the next outcome is like the remembered ones it holds at any size, even where the
+/// predicted distributions are wrong.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Calibration {
     recent: VecDeque<f64>,
@@ -24,7 +24,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Remembers the level of an outcome and forgets the oldest. What is no probability is not counted. Takes steps in
+    /// Remembers the level of an outcome and forgets the oldest. A number that is no probability is not counted. Takes steps in
     /// proportion to [`OUTCOMES_MAX`].
     pub fn observe(&mut self, level: f64) {
         if !(0.0..=1.0).contains(&level) {
@@ -66,7 +66,7 @@ impl Calibration {
         }
     }
 
-    /// The probability to state for what a predicted distribution gives the probability `level`: the inverse of
+    /// The probability to state for an event to which a predicted distribution gives the probability `level`: the inverse of
     /// [`Calibration::level`], rounded down.
     pub fn probability(&self, level: f64) -> f64 {
         let outcomes = self.sorted.len();

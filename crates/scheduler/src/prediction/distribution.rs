@@ -2,9 +2,9 @@
 
 /// Observations with weights, as a distribution function that is linear between neighbouring ones.
 ///
-/// Half the weight of an observation lies below it; where several are equal, the function jumps over what lies between the
-/// first and the last of them. So reading a quantile is the inverse of asking for a probability: what one says, the other
-/// confirms. A step function would state 90 % and hold 87 % where observations are few.
+/// Half the weight of an observation lies below it. Where several are equal, the function jumps from the first to the last of
+/// them. So reading a quantile is the inverse of asking for a probability: each confirms the other. A step function would state
+/// 90 % and hold 87 % where observations are few.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     /// Ascending values, each with the probability up to and with it. Never empty.
@@ -12,8 +12,8 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Of values with weights, in any order and of any total. What is not finite or weighs nothing is left out; `None` if
-    /// nothing remains. Takes n log n steps.
+    /// Of values with weights, in any order and of any total. A value or weight that is not finite, or a weight of zero, is left
+    /// out; `None` if nothing remains. Takes n log n steps.
     pub fn of(mut weighted: Vec<(f64, f64)>) -> Option<Self> {
         weighted.retain(|(value, weight)| value.is_finite() && weight.is_finite() && *weight > 0.0);
         weighted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -39,7 +39,7 @@ impl Distribution {
         at.checked_sub(1).map_or(0.0, |previous| self.points[previous].1)
     }
 
-    /// The probability of a value less than `value`, half of what is equal to it included.
+    /// The probability of a value less than `value`, half of the values equal to it included.
     pub fn probability(&self, value: f64) -> f64 {
         let at = self.points.partition_point(|(known, _)| *known < value);
         let after = self.points.partition_point(|(known, _)| *known <= value);

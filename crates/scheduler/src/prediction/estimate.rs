@@ -9,13 +9,13 @@ use crate::time::{Interval, Seconds};
 /// Executions that the trust in a resource is the mean of (the paper's N).
 pub const TRUST_RUNS: usize = 10;
 
-/// An execution's estimate and what it really took, in seconds.
+/// An execution's estimate and its real time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// As it was estimated.
     pub estimated: Seconds,
-    /// As it was. Where the work was stopped before it was over, the longer of what it had and what was estimated: what is
-    /// known is how far the estimate was exceeded, and nothing of an estimate that was not.
+    /// Its real time. Where the work was stopped before it was over, the longer of the time that it had and the estimate: it is
+    /// known how far the estimate was exceeded, and nothing of an estimate that was not.
     pub real: Seconds,
 }
 
@@ -27,7 +27,7 @@ pub fn trust(outcomes: &[Outcome]) -> Option<f64> {
     (!last.is_empty()).then(|| sum / count(last.len()))
 }
 
-/// What an estimate is made from.
+/// The evidence for an estimate.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
     /// Run and queue times of past executions of the application on the resource.
@@ -61,30 +61,30 @@ pub struct Evidence<'a> {
 /// One step of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// The mean of so many executions on the resource, in seconds.
+    /// The mean of a number of executions on the resource, in seconds.
     MeanHere {
         /// Executions.
         runs: usize,
-        /// So many of them were stopped, and count as what took longer.
+        /// The number of them that were stopped, and count as longer.
         stopped: usize,
         /// Their mean.
         seconds: f64,
     },
-    /// The mean of so many executions anywhere, scaled by the rates of the resources.
+    /// The mean of a number of executions anywhere, scaled by the rates of the resources.
     MeanAnywhere {
         /// Executions.
         runs: usize,
-        /// So many of them were stopped, and count as what took longer.
+        /// The number of them that were stopped, and count as longer.
         stopped: usize,
         /// Their mean on this resource.
         seconds: f64,
     },
-    /// What the requester asked for.
+    /// The requester's own duration.
     Requested {
-        /// His duration.
+        /// The duration.
         seconds: f64,
     },
-    /// What the template says.
+    /// The duration of the template.
     Default {
         /// Its duration.
         seconds: f64,
@@ -93,12 +93,12 @@ pub enum Step {
     FreeCpu {
         /// As foreseen over the interval, from 0 to 1.
         share: f64,
-        /// By what method; `None` where there are no samples, and all is taken to be free.
+        /// The name of the method; `None` where there are no samples, and all is taken to be free.
         method: Option<&'static str>,
         /// The execution time after it.
         seconds: f64,
     },
-    /// What is added because the resource was slower than estimated.
+    /// The time added because the resource was slower than estimated.
     Trust {
         /// RT(R) in seconds.
         trust: f64,
@@ -145,8 +145,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate for work in the gap from its start to its deadline. There is none without a gap (algorithm 2, line 7):
-    /// whoever asks has found one. Takes steps in proportion to the evidence and to the samples over the gap.
+    /// The estimate for work in the gap from its start to its deadline. There is none without a gap (algorithm 2, line 7): the
+    /// caller has found one. Takes steps in proportion to the evidence and to the samples over the gap.
     pub fn over(gap: Interval, evidence: &Evidence) -> Self {
         let mut steps = Vec::with_capacity(6);
         let (first, mean) = evidence.base();

@@ -1,11 +1,11 @@
-//! How long work will take, learned from what work took.
+//! How long work will take, learned from past work.
 //!
 //! Two answers stand side by side. [`estimate`] is the completion estimate of paper 004 (algorithms 1 and 2): a mean of past
-//! executions, corrected by the free share of the processors as [`smoothing`] foresees it and by the [`estimate::trust`] in
-//! the resource, with the transfers before and after; each step of it is kept, so that it can be explained. [`runs`] goes
-//! beyond the paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can
-//! say how sure its completion is. What was stated is held against what happened by a [`Calibration`], which corrects the
-//! next statement, and by [`Reliability`], which reports.
+//! executions, corrected by the free share of the processors as [`smoothing`] foresees it and by the [`estimate::trust`] in the
+//! resource, with the transfers before and after; each step of it is kept, so that it can be explained. [`runs`] goes beyond the
+//! paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can say how sure its
+//! completion is. A [`Calibration`] compares statements with outcomes and corrects the next statement; [`Reliability`] compares
+//! them and reports.
 //!
 //! Durations in plans stay whole seconds: an estimate is rounded up once, when it becomes one.
 
@@ -26,7 +26,7 @@ pub use smoothing::{Series, Smoothing};
 
 use crate::time::Seconds;
 
-/// The probability that a slot holds its work, where nobody states another.
+/// The probability that a slot holds its work, where no other is given.
 pub const SLOT_PROBABILITY: f64 = 0.95;
 
 /// A count or a length of time as a number to calculate with.
@@ -47,13 +47,13 @@ pub(crate) fn count(elements: usize) -> f64 {
     elements as f64
 }
 
-/// Whole seconds that hold all of `seconds`: rounded up, at least 1, at most what a plan can hold.
+/// Whole seconds that hold all of `seconds`: rounded up, at least 1, at most the longest time of a plan.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "clamped to what a plan can hold, which i64 can too"
 )]
 pub(crate) fn whole_seconds(seconds: f64) -> Seconds {
-    // What is not a number is no length; the least slot is a second.
+    // A value that is not a number is no length; the least slot is a second.
     let most = real(crate::time::Time::MAX.seconds());
     if seconds.is_nan() {
         1

@@ -8,8 +8,8 @@ pub const LEVELS: [f64; 19] = [
     0.90, 0.95,
 ];
 
-/// The loss of having stated `stated` as the quantile `p` of what was `outcome`: p for each unit too little, 1 − p for each
-/// too much. Its expectation is least for the true quantile, so it rewards being right and being sharp at once.
+/// The loss of having stated `stated` as the quantile `p` of a value that was `outcome`: p for each unit too little, 1 − p for
+/// each too much. Its expectation is least for the true quantile, so it rewards being right and being sharp at once.
 pub fn pinball(p: f64, stated: f64, outcome: f64) -> f64 {
     if outcome >= stated {
         p * (outcome - stated)
@@ -55,14 +55,14 @@ impl Reliability {
         self.outcomes
     }
 
-    /// For each of [`LEVELS`]: the share of outcomes at or below what was stated, and the mean pinball loss. 0 for no outcome.
+    /// For each of [`LEVELS`]: the share of outcomes at or below the stated value, and the mean pinball loss. 0 for no outcome.
     pub fn levels(&self) -> [(f64, f64, f64); LEVELS.len()] {
         let n = count(self.outcomes.max(1));
         std::array::from_fn(|at| (LEVELS[at], count(self.held[at]) / n, self.loss[at] / n))
     }
 
-    /// For each interval around the median, the widest first: what was stated (0.9, 0.8, …), the share of outcomes inside,
-    /// and its mean width. 0 for no outcome.
+    /// For each interval around the median, the widest first: the stated share (0.9, 0.8, …), the share of outcomes inside, and
+    /// its mean width. 0 for no outcome.
     pub fn intervals(&self) -> [(f64, f64, f64); INTERVALS] {
         let n = count(self.outcomes.max(1));
         std::array::from_fn(|at| {

@@ -1,17 +1,17 @@
 //! The distribution of a run time, from the runs that are most like it.
 //!
-//! What is like a run is said by levels, from the most general to the most particular: any run, a run of the application, of
-//! this party, on so many nodes, on this resource. Each level is a history; the particular ones know best and have least to
-//! tell. So they are blended as a chain of Dirichlet processes: of the weight, a level with n effective runs takes n / (n +
-//! [`PRIOR_RUNS`]) and leaves the rest to the level above it, and the most general takes what remains. Within a particular
-//! level, each run weighs [`DECAY`] of the next, because what somebody runs now he will mostly run again.
+//! The likeness of runs has levels, from the most general to the most particular: any run, a run of the application, of this
+//! party, on as many nodes, on this resource. Each level is a history; the particular ones are the most precise and have the
+//! fewest runs. So they are blended as a chain of Dirichlet processes: of the weight, a level with n effective runs takes n / (n
+//! + [`PRIOR_RUNS`]) and leaves the rest to the level above it, and the most general takes the remainder. Within a particular
+//! level, each run weighs [`DECAY`] of the next, because a party mostly repeats the runs that it makes now.
 //!
 //! Run times are compared by their logarithms: errors of run times are factors. A time limit is known where the requester or
 //! the trace says one, and then a past run that reached its limit tells of its limit and not of its work: it counts as one
 //! that reaches the new limit.
 //!
-//! What the blend states is corrected by a [`Calibration`]: that of the subject's group if it has
-//! [`GROUP_OUTCOMES_MIN`] outcomes, else that of all.
+//! The statements of the blend are corrected by a [`Calibration`]: that of the subject's group if it has [`GROUP_OUTCOMES_MIN`]
+//! outcomes, else that of all.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,18 +30,18 @@ pub const DECAY: f64 = 0.88;
 /// Outcomes of a group from which its own calibration is used: a stated 95 % is then known to about three points.
 pub const GROUP_OUTCOMES_MIN: usize = 200;
 
-/// A run within so many hundredths of its limit has reached it: batch systems look at the clock once in a while.
+/// A run within this part of its limit has reached it: batch systems look at the clock once in a while.
 const LIMIT_REACHED: f64 = 0.01;
 
 /// How far beyond its limit a run is taken to go, as a logarithm: 10 %.
 const OVERRUN_MAX: f64 = 0.1;
 
-/// What is to be predicted, or was.
+/// The subject of a prediction or of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject<K> {
-    /// What it is like, from the most general to the most particular.
+    /// Its likenesses, from the most general to the most particular.
     pub levels: Vec<K>,
-    /// Whose outcomes calibrate it: the application on the resource, for example.
+    /// The group whose outcomes calibrate it: the application on the resource, for example.
     pub group: K,
     /// The run time at which it is stopped or was expected to end, where its requester said one.
     pub limit: Option<Seconds>,
@@ -63,7 +63,7 @@ impl Run {
         }
     }
 
-    /// What it says of a run under another limit.
+    /// The length of the run under another limit.
     fn under(self, limit: Option<f64>) -> f64 {
         match (limit, self.limit) {
             (None, _) => self.length,
@@ -75,8 +75,8 @@ impl Run {
     }
 }
 
-/// Runs by what they are like, and how well they predicted. Takes memory in proportion to the number of levels learned, at
-/// most [`RUNS_MAX`] runs each.
+/// Runs by their likeness, and how well they predicted. Takes memory in proportion to the number of levels learned, at most
+/// [`RUNS_MAX`] runs each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs<K> {
     histories: BTreeMap<K, VecDeque<Run>>,
@@ -105,8 +105,8 @@ pub struct Prediction<'a> {
 }
 
 impl<K: Ord + Clone> Runs<K> {
-    /// What is known about a run time. `None` where no level of the subject has a run. Takes steps in proportion to the
-    /// runs that it blends, and their sorting.
+    /// The prediction of a run time. `None` where no level of the subject has a run. Takes steps in proportion to the runs that
+    /// it blends, and their sorting.
     pub fn predict(&self, subject: &Subject<K>) -> Option<Prediction<'_>> {
         let limit = Run::new(1, subject.limit).limit;
         let histories: Vec<&VecDeque<Run>> = subject
@@ -180,7 +180,7 @@ impl Prediction<'_> {
         whole_seconds(self.quantile(p))
     }
 
-    /// The probability that the run ends within so many seconds.
+    /// The probability that the run ends within this many seconds.
     pub fn probability_within(&self, seconds: f64) -> f64 {
         if seconds > 0.0 {
             self.calibration
@@ -190,7 +190,7 @@ impl Prediction<'_> {
         }
     }
 
-    /// Where an outcome falls in the distribution before its correction: what [`Runs::learn`] wants to know.
+    /// Where an outcome falls in the distribution before its correction: the input of [`Runs::learn`].
     pub fn level(&self, run: Seconds) -> f64 {
         self.distribution.probability(real(run.max(1)).ln())
     }
@@ -206,17 +206,17 @@ impl Prediction<'_> {
     }
 }
 
-/// What happens to runs that are replayed, each named by its number.
+/// The events of runs that are replayed, each named by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Its length is asked for, and what had ended by then is known.
+    /// Its length is asked for, and runs that had ended by then are known.
     Asked(usize),
     /// It ended, and its length is known from now on.
     Ended(usize),
 }
 
-/// The order of events of runs that were asked for at the start and ended at the end of each interval. At the same instant,
-/// what ends is known to what is asked for; a run ends after it was asked for, whatever its interval says.
+/// The order of events of runs that were asked for at the start and ended at the end of each interval. At the same instant, a run
+/// that ends is known to one that is asked for; a run ends after it was asked for, even where its interval says otherwise.
 pub fn events(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
     let mut order: Vec<(Time, bool, usize)> = Vec::new();
     for (run, span) in spans.into_iter().enumerate() {

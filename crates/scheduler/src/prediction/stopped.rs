@@ -1,14 +1,14 @@
 //! The mean of run times of which some were stopped before they were over: of each of these it is known only that it would
 //! have taken longer.
 //!
-//! Leaving them out would take long work for rare, and counting them as they were would take it for short. So the weight of
-//! each goes to those that are known to be longer, in the proportion in which these stand (Efron's redistribution to the
-//! right, 1967; the distribution that comes of it is the estimate of Kaplan and Meier, 1958).
+//! Without them long work would look rare, and with their own lengths it would look short. So the weight of each goes to the runs
+//! that are known to be longer, in proportion to their weights (Efron's redistribution to the right, 1967; the resulting
+//! distribution is the estimate of Kaplan and Meier, 1958).
 
 use super::count;
 
-/// The mean, in the unit of the run times. What nothing longer is known of counts as long as it was, which is the least that
-/// it can be. `None` of none at all. Takes n log n steps where any was stopped, else n.
+/// The mean, in the unit of the run times. A stopped run without a known longer one counts with its own length, which is the
+/// least that it can be. `None` of none at all. Takes n log n steps where any was stopped, else n.
 pub(super) fn mean(over: impl Iterator<Item = f64>, stopped: impl Iterator<Item = f64>) -> Option<f64> {
     let mut stopped = stopped.peekable();
     if stopped.peek().is_none() {
@@ -17,7 +17,7 @@ pub(super) fn mean(over: impl Iterator<Item = f64>, stopped: impl Iterator<Item 
     }
     let mut runs: Vec<(f64, bool)> = over.map(|run| (run, false)).collect();
     runs.extend(stopped.map(|run| (run, true)));
-    // Of equal ones those that were over come first: who was stopped there would have taken longer than they did.
+    // Of equal ones those that were over come first: a run that was stopped there would have taken longer than they did.
     runs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let all = runs.len();
     let (mut sum, mut weight) = (0.0, 1.0);

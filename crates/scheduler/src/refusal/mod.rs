@@ -15,9 +15,9 @@ pub enum Reason {
     WindowContradictory,
     /// The window ends too soon from now for the duration.
     WindowInThePast,
-    /// The window reaches beyond what the provider plans ahead.
+    /// The window reaches beyond the horizon of the provider.
     HorizonExceeded,
-    /// The party has used up what it may hold.
+    /// The party has used up its quota.
     QuotaExceeded,
     /// Every possible placement costs more than the budget.
     BudgetTooLow,

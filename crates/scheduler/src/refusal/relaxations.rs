@@ -1,7 +1,7 @@
 //! The smallest changes of a refused request that would have been accepted.
 //!
-//! Smallest is meant on the standing plan, with the others where they are: each relaxation then lets the request in
-//! whatever the order, because algorithm 1 ends with the plan as it stands. A requester learns only what it could have had
+//! Smallest is meant on the standing plan, with the others where they are: each relaxation then lets the request in, in any
+//! order, because algorithm 1 ends with the plan as it stands. A requester learns only about places that it could have had
 //! itself, and a provider can coarsen even that ([`Relaxation::coarsened`]).
 
 use crate::admission::Schedule;
@@ -88,7 +88,7 @@ pub fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds) -> Vec<R
     relaxations_within(tree, request, bounds, u64::MAX)
 }
 
-/// [`relaxations`] found with so many visits of blocks of the tree: a relaxation may be missing, or be more than is needed.
+/// [`relaxations`] found with this many visits of blocks of the tree: a relaxation may be missing, or be more than is needed.
 fn relaxations_within(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
     let search = Search {
         tree,

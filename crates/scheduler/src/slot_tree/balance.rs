@@ -1,4 +1,4 @@
-//! The red-black tree over the blocks: insertion, removal, and what keeps the sums true meanwhile.
+//! The red-black tree over the blocks: insertion, removal, and the upkeep of the sums meanwhile.
 //!
 //! The rules: the root is black, no red node has a red child, every path from the root to NIL meets as many black nodes.
 

@@ -2,7 +2,7 @@
 
 use super::BLOCK;
 
-/// Slots in order of time: starts, and free nodes less what is pending above.
+/// Slots in order of time: starts, and free nodes less the additions pending above.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) starts: [i64; BLOCK],

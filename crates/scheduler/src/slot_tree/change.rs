@@ -6,7 +6,7 @@ use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
 use crate::time::{Interval, Time};
 
 impl SlotTree {
-    /// Takes `nodes` throughout `interval`. O(log n), whatever it covers.
+    /// Takes `nodes` throughout `interval`. O(log n), for any length.
     ///
     /// # Errors
     /// [`SlotError::NotFree`] if fewer are free at some second; [`SlotError::Interval`] for an empty or boundless one.
@@ -15,7 +15,7 @@ impl SlotTree {
         self.change(interval, nodes, true)
     }
 
-    /// Gives back `nodes` throughout `interval`. O(log n), whatever it covers.
+    /// Gives back `nodes` throughout `interval`. O(log n), for any length.
     ///
     /// # Errors
     /// [`SlotError::NotReserved`] if fewer are in use at some second; [`SlotError::Interval`] for an empty or boundless
@@ -39,8 +39,8 @@ impl SlotTree {
         }
     }
 
-    /// Drops the history before `before`: the step function from there on is unchanged, and what lies before is outside
-    /// the plan. O(k log n) for k slots dropped.
+    /// Drops the history before `before`: the step function from there on is unchanged, and the time before is outside the plan.
+    /// O(k log n) for k slots dropped.
     pub fn forget(&mut self, before: Time) {
         let before = before.0.clamp(self.begin, Time::MAX.0 - 1);
         self.begin = before;
@@ -95,7 +95,7 @@ impl SlotTree {
             return Ok(());
         }
         let span = self.span(start, end);
-        // What exceeds the capacity is refused below whatever these say.
+        // A number beyond the capacity is refused below in any case.
         let asked = nodes.min(self.capacity()).cast_signed();
         let enough = if take {
             (asked, i32::MAX)

@@ -1,15 +1,15 @@
 //! The free nodes of one resource over time.
 //!
-//! A plan of reservations is a step function: so many nodes are free from here until the next change. Admission asks it
-//! two things thousands of times a second: where does this request fit first, and take these nodes for that interval.
-//! [`SlotTree`] answers both in logarithmic time.
+//! A plan of reservations is a step function: a number of nodes is free from here until the next change. Admission asks it two
+//! things thousands of times a second: where does this request fit first, and take these nodes for that interval. [`SlotTree`]
+//! answers both in logarithmic time.
 //!
-//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a red-black tree orders the
-//! blocks: the descent is short, and its last steps run along one or two cache lines, which is what makes a sorted
-//! vector fast. Nodes are linked by `u32` indices into an arena, so a tree is a handful of flat vectors.
+//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a red-black tree orders the blocks. The
+//! descent is short, and its last steps run along one or two cache lines, as in a sorted vector, which is fast for that reason.
+//! Nodes are linked by `u32` indices into an arena, so a tree is a handful of flat vectors.
 //!
 //! Three augmentations keep every operation away from the slots that it does not need:
-//! * a pending addition per subtree, so that a reservation costs the same whatever it covers;
+//! * a pending addition per subtree, so that a reservation costs the same for any length;
 //! * the minimum of free nodes, to find where a run of free time ends;
 //! * for a few durations, the most nodes that a run of that length could have (`summary`), to skip the gaps that are too
 //!   short or too narrow in a dense backlog. It is indexed by duration and not by nodes, because then a pending
@@ -41,9 +41,9 @@ const BLOCK: usize = if cfg!(test) { 4 } else { 128 };
 const NIL: u32 = 0;
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
-/// What belongs to the block of a node alone.
+/// The part that belongs to the block of a node alone.
 const OWN: usize = 0;
-/// What belongs to the subtree of a node, its own pending addition included.
+/// The part that belongs to the subtree of a node, its own pending addition included.
 const SUBTREE: usize = 1;
 
 /// Why slots could not be changed. The tree is as it was.

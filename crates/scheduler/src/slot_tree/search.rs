@@ -1,4 +1,4 @@
-//! Queries: where does a request fit, where does a run of free time end, what is the floor of an interval.
+//! Queries: where does a request fit, where does a run of free time end, how many nodes are free throughout an interval.
 
 use super::summary::{Kept, class};
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps, possible};
@@ -8,10 +8,10 @@ use std::hint::select_unpredictable;
 /// Gaps met before it pays to make the reach of blocks exact.
 const SHORT_SEARCH: usize = if cfg!(test) { 1 } else { 4 };
 
-/// What a visit of a block costs, in slots that are met one by one.
+/// The cost of a visit of a block, in slots that are met one by one.
 const SLOTS_A_VISIT: u64 = 8;
 
-/// What it costs to make the reach of a block exact, in visits.
+/// The cost of making the reach of a block exact, in visits.
 const VISITS_TO_TIGHTEN: u64 = 3;
 
 /// A block, with the sum of the pending additions of its node and all nodes above.
@@ -30,7 +30,7 @@ pub(super) struct Span {
     pub(super) j: usize,
 }
 
-/// What the slots of a block had to say about a fit.
+/// The answer of the slots of a block about a fit.
 enum Scan {
     /// The first long enough run starts here, maybe too late.
     Fit(i64),
@@ -75,9 +75,8 @@ impl SlotTree {
         self.fit::<true>(search, start, start, visits).map(Time)
     }
 
-    /// [`SlotTree::earliest_fit`] on the plan with `changes` of the free nodes laid over it: at each second so many more
-    /// are free from there on, in any order. O(c log c + k) for c changes and k slots met, then as the other; k is added to
-    /// `met`.
+    /// [`SlotTree::earliest_fit`] on the plan with `changes` of the free nodes laid over it: each adds its nodes from its second
+    /// on, in any order. O(c log c + k) for c changes and k slots met, then as the other; k is added to `met`.
     pub(crate) fn earliest_fit_changed(
         &self,
         nodes: u32,
@@ -294,7 +293,7 @@ impl SlotTree {
         }
     }
 
-    /// Follows `run` through the slots of a block, from `slot` on. Whether a slot has enough free nodes is anybody's guess, so
+    /// Follows `run` through the slots of a block, from `slot` on. Whether a slot has enough free nodes cannot be predicted, so
     /// nothing but the end of the search branches on it.
     #[inline]
     fn scan<const FORWARD: bool>(&self, search: Fit, at: Cursor, slot: usize, mut run: i64) -> Scan {
@@ -367,7 +366,7 @@ impl SlotTree {
         }
     }
 
-    /// The block that holds second `t`. Left or right is anybody's guess, so no branch depends on it.
+    /// The block that holds second `t`. Left or right cannot be predicted, so no branch depends on it.
     pub(super) fn find(&self, t: i64) -> Cursor {
         let mut x = self.root;
         let mut pending = 0;
@@ -389,13 +388,13 @@ impl SlotTree {
         self.blocks[x as usize].find(self.nodes[x as usize].len, t)
     }
 
-    /// What must be added to the slots of a block to get free nodes.
+    /// The number to add to the slots of a block to get free nodes.
     pub(super) fn base(&self, at: Cursor) -> i32 {
         at.pending + self.nodes[at.node as usize].offset
     }
 
-    /// The nearest block ahead of `at` whose summary is wanted. `wanted` gets a summary and what is to be added to it; it
-    /// must hold of a subtree if it holds of one of its blocks.
+    /// The nearest block ahead of `at` whose summary is wanted. `wanted` gets a summary and the number to add to it; it must hold
+    /// of a subtree if it holds of one of its blocks.
     #[inline]
     pub(super) fn seek(
         &self,

@@ -1,4 +1,4 @@
-//! What a subtree says about its slots without being entered.
+//! The summary of a subtree's slots, to be read without entering it.
 
 use super::BLOCK;
 use super::block::Block;
@@ -122,7 +122,7 @@ impl Summary {
 pub(super) struct Kept {
     min: AtomicI32,
     reach: [AtomicI32; CLASSES],
-    /// Of a block: the reach is only a bound, and may be made exact when somebody asks.
+    /// Of a block: the reach is only a bound, and may be made exact when it is needed.
     loose: AtomicBool,
 }
 

@@ -204,7 +204,7 @@ fn play(capacity: u32, steps: &[Step], stretch: i64) {
                 let interval = Interval::new(Time(s * stretch), Time(((s + d) * stretch).min(horizon)));
                 let done = tree.release(interval, n).is_ok();
                 assert_eq!(done, naive.release(interval, n), "{step:?}");
-                // What was released here may have been somebody's: then that one can no longer be undone.
+                // The nodes released here may have been another's: then that one can no longer be undone.
                 if done {
                     live.clear();
                 }

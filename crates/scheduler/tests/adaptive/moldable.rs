@@ -1,4 +1,4 @@
-//! What a law allows, and the choice among it.
+//! The sizes that a law allows, and the choice among them.
 
 use crate::plain::{HORIZON, occupied};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Whole sequences of adaptive requests: the decisions of a plain implementation, and what must always hold.
+//! Whole sequences of adaptive requests: the decisions of a plain implementation, and the rules that must always hold.
 
 use crate::plain::{HORIZON, Plain};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const CAPACITY: u32 = 4;
 
-/// What a random request is made of.
+/// The parts of a random request.
 #[derive(Debug, Clone)]
 struct Job {
     /// Since the submission before.
@@ -25,7 +25,7 @@ struct Job {
     most: u32,
     fastest: i64,
     preemption: Preemption,
-    /// After this submission the request so many before ends.
+    /// After this submission the request this many before ends.
     ends: Option<u64>,
 }
 
@@ -218,8 +218,8 @@ fn pieces_by_id(plan: &Plan) -> BTreeMap<u64, Vec<Piece>> {
         .collect()
 }
 
-/// Checks a change of the plan at `now` against what it was before: nobody is lost, what started stays, exactly the
-/// `moved` ones changed, and the slots are what the pieces say.
+/// Checks a change of the plan at `now` against the plan before: no request is lost, started pieces stay, exactly the `moved`
+/// ones changed, and the slots are those of the pieces.
 fn check_change(plan: &Plan, before: &BTreeMap<u64, Vec<Piece>>, now: i64, moved: &[u64], gone: Option<u64>) {
     plan.bookings().for_each(keeps_its_promise);
     let after = pieces_by_id(plan);

@@ -41,7 +41,7 @@ fn with_fewer_pieces_than_cuts_the_cuts_are_chosen() {
     let halves = Preemption::new(2, 200_000, true).unwrap();
     assert_eq!(halves.pieces_max(), 2);
     let pieces = halves.place(&plan, &shapes, &[], window(0, 40)).unwrap();
-    // Whatever the first piece does before 10, the second holds at least three fifths, for which there is room from 14.
+    // However much the first piece does before 10, the second holds at least three fifths, for which there is room from 14.
     assert_eq!(listed(&pieces), [(0, 4, 4, 400_000), (14, 20, 4, 600_000)]);
 }
 
@@ -233,7 +233,7 @@ proptest! {
             done = (piece.interval.end.0, done.1 + piece.work_ppm);
         }
         if rounding == Rounding::Up {
-            // Shares of the work in millionths, by what fits in the seconds of each piece.
+            // Shares of the work in millionths, by the part that fits in the seconds of each piece.
             let done = |p: &Piece| {
                 let whole = shapes.duration(p.nodes, 1_000_000).expect("an allowed size");
                 p.interval.duration() * 1_000_000 >= whole * i64::from(p.work_ppm)

@@ -1,4 +1,4 @@
-//! What flexibility is worth.
+//! The value of flexibility.
 
 use proptest::prelude::*;
 use scheduler::Fraction;

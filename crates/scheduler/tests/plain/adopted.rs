@@ -4,7 +4,7 @@ use super::plain::{Placed, Plain};
 use scheduler::{Order, Request, Schedule};
 
 impl Plain {
-    /// The plan of a schedule that never fixes, to go on from there: what runs is in the plan, and never ends.
+    /// The plan of a schedule that never fixes, to go on from there: running requests are in the plan, and never end.
     pub(crate) fn of(schedule: &Schedule, order: Order) -> Self {
         let start = |id| schedule.placement(id).expect("it waits").slot.start;
         let placed = |request: &Request| Placed {

@@ -1,5 +1,5 @@
-//! Algorithms 1 and 2 as they stand in the specification: sort everything, lift everything behind the newcomer, place it
-//! all again, on a copy of the plan. The oracle of the fast one, and what it is measured against.
+//! Algorithms 1 and 2 as they stand in the specification: sort everything, lift everything behind the newcomer, place it all
+//! again, on a copy of the plan. The oracle of the fast one, and its standard in measurements.
 
 use scheduler::queue::Key;
 use scheduler::{Decision, Fraction, Move, Order, Placement, Reason, Request, SlotTree, Time};
@@ -114,7 +114,7 @@ impl Plain {
         queue
     }
 
-    /// Algorithm 1 without step 5: the new plan, or what stood before the newcomer when it found no place.
+    /// Algorithm 1 without step 5: the new plan, or the requests before the newcomer when it found no place.
     pub(crate) fn admit(&self, request: &Request) -> Result<Candidate, Vec<Placed>> {
         let mut queue = self.sorted(Some(request));
         let mut k = queue

@@ -1,4 +1,4 @@
-//! The distribution of run times: what it is blended from, and that what it states is true.
+//! The distribution of run times: the levels that it blends, and that its statements are true.
 
 use proptest::prelude::*;
 use scheduler::prediction::runs::{Event, events};
@@ -155,7 +155,7 @@ impl Noise {
     }
 }
 
-/// Sixty people, each with a length and a spread of his own, who change their work now and then.
+/// Sixty people, each with a length and a spread of their own, who change their work now and then.
 #[test]
 fn stated_intervals_hold_and_are_sharper_than_the_last_two_runs() {
     let mut noise = Noise(7);

@@ -1,4 +1,4 @@
-//! Smoothing: equal to its definition, right about what it should see, and unmoved by gaps.
+//! Smoothing: equal to its definition, right about the series that it should recognize, and unmoved by gaps.
 
 use proptest::prelude::*;
 use scheduler::prediction::smoothing::{Method, Parameters, STEPS_MAX};

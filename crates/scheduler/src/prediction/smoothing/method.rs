@@ -17,7 +17,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// What people call it.
+    /// Its common name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Simple => "simple exponential smoothing",
@@ -38,15 +38,15 @@ pub struct Parameters {
     pub trend: f64,
     /// How fast the season follows, from 0 to 1.
     pub season: f64,
-    /// What is left of the trend after a step, from 0 to below 1.
+    /// The part of the trend that is left after a step, from 0 to below 1.
     pub damping: f64,
 }
 
-/// What is known after a step.
+/// The state after a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
     level: f64,
-    /// The weight of all samples that the level is a mean of, the newest weighing 1: its inverse is what the next one counts.
+    /// The weight of all samples that the level is a mean of, the newest weighing 1: its inverse is the weight of the next one.
     weight: f64,
     trend: f64,
     /// Deviations of the phases of the season; empty without one.
@@ -127,13 +127,13 @@ impl State {
         self.level + damped * self.trend + season
     }
 
-    /// One step on, learning what there is to learn. Returns the error of the forecast for it.
+    /// One step on; learns from the value, if there is one. Returns the error of the forecast for it.
     fn step(&mut self, value: Option<f64>, parameters: Parameters) -> Option<f64> {
         let trend = parameters.damping * self.trend;
         let foreseen = self.level + trend;
         let season = self.phases.get(self.phase).copied().unwrap_or(0.0);
         let error = value.map(|value| value - foreseen - season);
-        // The error-correction form: the same recursions, written as what an error changes.
+        // The error-correction form: the same recursions, written as the changes that an error makes.
         self.weight *= 1.0 - parameters.level;
         self.level = foreseen;
         self.trend = trend;

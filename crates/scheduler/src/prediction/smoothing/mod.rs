@@ -1,10 +1,10 @@
-//! Exponential smoothing: what a series of samples will be, from what it was.
+//! Exponential smoothing: the future of a series of samples, from its past.
 //!
-//! Simple smoothing, Holt's with a damped trend, and Holt–Winters' with an additive season of a day or a week. The
-//! parameters are those with the least error one step ahead; the method is the one whose error, fitted on the first part,
-//! is least on the part held back. Samples that are missing are not made up: over a gap the level follows its damped trend,
-//! the season goes on, and what was known loses weight as if time had passed, so that the first sample after a long gap
-//! counts for much (Wright, 1986). Errors are only counted where there was something to be wrong about.
+//! Simple smoothing, Holt's with a damped trend, and Holt–Winters' with an additive season of a day or a week. The parameters are
+//! those with the least error one step ahead; the method is the one whose error, fitted on the first part, is least on the part
+//! held back. Samples that are missing are not made up: over a gap the level follows its damped trend, the season goes on, and
+//! earlier samples lose weight as if time had passed, so that the first sample after a long gap counts for much (Wright, 1986).
+//! Errors are only counted where there was a sample to compare with.
 //!
 //! The trend is always damped (Gardner, 1985), because an undamped one runs away over a long gap or a far
 //! deadline.
@@ -22,13 +22,13 @@ use method::State;
 /// A day and a week, the seasons of a machine that people use.
 const SEASONS: [Seconds; 2] = [86_400, 7 * 86_400];
 
-/// Of the steps, one in so many is held back to choose the method by.
+/// Of this many steps, one is held back to choose the method by.
 const HELD_BACK: usize = 5;
 
 /// Fewer observed steps than this are smoothed simply: nothing more could be told from them.
 const CHOICE_STEPS_MIN: usize = 20;
 
-/// A season needs so many of its lengths before it can be told from chance.
+/// A season needs this many of its lengths before it can be told from chance.
 const SEASONS_MIN: usize = 2;
 
 /// Another method must be better than a simpler one by this part, or chance would choose.
@@ -129,7 +129,7 @@ impl Smoothing {
         self.positive_range
     }
 
-    /// What the value will be so many steps after the last, from 1. `None` without any sample.
+    /// The value this many steps after the last, from 1. `None` without any sample.
     pub fn ahead(&self, steps: usize) -> Option<f64> {
         Some(self.state.as_ref()?.ahead(steps.max(1), self.parameters))
     }
@@ -154,7 +154,7 @@ impl Smoothing {
     }
 }
 
-/// The methods that a series of so many steps can be fitted with, beside simple smoothing.
+/// The methods that a series of this many steps can be fitted with, beside simple smoothing.
 fn candidates(step: Seconds, steps: usize) -> Vec<Method> {
     let seasonal = SEASONS.into_iter().filter_map(|season| {
         let length = usize::try_from(season / step).ok()?;

@@ -14,8 +14,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The means of samples, in any order, over steps of so many seconds (at least 1) that begin at multiples of it. The
-    /// last [`STEPS_MAX`] up to the newest sample are kept; what is not a finite number is not a sample.
+    /// The means of samples, in any order, over steps of `step` seconds (at least 1) that begin at multiples of it. The last
+    /// [`STEPS_MAX`] up to the newest sample are kept; a value that is not a finite number is not a sample.
     pub fn of(samples: impl IntoIterator<Item = (Time, f64)>, step: Seconds) -> Self {
         let step = step.max(1);
         let mut samples: Vec<(i64, f64)> = samples
