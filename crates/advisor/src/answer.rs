@@ -11,13 +11,13 @@ use crate::policies::{
 use crate::prices::Prices;
 use crate::replay::Policy;
 
-/// What there is to say.
+/// The content of the answer.
 pub(crate) struct Answer<'a> {
     pub(crate) workload: String,
     pub(crate) prices: &'a Prices,
     pub(crate) scores: &'a [Score],
     pub(crate) advice: &'a [Advice],
-    /// What the best policy of each goal is behind its portfolio of orders.
+    /// How far the best policy of each goal is behind its portfolio of orders.
     pub(crate) portfolio: &'a [(Score, Behind)],
     /// Where the present settings are among the scores, if any are known.
     pub(crate) present: Option<usize>,
@@ -161,7 +161,7 @@ impl Answer<'_> {
         instead
     }
 
-    /// What to write into the configuration, if anything.
+    /// The settings for the configuration, if any.
     fn settings_text(&self, advice: &Advice) -> String {
         let goal = advice.goal.name();
         let best = settings(&self.scores[advice.best].policy);

@@ -175,7 +175,7 @@ impl From<GoalName> for Goal {
     }
 }
 
-/// The settings of a provider: what its placements cost, and what it does now.
+/// The settings of a provider: its prices and its present policy.
 #[derive(Debug)]
 pub struct Provider {
     /// Its price list. Profiles of the command line take the place of those here.

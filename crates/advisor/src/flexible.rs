@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::replay::{Alternatives, Ask, Outcome, Policy, replay};
 use crate::workload::{WINDOW_SECONDS, Window};
 
-/// Loads in percent: submissions so much more frequent than in the workload.
+/// Loads in percent of the submissions in the workload.
 pub const LOADS: [u32; 3] = [100, 125, 150];
 
 /// Mean interval sizes, and thresholds of alternatives, in percent of the run time.
@@ -19,7 +19,7 @@ pub const PHIS: [u32; 3] = [25, 50, 100];
 /// The stream of draws of these experiments.
 const STREAM: u64 = 0x0F1E;
 
-/// What is drawn once for a job and holds in all runs.
+/// Random numbers that are drawn once for a job and hold in all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
     /// p: run times from submission to deadline.
@@ -32,23 +32,23 @@ pub struct Draws {
     pub run_percent: u32,
 }
 
-/// What the jobs of a window ask for.
+/// The intervals of the jobs of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intervals {
-    /// Everybody's interval is as long as his run time.
+    /// Every interval is as long as the run time.
     Rigid,
     /// The flexible half has longer ones, of this index in [`PHIS`].
     Flexible(usize),
 }
 
-/// Who takes alternatives.
+/// The users that take alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takers {
-    /// Nobody.
+    /// No user.
     Nobody,
     /// The half that is flexible in other runs.
     Half,
-    /// Everybody.
+    /// All users.
     All,
 }
 
@@ -65,7 +65,7 @@ pub struct Run {
     pub fixing_percent: Option<u32>,
     /// Whether jobs end before their time.
     pub overestimated: bool,
-    /// Who takes alternatives.
+    /// The users that take alternatives.
     pub takers: Takers,
     /// Which alternatives there are.
     pub alternatives: Option<Alternatives>,
@@ -123,7 +123,7 @@ pub fn draws(seed: u64, window: &Window) -> Vec<Draws> {
         .collect()
 }
 
-/// What the jobs of a window ask for in a run.
+/// The requests of the jobs of a window in a run.
 pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
     let jobs = window.jobs.iter().zip(draws).zip(0..);
     jobs.map(|((job, draws), id)| {

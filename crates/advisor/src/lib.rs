@@ -1,4 +1,4 @@
-//! Which policy of a provider earns, uses or serves most: workloads, and what policies make of them.
+//! Which policy of a provider earns, uses or serves most: workloads, and the results of policies on them.
 //!
 //! A workload (a trace of the Parallel Workloads Archive, or a generated one) is cut into windows. The jobs of a window become
 //! requests with random draws that depend on the seed, the window and the job alone, and are played on the scheduler core. So

@@ -1,10 +1,10 @@
 //! A workload model, so that the experiments run where there is no trace: U. Lublin and D. G. Feitelson, "The workload on
 //! parallel supercomputers: modeling the characteristics of rigid jobs", 2003.
 //!
-//! Sizes: a job is serial, or its size is two to a power drawn from a two-stage uniform distribution, whole for most jobs.
-//! Run times: the logarithm is hyper-gamma distributed, and larger jobs are more often of the longer kind. Arrivals: a gap
-//! whose logarithm is gamma distributed is spent over the half-hours of the day, of which busy ones take less of the clock.
-//! The parameters are the published ones for jobs of one kind on 128 nodes.
+//! Sizes: a job is serial, or its size is two to a power drawn from a two-stage uniform distribution, whole for most jobs. Run
+//! times: the logarithm is hyper-gamma distributed, and larger jobs are more often of the longer kind. Arrivals: a gap with a
+//! gamma-distributed logarithm is spent over the half-hours of the day, of which busy ones take less of the clock. The parameters
+//! are the published ones for jobs of one kind on 128 nodes.
 
 use scheduler::Seconds;
 

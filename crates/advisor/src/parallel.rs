@@ -1,10 +1,10 @@
-//! Work spread over threads, with results in the order of the items, so that they do not depend on who was faster.
+//! Work spread over threads, with results in the order of the items, so that they do not depend on which thread was faster.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many threads to use, and whom to tell about progress.
+/// How many threads to use, and the receiver of reports about progress.
 pub struct Workers<'a> {
     /// Threads, at least 1.
     pub threads: usize,

@@ -1,8 +1,9 @@
 //! Which policy earns or serves most on a workload, and which differences are no more than chance.
 //!
-//! Every policy sees the same requests in every window, so that differences are of pairs. The best is compared with all others
-//! by paired t-tests whose probabilities are corrected (Holm, 1979) for the number of all pairs of policies: the best is chosen
-//! by what is tested, so that each of them could have been it, and of fifty policies some would look better by chance alone.
+//! Every policy sees the same requests in every window, so that differences are of pairs. The best is compared with all others by
+//! paired t-tests. Their probabilities are corrected (Holm, 1979) for the number of all pairs of policies: the same data choose
+//! the best and test it, so that each of them could have been the best, and of fifty policies some would look better by chance
+//! alone.
 
 use std::fmt;
 
@@ -39,16 +40,16 @@ pub const THRESHOLDS: [Option<Fraction>; 3] =
 const PHI: usize = 2;
 /// The stream of draws of the advisor.
 const STREAM: u64 = 0x0AD5;
-/// What is assumed about those who ask, beyond what paper 000 does: half of them are flexible, by φ 100 %.
+/// The assumptions about users, beyond those of paper 000: half of them are flexible, by φ 100 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Users {
-    /// Submissions so many percent as frequent as in the workload.
+    /// The rate of submissions, in percent of the rate in the workload.
     pub load_percent: u32,
-    /// So many in a hundred take the nearest alternative after a refusal.
+    /// The percentage of users that take the nearest alternative after a refusal.
     pub takers_percent: u32,
 }
 
-/// What may be wanted most.
+/// The goals of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// Money.
@@ -73,13 +74,12 @@ impl Goal {
     }
 }
 
-/// What a policy did in each window.
+/// The results of a policy in each window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// The policy.
     pub policy: Policy,
-    /// By goal and window: units of the currency, node-seconds used in percent of those that there were, requests accepted in
-    /// percent.
+    /// By goal and window: units of the currency, node-seconds used in percent of all, requests accepted in percent.
     values: [Vec<f64>; 3],
 }
 
@@ -160,7 +160,7 @@ pub fn score(
         .collect()
 }
 
-/// What the jobs of a window ask for, with the part of the price that each pays.
+/// The requests of the jobs of a window, with the part of the price that each pays.
 fn asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<Ask>, Vec<Fraction>) {
     let run = Run::flexible(users.load_percent, PHI, Order::Edf);
     let asks = flexible::asks(window, &draws(seed, window), &run);
@@ -169,7 +169,7 @@ fn asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<Ask>,
             let mut random = Random::new(seed, &[STREAM, window.index as u64, ask.request.id]);
             ask.takes_alternatives = random.chance(f64::from(users.takers_percent) / 100.0);
             let profile = prices.profile(100.0 * random.unit());
-            // What it pays a node-hour if nothing is off, so that the best payers can go first.
+            // The price of a node-hour without discounts, so that the best payers can go first.
             let density = u64::from(prices.node_hour_micros) * u64::from(profile);
             let revenue = u128::from(density).saturating_mul(ask.request.area()) / 360_000;
             ask.request.revenue = u64::try_from(revenue).unwrap_or(u64::MAX);
@@ -273,7 +273,7 @@ pub fn behind_portfolio(
     compared.collect()
 }
 
-/// A row a policy: what it scored for each goal, and by how much it is behind the best.
+/// A row a policy: its score for each goal, and by how much it is behind the best.
 pub fn table(scores: &[Score], advice: &[Advice]) -> Table {
     let mut table = Table::new(&["order", "fixed", "alternatives"]);
     for advice in advice {

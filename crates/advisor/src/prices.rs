@@ -1,4 +1,4 @@
-//! What placements cost by a provider's price list.
+//! The prices of placements by a provider's price list.
 
 use scheduler::pricing::{Discount, Price, Tariff, Usage};
 use scheduler::{Fraction, Interval};
@@ -11,10 +11,10 @@ pub const PROFILES_MAX: usize = 16;
 /// Steps of the load factor, as the service has them: hundredths of a percent.
 const LOAD_STEPS: u32 = 10_000;
 
-/// What placements cost: the parts of a provider's price list that depend on the request and the plan.
+/// The prices of placements: the parts of a provider's price list that depend on the request and the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices {
-    /// What amounts are in, such as `EUR`.
+    /// The currency of amounts, such as `EUR`.
     pub currency: String,
     /// Millionths of the currency for a node and an hour.
     pub node_hour_micros: u32,
@@ -24,16 +24,16 @@ pub struct Prices {
     pub busy: Fraction,
     /// Off for the slack of a window.
     pub flexible: Discount,
-    /// Who pays another part of the price.
+    /// The profiles that pay another part of the price.
     pub profiles: Vec<Profile>,
 }
 
 /// A part of the requests that pays another price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// Of so many requests in a hundred.
+    /// Its share of the requests, in percent.
     pub share_percent: u32,
-    /// So much of the price.
+    /// The part of the price that it pays, in percent.
     pub price_percent: u32,
 }
 
@@ -53,7 +53,7 @@ impl Prices {
         }
     }
 
-    /// In units of the currency, what an accepted request pays: settled with the placement that it gets, as the service does.
+    /// In units of the currency, the price of an accepted request: settled with the placement that it gets, as the service does.
     pub(crate) fn price(&self, capacity: u32, ask: &Ask, accepted: &Accepted, profile: Fraction) -> f64 {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour_micros,
@@ -96,7 +96,7 @@ impl Prices {
         }
     }
 
-    /// The part of the price, in percent, that a request pays for whom this number from 0 to 100 was drawn.
+    /// The part of the price, in percent, that a request pays if its number drawn from 0 to 100 is this one.
     pub(crate) fn profile(&self, drawn: f64) -> u32 {
         let mut below = 0.0;
         for profile in &self.profiles {
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// What two nodes for an hour cost at the start of a window of four hours on eight nodes, of which a half is taken.
+    /// The price of two nodes for an hour at the start of a window of four hours on eight nodes, of which a half is taken.
     fn price(prices: &Prices) -> f64 {
         let window = Interval::of(Time(0), 4 * HOUR);
         let ask = Ask::plain(Request {

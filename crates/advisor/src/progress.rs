@@ -10,14 +10,14 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// From now on this is what is worked on.
+    /// Sets the name of the present work.
     pub fn starts(&self, name: &str) {
         if let Ok(mut experiment) = self.experiment.lock() {
             name.clone_into(&mut experiment);
         }
     }
 
-    /// So many of so many parts are done.
+    /// `done` of `total` parts are done.
     pub fn show(&self, done: usize, total: usize) {
         const WIDTH: usize = 30;
         if let Ok(experiment) = self.experiment.lock()

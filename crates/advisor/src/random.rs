@@ -1,8 +1,8 @@
 //! Random numbers that are the same on every machine and in every version.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna, 2019), seeded through splitmix64. Draws that belong to something (a
-//! window, a job) come from a stream of their own, named by a path of numbers: leaving one job out, or asking for a further
-//! draw, does not change what the others get.
+//! The generator is xoshiro256++ (Blackman and Vigna, 2019), seeded through splitmix64. Draws that belong to something (a window,
+//! a job) come from a stream of their own, named by a path of numbers. So leaving one job out, or asking for a further draw, does
+//! not change the numbers of the others.
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl Random {
     pub fn poisson(&mut self, mean: f64) -> u32 {
         let mut rest = mean.max(0.0);
         let mut count = 0;
-        // A sum of Poisson numbers is one whose mean is the sum of theirs.
+        // A sum of Poisson numbers is a Poisson number; its mean is the sum of theirs.
         while rest > 0.0 {
             let part = rest.min(POISSON_MEAN_MAX);
             rest -= part;

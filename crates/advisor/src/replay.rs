@@ -1,4 +1,4 @@
-//! Requests played on the scheduler core in order of submission, and what became of each.
+//! Requests played on the scheduler core in order of submission, and the outcome of each.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use scheduler::admission::{BUDGET, TRIES};
 use scheduler::alternatives::{Limits, Side};
 use scheduler::{Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time};
 
-/// What a requester asks for, and what he will do.
+/// A user's request, and its later acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
     /// The request. Its id is unique in a replay.
     pub request: Request,
-    /// How long it really runs: at most its duration, at least 1. What is left over is given back at its end.
+    /// How long it really runs: at most its duration, at least 1. The rest is given back at its end.
     pub run: Seconds,
     /// Whether the requester takes the nearest alternative after a refusal.
     pub takes_alternatives: bool,
@@ -33,7 +33,7 @@ impl Ask {
 pub struct Alternatives {
     /// Largest deviation φ.
     pub phi_max: Fraction,
-    /// Only those that start before the ready time (paper 001).
+    /// Only alternatives that start before the ready time (paper 001).
     pub earlier_only: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Alternatives {
 pub struct Policy {
     /// Order of the waiting requests.
     pub order: Order,
-    /// Whether what the order refuses is tried in others, within the budget of a decision.
+    /// Whether a request that the order refuses is tried in others, within the budget of a decision.
     pub portfolio: bool,
     /// After which part of the wait a flexible request is fixed; `None` for never.
     pub fixing: Option<Fraction>,
@@ -95,7 +95,7 @@ impl Taken {
     }
 }
 
-/// How a request was accepted, which settles its price whatever moves later.
+/// How a request was accepted, which settles its price; later moves do not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
     /// Where it was placed at first.
@@ -106,7 +106,7 @@ pub struct Accepted {
     pub busy_area: u64,
 }
 
-/// What became of the requests.
+/// The outcomes of the requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// How each accepted request was, by id.
@@ -122,7 +122,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Node-seconds used inside `span` as a part of those that `capacity` nodes have there.
+    /// Node-seconds used inside `span` as a part of all that `capacity` nodes have there.
     pub fn utilisation(&self, capacity: u32, span: Interval) -> f64 {
         let used: i128 = self
             .ran
@@ -229,8 +229,8 @@ impl Player {
             })
     }
 
-    /// Ends, one after the other, what really ends before its slot does, up to `now`: each end may move others up, and so
-    /// bring forward the next.
+    /// Ends, one after the other, the requests that really end before their slot does, up to `now`: each end may move others up,
+    /// and so bring forward the next.
     fn end_what_ends_early(&mut self, now: Time) {
         while self.ends_early {
             let next = self

@@ -56,7 +56,7 @@ impl Summary {
         Some(Self::of(&sorted[cut..sorted.len() - cut]))
     }
 
-    /// Of the differences `a` − `b` of pairs, whose spread is much less than that of either where both saw the same draws.
+    /// Of the differences `a` − `b` of pairs. Their spread is much less than that of either where both saw the same draws.
     pub fn of_differences(a: &[f64], b: &[f64]) -> Self {
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         Self::of(&differences)
@@ -101,8 +101,8 @@ fn within(t: f64, degrees: usize) -> f64 {
     }
 }
 
-/// Probabilities corrected for their number, so that the chance of even one error stays what it is for a single comparison
-/// (Holm, 1979); in the order given.
+/// Probabilities corrected for their number, so that the chance of even one error stays that of a single comparison (Holm, 1979);
+/// in the order given.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));

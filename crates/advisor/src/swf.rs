@@ -1,8 +1,8 @@
 //! The Standard Workload Format of the Parallel Workloads Archive (version 2.2), plain or compressed with gzip.
 //!
-//! A line is a comment that starts with `;` (the header, which names the system and whom to acknowledge) or a job of
-//! eighteen fields, −1 where unknown. Archives hold logs of many ages and tools, so a line that is not a job is reported
-//! with its number and left out; it does not make the rest unreadable.
+//! A line is a comment that starts with `;` (the header, which names the system and the people to acknowledge) or a job of
+//! eighteen fields, −1 where unknown. Archives hold logs of many ages and tools, so a line that is not a job is reported with its
+//! number and left out; it does not make the rest unreadable.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -62,7 +62,7 @@ pub struct Record {
 pub struct Malformed {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault of the line.
     pub reason: String,
 }
 
@@ -88,7 +88,7 @@ pub enum TraceError {
         /// Why.
         source: io::Error,
     },
-    /// It goes on beyond what is read of a trace.
+    /// The trace is longer than the part that is read.
     #[error("{}: longer than {TRACE_BYTES_MAX} bytes", path.display())]
     TooLong {
         /// The file.
@@ -169,8 +169,8 @@ impl Trace {
         })
     }
 
-    /// The header lines that say whom the log comes from and how it may be used: from `Acknowledge` and `Copyright` up to
-    /// the next field. Whoever publishes results of the log repeats them.
+    /// The header lines about the origin of the log and the terms of its use: from `Acknowledge` and `Copyright` up to the next
+    /// field. A publication of results of the log repeats them.
     pub fn notice(&self) -> Vec<&str> {
         let mut notice = Vec::new();
         let mut within = false;

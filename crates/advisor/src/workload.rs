@@ -10,7 +10,7 @@ pub const WINDOW_SECONDS: Seconds = 15 * 86_400;
 /// How many windows the papers had.
 pub const WINDOWS: u32 = 48;
 
-/// Nodes of a workload whose header does not say.
+/// The nodes of a workload whose header does not give them.
 const NODES_DEFAULT: u32 = 128;
 
 /// A job of a workload.
@@ -24,7 +24,7 @@ pub struct Job {
     pub run: Seconds,
     /// Nodes, at least 1.
     pub nodes: u32,
-    /// What its user said that it would take, in seconds.
+    /// The run time that its user stated, in seconds.
     pub estimate: Option<Seconds>,
     /// Its user, as a number.
     pub user: Option<u64>,
@@ -63,13 +63,13 @@ impl Filter {
 /// Jobs in order of submission, and the size of the system that they are for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// Nodes of the system.
     pub capacity: u32,
     /// The jobs that ran and fit the system, by submission.
     pub jobs: Vec<Job>,
-    /// Whom to acknowledge and under what terms, line by line.
+    /// The people to acknowledge and the terms of use, line by line.
     pub notice: Vec<String>,
 }
 

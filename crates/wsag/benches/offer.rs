@@ -1,4 +1,4 @@
-//! What it costs to take in an offer, as a multiple of one bare quick-xml pass over the same bytes in the same run.
+//! The cost of taking in an offer, as a multiple of one bare quick-xml pass over the same bytes in the same run.
 
 #![expect(
     clippy::disallowed_types,

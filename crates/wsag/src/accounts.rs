@@ -1,10 +1,10 @@
-//! What is owed: a party's accounts with their entries, in terms of our own.
+//! Debts: a party's accounts with their entries, in elements of our own.
 
 use crate::scheduling::{Budget, write_budget};
 use crate::time::DateTime;
 use crate::writer::Xml;
 
-/// `bsp:Accounts`: what accounts hold, and a page of what was posted to them.
+/// `bsp:Accounts`: the balances of accounts, and a page of their postings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountList {
     /// The accounts, one for each currency that they hold.
@@ -20,7 +20,7 @@ pub struct AccountList {
 pub struct ListedAccount {
     /// Its name.
     pub name: String,
-    /// What it holds; below zero what it owes.
+    /// Its balance; below zero it owes.
     pub balance: Budget,
 }
 
@@ -33,11 +33,11 @@ pub struct ListedEntry {
     pub at: DateTime,
     /// Name of the account.
     pub account: String,
-    /// What for, in a stable word.
+    /// The reason, in a stable word.
     pub kind: String,
     /// The agreement that it belongs to.
     pub agreement_id: String,
-    /// What was added, or where it is negative taken.
+    /// The amount added; taken where it is negative.
     pub amount: Budget,
     /// More, for people.
     pub detail: String,

@@ -18,9 +18,9 @@ pub struct AgreementOffer {
     pub name: Option<String>,
     /// The identity that the initiator asks for; the responder assigns one where it is absent.
     pub agreement_id: Option<String>,
-    /// Who agrees, with whom, from which template.
+    /// The sides of the agreement, and its template.
     pub context: Context,
-    /// What is agreed.
+    /// The terms of the agreement.
     pub terms: Terms,
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn read_create_input(check: &mut Check, node: Node<'_>) -> Option<Cre
     let offer = offer.and_then(|node| read_offer(check, node));
     for node in &noncritical {
         check.attributes(*node, &[]);
-        // Foreign elements, which nobody has to understand.
+        // Foreign elements, which need not be understood.
         let mut sequence = Sequence::of(check, *node);
         sequence.foreign(WSAG);
         sequence.end(check);
@@ -326,8 +326,8 @@ impl CreateInput {
     }
 }
 
-/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party
-/// that moved to let it in, and with what was chosen where the offer left a choice.
+/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party that moved
+/// to let it in, and with the choices that were made where the offer left them.
 pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved], choices: &[Choice]) -> String {
     let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
         &["wsag", "wsa"]

@@ -1,4 +1,4 @@
-//! Whether an agreement's offer says what was offered: the same context and terms, however they are written.
+//! Whether an agreement's offer repeats a negotiation's: the same context and terms, however they are written.
 //!
 //! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are
 //! the same text but for space around it, the same instant, or the same number.
@@ -11,8 +11,8 @@ use crate::rules;
 use crate::time::DateTime;
 use crate::violation::{Violation, ViolationKind};
 
-/// The first place where the first offer of `sent` does not say what the first offer of `offered` says in its context
-/// and terms; None where it says all of it. O(n).
+/// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
+/// they agree. O(n).
 pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violation> {
     let first = |document| rules::offers(document).into_iter().next();
     let (Some(sent), Some(offered)) = (first(sent), first(offered)) else {

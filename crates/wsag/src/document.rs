@@ -27,7 +27,7 @@ impl<'a> Document<'a> {
     /// Guards the bytes and builds the tree.
     ///
     /// # Errors
-    /// What the guard refuses.
+    /// The errors of the guard.
     pub fn parse(bytes: &'a [u8]) -> Result<Document<'a>, GuardError> {
         let document = Document::written(guard::check(bytes)?)?;
         document.tree.inheritable.set(INHERITED_MAX);
@@ -76,8 +76,8 @@ impl<'a> Document<'a> {
         found.unwrap_or(root).path()
     }
 
-    /// The first offer in this document as a document of its own, its content verbatim: what to keep of a bare offer
-    /// or of one in a message. None where there is no offer.
+    /// The first offer in this document as a document of its own, its content verbatim: the part to keep of a bare offer or of
+    /// one in a message. None where there is no offer.
     pub fn offer_xml(&self) -> Option<String> {
         rules::offers(self).into_iter().next().map(offer_xml)
     }
@@ -201,7 +201,7 @@ impl<'d> Node<'d> {
         joined(self.texts())
     }
 
-    /// All text in this element, whatever is between.
+    /// All text in this element, also inside its children.
     pub(crate) fn deep_text(self) -> Cow<'d, str> {
         let range = &self.element().texts;
         let texts = &self.tree.texts[range.start as usize..range.end as usize];
@@ -353,7 +353,7 @@ fn joined<'d>(mut pieces: impl Iterator<Item = &'d str>) -> Cow<'d, str> {
     text
 }
 
-/// The content of an offer, in whatever element it stands, as a document with the offer as its root.
+/// The content of an offer, from any element, as a document with the offer as its root.
 pub(crate) fn offer_xml(offer: Node<'_>) -> String {
     let mut text = format!("<wsag:AgreementOffer xmlns:wsag=\"{}\"", ns::WSAG);
     if let Some(id) = offer.attribute(ns::WSAG, "AgreementId") {
@@ -369,8 +369,8 @@ pub(crate) fn offer_xml(offer: Node<'_>) -> String {
     text
 }
 
-/// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone.
-/// Kept verbatim, so that what one party wrote comes back to it unchanged.
+/// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone. Kept verbatim, so
+/// that the words of one party come back to it unchanged.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Fragment(String);
 
@@ -383,7 +383,7 @@ impl Fragment {
     /// Takes a text that holds one element.
     ///
     /// # Errors
-    /// What the guard refuses.
+    /// The errors of the guard.
     pub fn parse(text: &str) -> Result<Fragment, GuardError> {
         let document = Document::parse(text.as_bytes())?;
         // The guard refuses documents without a root.

@@ -33,7 +33,7 @@ pub enum ExpressionError {
          dateTimes, durations and variables are expected, joined by and, or, not and brackets"
     )]
     Syntax {
-        /// What stands there.
+        /// The text found there.
         found: String,
         /// Where, from 1.
         at: usize,
@@ -46,7 +46,7 @@ pub enum ExpressionError {
         /// Names that would be known.
         known: String,
     },
-    /// A variable whose metric is no type that can be compared.
+    /// A variable with a metric that is no type that can be compared.
     #[error("the variable {name} has the metric {metric}, which cannot be compared")]
     Metric {
         /// The name.
@@ -75,7 +75,7 @@ pub enum Value {
     Boolean(bool),
 }
 
-/// What is known of a value: that it lies between two, both included.
+/// The known range of a value: it lies between two, both included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// It is not below this one.
@@ -272,9 +272,9 @@ impl Parsed {
         self.0.evaluate(&|name| lookup(name).map(Range::from))
     }
 
-    /// Whether it holds whatever values its variables still take; None where that depends on them, or where nothing is
-    /// known of one that would decide it. Each place of a variable counts by itself, so that `x eq x` of a range is
-    /// undecided; an answer is always right.
+    /// Whether it holds for all values that its variables may still take; None where that depends on them, or where nothing is
+    /// known of one that would decide it. Each place of a variable counts by itself, so that `x eq x` of a range is undecided; an
+    /// answer is always right.
     pub fn evaluate_ranges(&self, lookup: impl Fn(&str) -> Option<Range>) -> Option<bool> {
         self.0.evaluate(&lookup)
     }
@@ -307,7 +307,7 @@ impl Tree {
                 _ => None,
             },
             Tree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
-            // One side can decide, whatever the other one would be.
+            // One side can decide, for any value of the other.
             Tree::And(left, right) => match (left.evaluate(lookup), right.evaluate(lookup)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -366,8 +366,8 @@ impl Comparison {
         })
     }
 
-    /// None where it depends on what the values turn out to be, or where they have no order: different kinds from the
-    /// lookup, or durations of months and days.
+    /// None where it depends on the later values, or where they have no order: different kinds from the lookup, or durations of
+    /// months and days.
     fn holds(self, left: Range, right: Range) -> Option<bool> {
         let low = order(left.least, right.most)?;
         let high = order(left.most, right.least)?;

@@ -1,4 +1,4 @@
-//! Guarantee terms: who owes what, when it counts, and what it is worth (GFD.192, section 4.2.6).
+//! Guarantee terms: the side that owes them, when they count, and their values (GFD.192, section 4.2.6).
 
 use crate::datatypes;
 use crate::document::{Fragment, Node};
@@ -15,15 +15,15 @@ use crate::writer::Xml;
 pub struct GuaranteeTerm {
     /// Name of the term.
     pub name: String,
-    /// Who owes it.
+    /// The side that owes it.
     pub obligated: Obligated,
     /// Names of the services that it is about.
     pub scopes: Vec<String>,
     /// When it counts; always, where absent.
     pub qualifying_condition: Option<Expression>,
-    /// What is owed.
+    /// Its objective.
     pub objective: ServiceLevelObjective,
-    /// What it is worth.
+    /// Its values.
     pub values: BusinessValueList,
 }
 
@@ -59,9 +59,9 @@ pub struct ServiceLevelObjective {
 pub struct BusinessValueList {
     /// Relative importance.
     pub importance: Option<i64>,
-    /// What is paid when it is violated.
+    /// The payments when it is violated.
     pub penalties: Vec<Compensation>,
-    /// What is paid when it is fulfilled.
+    /// The payments when it is fulfilled.
     pub rewards: Vec<Compensation>,
     /// Utility of single terms.
     pub preference: Vec<(String, f64)>,
@@ -85,7 +85,7 @@ pub struct Compensation {
 pub enum AssessmentInterval {
     /// Once in each such time.
     Time(Duration),
-    /// Once in so many invocations.
+    /// Once in this number of invocations.
     Count(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What is to run: the part of JSDL 1.0 (GFD.56) that the service honours.
+//! The job: the part of JSDL 1.0 (GFD.56) that the service honours.
 //!
 //! JSDL can ask for much that a provider of catalogue applications must not grant (an executable, an
 //! environment, a user name) or does not offer (file systems, candidate hosts). Such an element is refused by its
@@ -17,9 +17,9 @@ pub struct JobDefinition {
     pub job_name: Option<String>,
     /// `JobIdentification/Description`, for people.
     pub description: Option<String>,
-    /// What to run; without it nodes are reserved and nothing runs.
+    /// The application to run; without it nodes are reserved and nothing runs.
     pub application: Option<Application>,
-    /// How many nodes, and what they must be.
+    /// How many nodes, and the conditions on them.
     pub resources: Resources,
     /// Files to move before and after, in the order given.
     pub staging: Vec<DataStaging>,
@@ -36,7 +36,7 @@ pub struct Application {
     pub posix: Option<PosixApplication>,
 }
 
-/// `jsdl-posix:POSIXApplication`, without what the provider decides.
+/// `jsdl-posix:POSIXApplication`, without the parts that the provider decides.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PosixApplication {
     /// Arguments, one entry of the argument vector each.
@@ -63,13 +63,13 @@ pub struct Resources {
 /// One range that a resource must satisfy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
-    /// What is measured.
+    /// The measured attribute.
     pub kind: FilterKind,
-    /// In what range it must lie.
+    /// The range in which it must lie.
     pub range: RangeValue,
 }
 
-/// What a [`Filter`] measures, in the order of JSDL's schema.
+/// The attribute that a [`Filter`] measures, in the order of JSDL's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FilterKind {
     /// Hertz of a processor.
@@ -243,7 +243,7 @@ impl RangeValue {
     /// and greatest a list allows, [`RangeValue::listed`] tells.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
+    /// The error is a sentence with the expected value.
     pub fn whole_numbers(&self) -> Result<(u32, Option<u32>), &'static str> {
         const EXPECTED: &str =
             "Exact, once or several times, or one Range, LowerBoundedRange or UpperBoundedRange is expected";
@@ -304,7 +304,7 @@ fn whole(value: f64) -> Option<u32> {
 pub struct DataStaging {
     /// Name of the file in the job's folder.
     pub file_name: String,
-    /// What to do where it exists.
+    /// The action where the file exists.
     pub creation_flag: CreationFlag,
     /// Whether it is removed when the job has ended.
     pub delete_on_termination: Option<bool>,

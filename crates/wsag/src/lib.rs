@@ -1,12 +1,12 @@
 //! WS-Agreement documents: guard, reading, writing, creation constraints.
 //!
-//! The crate turns bytes into typed documents and typed documents into XML, and says of every document that is not
-//! what it should be where and why. It is pure: no input or output, no clock, and no URI is ever followed. It knows
-//! nothing of scheduling; what a document asks for is the service's business.
+//! The crate turns bytes into typed documents and typed documents into XML. For every invalid document it says where and why it
+//! is invalid. It is pure: no input or output, no clock, and no URI is ever followed. It knows nothing of scheduling; the service
+//! interprets the request of a document.
 //!
-//! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree, [`read`] makes a
-//! [`Message`] of it or collects [`Violations`], [`rules::check`] applies what a schema cannot say, and
-//! [`constraints::CompiledTemplate::check`] holds an offer against its template.
+//! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree, [`read`] makes a [`Message`]
+//! of it or collects [`Violations`], [`rules::check`] applies rules that a schema cannot express, and
+//! [`constraints::CompiledTemplate::check`] compares an offer with its template.
 
 pub mod accounts;
 pub mod agreements;

@@ -1,4 +1,4 @@
-//! Lists of our own: a party's agreements and negotiations, and what happened to an agreement.
+//! Lists of our own: a party's agreements and negotiations, and the events of an agreement.
 
 use crate::states::AgreementState;
 use crate::time::DateTime;
@@ -32,7 +32,7 @@ pub struct ListedAgreement {
     pub nodes: Option<u32>,
 }
 
-/// `bsp:Timeline`: what happened to an agreement, oldest first.
+/// `bsp:Timeline`: the events of an agreement, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
     /// The agreement.
@@ -46,7 +46,7 @@ pub struct Timeline {
 pub struct Event {
     /// When.
     pub at: DateTime,
-    /// What, in a stable word.
+    /// The kind of the event, in a stable word.
     pub kind: String,
     /// More, for people.
     pub detail: Option<String>,
@@ -176,13 +176,13 @@ pub struct TrailedLine<'a> {
     pub number: i64,
     /// When.
     pub at: DateTime,
-    /// What, in a stable word.
+    /// The kind of the event, in a stable word.
     pub kind: &'a str,
-    /// What it happened to.
+    /// The id of its subject.
     pub subject: String,
     /// The negotiation that it belongs to.
     pub negotiation: Option<String>,
-    /// Whose it is.
+    /// Its party.
     pub party: Option<&'a str>,
     /// More, for people.
     pub detail: &'a str,
@@ -190,7 +190,7 @@ pub struct TrailedLine<'a> {
     pub hash: &'a str,
 }
 
-/// `bsp:AuditTrail`: lines of it, and what the number before the next page is.
+/// `bsp:AuditTrail`: lines of it, and the number before the next page.
 pub fn audit_trail(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
     let mut xml = Xml::document("bsp:AuditTrail", &["bsp"]);
     for line in lines {
@@ -212,7 +212,7 @@ pub fn audit_trail(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
     xml.finish()
 }
 
-/// `bsp:Availability`: when so many nodes of a class of resources are free, between two dateTimes.
+/// `bsp:Availability`: when this many nodes of a class of resources are free, between two dateTimes.
 pub fn availability(nodes: u32, kind: Option<&str>, within: (&str, &str), free: &[(&str, &str)]) -> String {
     let mut xml = Xml::document("bsp:Availability", &["bsp"]);
     xml.element("bsp:Nodes", nodes);

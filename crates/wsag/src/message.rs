@@ -37,8 +37,8 @@ pub enum Message {
     TerminateNegotiationInput(Vec<Fragment>),
 }
 
-/// Reads a document strictly: every element, attribute and value must be one that the message may have. What the
-/// schemas leave open and the service still demands of an offer is checked by [`crate::rules::check`].
+/// Reads a document strictly: every element, attribute and value must be one that the message may have. The demands of the
+/// service on an offer that the schemas leave open are checked by [`crate::rules::check`].
 ///
 /// # Errors
 /// Everything that is wrong, up to [`crate::VIOLATIONS_MAX`].

@@ -1,5 +1,5 @@
-//! Negotiation (GFD.193): offers and counter offers, the operations on them, and what an agreement's creation says of
-//! the negotiation that it ends.
+//! Negotiation (GFD.193): offers and counter offers, the operations on them, and the reference to the negotiation in the request
+//! that creates an agreement.
 
 mod offers;
 mod operations;
@@ -50,7 +50,7 @@ pub struct NegotiationOfferContext {
     pub counter_offer_to: String,
     /// Until when it stands.
     pub expiration_time: Option<DateTime>,
-    /// Who made it.
+    /// The side that made it.
     pub creator: NegotiationRole,
     /// Its state.
     pub state: NegotiationOfferState,
@@ -90,7 +90,7 @@ impl NegotiationRole {
 /// State of a negotiation offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NegotiationOfferState {
-    /// A proposal that binds nobody.
+    /// A proposal that binds neither side.
     Advisory,
     /// A proposal that must be answered Acceptable or Rejected.
     Solicited,

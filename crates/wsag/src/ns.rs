@@ -6,7 +6,7 @@ pub const WSAG: &str = "http://schemas.ggf.org/graap/2007/03/ws-agreement";
 pub const WSAG_NEG: &str = "http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation";
 /// Advance reservation terms: when.
 pub const ARP: &str = "http://www.ogf.org/graap/AR/2009/04/";
-/// Job Submission Description Language 1.0: what.
+/// Job Submission Description Language 1.0: jobs.
 pub const JSDL: &str = "http://schemas.ggf.org/jsdl/2005/11/jsdl";
 /// The POSIX application of JSDL.
 pub const JSDL_POSIX: &str = "http://schemas.ggf.org/jsdl/2005/11/jsdl-posix";
@@ -23,8 +23,8 @@ pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 /// The namespace of the prefix `xmlns`.
 pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
-/// Prefixes that stand for a namespace in paths, in what is written, and in XPath expressions even where a
-/// document does not declare them.
+/// Prefixes that stand for a namespace in paths, in written documents, and in XPath expressions even where a document does not
+/// declare them.
 pub const PREFIXES: [(&str, &str); 9] = [
     ("wsag", WSAG),
     ("wsag-neg", WSAG_NEG),

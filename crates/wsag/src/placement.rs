@@ -6,7 +6,7 @@ use crate::terms::Choice;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
-/// The current placement of an agreement, and what really happened so far.
+/// The current placement of an agreement, and the real events so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placement {
     /// Name of the resource.
@@ -21,7 +21,7 @@ pub struct Placement {
     pub confidence: Option<f64>,
     /// Whether start and end will not move any more.
     pub fixed: bool,
-    /// What it costs, where it is priced.
+    /// Its price, where it is priced.
     pub price: Option<Budget>,
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     pub pieces: Vec<Piece>,
@@ -85,7 +85,7 @@ impl Moved {
     }
 }
 
-/// What the service has chosen where an offer left it a choice: `bsp:Choice`, in the answer to the offer.
+/// The choice of the service where an offer left one: `bsp:Choice`, in the answer to the offer.
 impl Choice {
     pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Choice");

@@ -1,4 +1,4 @@
-//! What a counter offer amounts to: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
+//! The terms of a counter offer: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
 
 use crate::document::Fragment;
 use crate::placement::Piece;
@@ -9,8 +9,7 @@ use crate::writer::Xml;
 /// `bsp:Quotation`: where and when, for how much, and for how long it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quotation {
-    /// In which way it differs from what was asked: `Exact`, `Earlier`, `Later`, `Fewer`, `More`, `Shorter` or
-    /// `InPieces`.
+    /// In which way it differs from the request: `Exact`, `Earlier`, `Later`, `Fewer`, `More`, `Shorter` or `InPieces`.
     pub kind: &'static str,
     /// Planned start.
     pub start: DateTime,
@@ -20,15 +19,15 @@ pub struct Quotation {
     pub nodes: u32,
     /// The pieces in which its work would be done, in order of time; none where it is done in one.
     pub pieces: Vec<Piece>,
-    /// φ: how far it lies from what was asked, in durations or sizes of the request.
+    /// φ: how far it lies from the request, in durations or sizes of the request.
     pub deviation: f64,
     /// Probability that it completes in time, where it is known.
     pub confidence: Option<f64>,
-    /// What it costs, where it costs something.
+    /// Its price, where it has one.
     pub price: Option<Budget>,
     /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
     pub difference: Option<Budget>,
-    /// What is charged besides for the change of an agreement.
+    /// The fee for the change of an agreement.
     pub fee: Option<Budget>,
     /// Until when its nodes are kept; absent where they are not.
     pub held_until: Option<DateTime>,

@@ -1,7 +1,7 @@
 //! How typed documents are read from a tree: children taken in order, violations collected with their paths.
 //!
-//! A reader goes through the children of an element as a validator would, and says what it expected at the first
-//! one out of place; after that it still finds the others by name, so that one mistake does not hide the rest.
+//! A reader goes through the children of an element as a validator would, and reports the expected element at the first one out
+//! of place; after that it still finds the others by name, so that one mistake does not hide the rest.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use crate::ns;
 use crate::time::DateTime;
 use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
 
-/// The namespace of `xsi:schemaLocation`, which is a hint that nobody follows here.
+/// The namespace of `xsi:schemaLocation`, a hint that is not followed here.
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// Collects what is wrong.
+/// Collects violations.
 #[derive(Default)]
 pub(crate) struct Check {
     violations: Vec<Violation>,
@@ -64,7 +64,7 @@ impl Check {
         self.violations.is_empty()
     }
 
-    /// What was found so far.
+    /// The violations so far.
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.violations
     }
@@ -258,7 +258,7 @@ impl<'d> Sequence<'d> {
         }
     }
 
-    /// What could have stood here, as a list of names.
+    /// The elements that could have stood here, as a list of names.
     fn expected(&self) -> String {
         let mut names = String::new();
         for (index, (namespace, local)) in self.tried[..self.tried_count].iter().enumerate() {
@@ -354,7 +354,7 @@ impl<'d> Sequence<'d> {
         found
     }
 
-    /// The next child if one of these names fits, whatever it is.
+    /// The next child if one of these names fits it.
     pub(crate) fn one_of(
         &mut self,
         namespace: &'static str,
@@ -391,7 +391,7 @@ impl<'d> Sequence<'d> {
         }
     }
 
-    /// The next child, whatever it is.
+    /// The next child, of any name.
     pub(crate) fn any(&mut self) -> Option<Node<'d>> {
         let next = self.next.filter(|_| !self.broken)?;
         self.advance(next);

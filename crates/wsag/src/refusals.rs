@@ -1,4 +1,4 @@
-//! Why an offer is refused and what would have been accepted: `bsp:Refusal`, and the fault that carries it.
+//! Why an offer is refused and which change would have been accepted: `bsp:Refusal`, and the fault that carries it.
 
 use crate::document::{Fragment, Node};
 use crate::ns::BSP;
@@ -66,7 +66,7 @@ impl Reason {
 pub struct Refusal {
     /// Why.
     pub reason: Reason,
-    /// What stands in the way, in words of the request.
+    /// The obstacle, in words of the request.
     pub binding_constraint: Option<String>,
     /// Whether the search for a place was cut short: a longer one might have found one.
     pub cut_short: bool,
@@ -83,7 +83,7 @@ pub struct Alternative {
     pub start: DateTime,
     /// Its end.
     pub end: DateTime,
-    /// Its number of nodes, where it differs from what was asked.
+    /// Its number of nodes, where it differs from the request.
     pub nodes: Option<u32>,
     /// φ: how far it lies outside the window, in durations of the request.
     pub deviation: f64,
@@ -136,7 +136,7 @@ pub struct Fault {
     pub descriptions: Vec<Description>,
     /// Why the plan refuses, where it does.
     pub refusal: Option<Refusal>,
-    /// What is wrong with the document, where something is: `bsp:Violations`.
+    /// The violations of the document, where it has any: `bsp:Violations`.
     pub violations: Vec<FaultViolation>,
     /// Other foreign elements, verbatim.
     pub extensions: Vec<Fragment>,
@@ -151,12 +151,12 @@ pub struct Description {
     pub language: Option<String>,
 }
 
-/// `bsp:Violation`: an element and what was expected of it.
+/// `bsp:Violation`: an element and the value that was expected of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultViolation {
     /// Path of the element or attribute.
     pub path: String,
-    /// What was found and expected.
+    /// The found and the expected value.
     pub message: String,
 }
 
@@ -210,7 +210,7 @@ impl Fault {
     }
 }
 
-/// `bsp:Violations`: what is wrong with a document, for a place that takes foreign elements.
+/// `bsp:Violations`: the violations of a document, for a place that takes foreign elements.
 pub fn violations_fragment(violations: &[FaultViolation]) -> Fragment {
     let mut xml = Xml::fragment("bsp:Violations", &["bsp"]);
     for violation in violations {

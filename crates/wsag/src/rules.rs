@@ -1,7 +1,7 @@
-//! What the service demands of an offer beyond its schema: rules that a schema cannot state.
+//! The service's demands on an offer beyond its schema: rules that a schema cannot state.
 //!
-//! An offer may be valid and still mean nothing: two terms of one name, a window that ends before it starts, an
-//! objective in a language that nobody reads. Each rule that is broken is reported at the element that breaks it.
+//! An offer may be valid and still mean nothing: two terms of one name, a window that ends before it starts, an objective in an
+//! unknown language. Each rule that is broken is reported at the element that breaks it.
 
 use crate::document::{Document, Node};
 use crate::expression::{Parsed, Variables};

@@ -7,20 +7,20 @@ use crate::ns::BSP;
 use crate::reader::{Check, Sequence};
 use crate::writer::Xml;
 
-/// What the requester allows or prefers beyond node count and window. Everything is optional.
+/// The choices and preferences of the requester beyond node count and window. Everything is optional.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scheduling {
     /// How long it takes on how many nodes.
     pub moldability: Option<Moldability>,
     /// How it may be cut in pieces.
     pub preemption: Option<Preemption>,
-    /// What it may cost.
+    /// The most that it may cost.
     pub budget: Option<Budget>,
     /// Largest deviation φ = |alternative − asked| / duration that alternatives may have.
     pub max_deviation: Option<f64>,
     /// Fraction of the wait, 0 to 1, after which the start is fixed.
     pub fix_at: Option<f64>,
-    /// What counts in ranking alternatives.
+    /// The preference in ranking alternatives.
     pub preference: Option<Preference>,
 }
 
@@ -36,7 +36,7 @@ pub enum Moldability {
     },
     /// Seconds for each allowed number of nodes.
     Table(Vec<(u32, u32)>),
-    /// So many node-seconds, whatever the number of nodes.
+    /// This many node-seconds, on any number of nodes.
     ConstantWork(f64),
 }
 
@@ -224,7 +224,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// An amount of money of at most six decimals, as millionths.
 ///
 /// # Errors
-/// What was expected.
+/// The expected form.
 pub fn amount(text: &str) -> Result<i64, String> {
     let decimal = datatypes::Decimal::parse(text).and_then(|decimal| decimal.micros());
     decimal.ok_or_else(|| "an amount of at most six decimals is expected, such as 12.50".to_owned())
@@ -254,7 +254,7 @@ pub(crate) fn write_budget(xml: &mut Xml, name: &'static str, budget: &Budget) {
 /// Three capital letters of a currency.
 ///
 /// # Errors
-/// What was expected.
+/// The expected form.
 pub fn currency(text: &str) -> Result<String, String> {
     if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
         return Ok(text.to_owned());

@@ -100,7 +100,7 @@ impl GuaranteeState {
 pub struct ServiceTermState {
     /// Name of the service term.
     pub term_name: String,
-    /// Its state, with what happens inside.
+    /// Its state, with the substate inside.
     pub state: ServiceState,
     /// Where and when the service is planned and was run, in the terms that carry it.
     pub placement: Option<Placement>,
@@ -130,14 +130,14 @@ impl ServiceState {
     }
 }
 
-/// What a service does that is ready.
+/// The substate of a service that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
     /// It is not said.
     Unknown,
-    /// It is working; the element says on what.
+    /// It is working; the element names the work.
     Processing(Fragment),
-    /// It waits; the element says for what.
+    /// It waits; the element names the cause.
     Idle(Fragment),
 }
 

@@ -28,8 +28,8 @@ pub struct Template {
 pub const ADVANCE_RESERVATION: &str = include_str!("../../../templates/agreements/advance-reservation.xml");
 
 impl Template {
-    /// The same template with every upper bound of the items whose name starts with `nodes` lowered to what the
-    /// provider has. Bounds that are lower already stay.
+    /// The same template with every upper bound of the items whose name starts with `nodes` lowered to the provider's nodes.
+    /// Bounds that are lower already stay.
     #[must_use]
     pub fn with_nodes_max(&self, nodes: u32) -> Template {
         let text = self.source.as_str();
@@ -63,7 +63,7 @@ impl Template {
         }
     }
 
-    /// As a document of its own: what the provider wrote.
+    /// As a document of its own: the provider's text.
     pub fn to_xml(&self) -> String {
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", self.source)
     }

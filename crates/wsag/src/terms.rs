@@ -38,13 +38,13 @@ pub enum TermTree {
 /// A term.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Term {
-    /// What the service is.
+    /// The description of the service.
     ServiceDescription(ServiceDescriptionTerm),
     /// Where the service is.
     ServiceReference(ServiceReference),
-    /// What is measured.
+    /// The measured properties.
     ServiceProperties(ServiceProperties),
-    /// What is guaranteed.
+    /// A guarantee.
     Guarantee(GuaranteeTerm),
 }
 
@@ -74,7 +74,7 @@ pub struct ServiceDescriptionTerm {
 /// The term languages that the service knows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceDescription {
-    /// What: `jsdl:JobDefinition`.
+    /// The job: `jsdl:JobDefinition`.
     JobDefinition(Box<JobDefinition>),
     /// When: `arp:AllocationTimeConstraint`.
     AllocationTime(AllocationTimeConstraint),
@@ -116,7 +116,7 @@ pub struct Variable {
 }
 
 impl Terms {
-    /// Every term in document order, whatever compositor it stands in.
+    /// Every term in document order, in all compositors.
     pub fn flatten(&self) -> Vec<&Term> {
         let mut found = Vec::new();
         for tree in self.all.iter().flatten() {

@@ -1,8 +1,9 @@
 //! A small tree over quick-xml's events: elements, attributes, namespace declarations and texts, each in one vector.
 //!
-//! What reads it relies on the guard, which has refused whatever XML forbids and quick-xml lets pass; so the reader's own checks of
-//! names are off, and the checks here only keep a mistake in the guard from becoming a wrong tree. Namespaces are resolved here and
-//! not by quick-xml's reader of namespaces: that one keeps references in namespace names (`urn&#58;a`) as they are written.
+//! Reading relies on the guard, which has refused everything that XML forbids and quick-xml lets pass. So the reader's own checks
+//! of names are off, and the checks here only keep a mistake in the guard from becoming a wrong tree. Namespaces are resolved
+//! here and not by quick-xml's reader of namespaces: that one keeps references in namespace names (`urn&#58;a`) as they are
+//! written.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -76,7 +77,7 @@ pub(crate) struct Text<'a> {
 /// Builds the tree of a text that has passed the guard.
 ///
 /// # Errors
-/// What a text that has passed the guard does not have, with its place in bytes.
+/// The error is a fault that a text which has passed the guard does not have, with its place in bytes.
 pub(crate) fn build(text: &str) -> Result<Tree<'_>, (usize, String)> {
     let mut builder = Builder::new(text);
     builder.read(text)?;
@@ -340,7 +341,7 @@ fn resolve(declarations: &[(&str, Cow<'_, str>)], scope: &[u32], prefix: &str) -
         .ok_or_else(|| format!("the namespace prefix {prefix} is not declared"))
 }
 
-/// What a reference stands for.
+/// The text that a reference stands for.
 fn referred<'a>(reference: &BytesRef<'a>) -> Result<Cow<'a, str>, String> {
     match reference.resolve_char_ref() {
         Ok(Some(c)) => Ok(c.to_string().into()),

@@ -1,8 +1,8 @@
-//! What is wrong with a document, and where.
+//! The violations of a document, with their places.
 
 use std::fmt;
 
-/// What a violation is about; a server answers some of them differently.
+/// The subject of a violation; a server answers some of them differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ViolationKind {
     /// An element, an attribute or text that is missing, unknown or out of order.
@@ -24,12 +24,12 @@ pub enum ViolationKind {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The element or attribute, like `/wsag:AgreementOffer/wsag:Context/wsag:TemplateId`, with the usual prefixes
-    /// whatever the document calls them, and with a position in brackets where siblings share a name.
+    /// The element or attribute, like `/wsag:AgreementOffer/wsag:Context/wsag:TemplateId`, with the usual prefixes even where the
+    /// document has others, and with a position in brackets where siblings share a name.
     pub path: String,
-    /// What it is about.
+    /// Its subject.
     pub kind: ViolationKind,
-    /// What was found and what was expected, in a sentence without the path.
+    /// The found and the expected value, in a sentence without the path.
     pub message: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Most violations that are collected from one document; more would help nobody.
+/// Most violations that are collected from one document; more would be of no help.
 pub const VIOLATIONS_MAX: usize = 20;
 
 /// All that was found wrong with a document; at least one thing, at most [`VIOLATIONS_MAX`].
@@ -47,7 +47,7 @@ pub const VIOLATIONS_MAX: usize = 20;
 pub struct Violations(pub Vec<Violation>);
 
 impl Violations {
-    /// The first [`VIOLATIONS_MAX`] of what was found.
+    /// The first [`VIOLATIONS_MAX`] of the violations found.
     pub fn of(mut found: Vec<Violation>) -> Violations {
         found.truncate(VIOLATIONS_MAX);
         Violations(found)

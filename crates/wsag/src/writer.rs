@@ -191,7 +191,7 @@ fn writable(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Escapes what may not stand in an attribute value, and white space that would not survive being read.
+/// Escapes characters that may not stand in an attribute value, and white space that a reader would not keep.
 pub(crate) fn escape_attribute(value: &str) -> Cow<'_, str> {
     Attribute::from(("", writable(value))).value
 }

@@ -1,4 +1,4 @@
-//! The expression language: what is understood, and what it says when data are missing.
+//! The expression language: the expressions that are understood, and their values when data are missing.
 
 use wsag::expression::{NESTING_MAX, Parsed, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};

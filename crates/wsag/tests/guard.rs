@@ -1,4 +1,4 @@
-//! What the guard lets through, and what it refuses at which place.
+//! The documents that the guard lets through, and those that it refuses, with the place.
 
 mod support;
 
@@ -260,7 +260,7 @@ fn every_limit_holds_to_the_last() {
     );
 }
 
-/// What breaks documents.
+/// Pieces that break documents.
 const PIECES: [&str; 36] = [
     "<",
     ">",

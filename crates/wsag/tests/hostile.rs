@@ -1,4 +1,4 @@
-//! Hostile documents: nothing panics, nothing takes long, and what is refused is refused with a place.
+//! Hostile documents: nothing panics, nothing takes long, and every refusal names a place.
 
 #![expect(
     clippy::disallowed_types,
@@ -15,7 +15,7 @@ use wsag::constraints::CompiledTemplate;
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Violation, read, rules};
 
-/// Far above what any document may take on a machine that is busy with other tests, and far below what an attack would.
+/// Far above the time of any document on a machine that is busy with other tests, and far below the time of an attack.
 const TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Takes a document in as the service does. True where nothing is wrong with it.
@@ -158,7 +158,7 @@ fn bombs_are_refused_at_once() {
     for bomb in &bombs {
         take_in(bomb.as_bytes(), &template);
     }
-    // Long texts are no crime; the catalogue decides what is an application.
+    // Long texts are allowed; the catalogue decides whether one names an application.
     assert!(take_in(
         offer_with("sleep").replace("2026-01-10", "2027-01-10").as_bytes(),
         &template

@@ -1,4 +1,4 @@
-//! Locations select what libxml2 selects, and what is no Location is refused.
+//! Locations select the nodes that libxml2 selects, and a text that is no Location is refused.
 
 #![expect(clippy::format_collect, reason = "texts are built once; clarity counts")]
 
@@ -13,7 +13,7 @@ use support::items::{folder, item, paths};
 use wsag::ns::{BSP, JSDL, WSAG};
 use wsag::{Document, VIOLATIONS_MAX};
 
-/// An element with what is in it. Children of the root are of WS-Agreement, as those of an offer are.
+/// An element with its content. Children of the root are of WS-Agreement, as those of an offer are.
 fn element(chance: &mut Chance, depth: usize) -> String {
     let name = match depth {
         0 => "wsag:AgreementOffer",
@@ -187,7 +187,7 @@ fn locations_select_what_libxml2_selects() {
 
 #[test]
 fn texts_and_attributes_say_what_xml_says_that_they_say() {
-    // What an element holds, its text, and all that it holds as one.
+    // The content of an element, its text, and all text inside it as one.
     for (content, texts, deep) in [
         ("a\r\nb\rc\n\td", &["a\nb\nc\n\td"][..], "a\nb\nc\n\td"),
         (
@@ -234,7 +234,7 @@ fn texts_and_attributes_say_what_xml_says_that_they_say() {
     assert_eq!(said("//e", inner, ""), ["1"]);
 }
 
-/// What a Location selects in an offer with one element in it, as it is told in the violations.
+/// The nodes that a Location selects in an offer with one element in it, as the violations name them.
 fn said(location: &str, content: &str, attributes: &str) -> Vec<String> {
     let offer = format!(
         "<wsag:AgreementOffer xmlns:wsag='{WSAG}'><wsag:a{attributes}>{content}</wsag:a></wsag:AgreementOffer>"

@@ -1,4 +1,4 @@
-//! Patterns match what they mean, and what is no pattern is refused.
+//! Patterns match the values that they mean, and a text that is no pattern is refused.
 
 #![expect(clippy::format_collect, reason = "texts are built once; clarity counts")]
 
@@ -97,7 +97,7 @@ fn classes_have_the_characters_that_libxml2_gives_them() {
         "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='r'><xs:complexType><xs:sequence>{elements}\
          </xs:sequence></xs:complexType></xs:element></xs:schema>"
     );
-    // Each value on a line of its own, by which it is named in what xmllint says.
+    // Each value on a line of its own, by which xmllint's messages name it.
     let reference = |value: &str| format!("&#{};", u32::from(value.chars().next().unwrap()));
     let lines: String = (0..CLASSES.len())
         .flat_map(|index| CHARACTERS.map(|value| format!("<e{index}>{}</e{index}>\n", reference(value))))

@@ -179,7 +179,7 @@ fn the_reader_and_the_schemas_agree_on_mutants_of_every_message() {
     );
 }
 
-/// What is expected before a wildcard at the end of a message, and so not after it.
+/// The elements expected before a wildcard at the end of a message, and so not after it.
 const WILDCARDS: [&str; 4] = [
     "wsag:NoncriticalExtension or the end of",
     "wsag-neg:NoncriticalExtension or the end of",
@@ -187,9 +187,9 @@ const WILDCARDS: [&str; 4] = [
     "wsag-neg:NegotiationCounterOffer or the end of",
 ];
 
-/// Whether the reader refuses on purpose, or rightly, what xmllint accepts.
+/// Whether the reader refuses on purpose, or rightly, a document that xmllint accepts.
 fn is_stricter(violation: &Violation) -> bool {
-    // Critical extensions that nobody knows are well-formed for a schema.
+    // Unknown critical extensions are well-formed for a schema.
     violation.kind == ViolationKind::UnknownExtension
         // A schema cannot exclude two namespaces from a wildcard.
         || violation.message.starts_with("an element of WS-Agreement itself")

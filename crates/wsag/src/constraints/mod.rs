@@ -1,12 +1,12 @@
-//! Creation constraints: what a template demands of the offers made from it (GFD.192, section 5.1).
+//! Creation constraints: the demands of a template on the offers made from it (GFD.192, section 5.1).
 //!
-//! Each item selects nodes of the offer by its Location. Facets and simple types hold for every selected node; an
-//! item that selects nothing is met, because to be absent is the business of a particle: one that needs children
-//! must select at least one element, and its children must match. A `Constraint` is an expression in our dialect
-//! over what the offer says (`ready`, `deadline`, `duration`, `nodes`); where a value is absent it decides nothing.
+//! Each item selects nodes of the offer by its Location. Facets and simple types hold for every selected node. An item that
+//! selects nothing is met, because a particle checks presence: one that needs children must select at least one element, and its
+//! children must match. A `Constraint` is an expression in our dialect over the values of the offer (`ready`, `deadline`,
+//! `duration`, `nodes`); where a value is absent it decides nothing.
 //!
-//! A template is compiled once. What cannot be evaluated is kept with its reason, and every offer is then refused
-//! with it: a constraint that nobody checks must not look like one that was met.
+//! A template is compiled once. An item that cannot be evaluated is kept with its reason, and every offer is then refused with
+//! it: a constraint that is not checked must not look like one that was met.
 
 mod location;
 mod negotiation;
@@ -58,7 +58,7 @@ enum Rule {
     Content(Particle),
 }
 
-/// Reads `wsag:CreationConstraints` as far as the schema goes; what stands in an `ItemConstraint` is XML Schema.
+/// Reads `wsag:CreationConstraints` as far as the schema goes; the content of an `ItemConstraint` is XML Schema.
 pub(crate) fn check_structure(check: &mut Check, node: Node<'_>) {
     check.attributes(node, &[]);
     let mut sequence = Sequence::of(check, node);
@@ -75,7 +75,7 @@ pub(crate) fn check_structure(check: &mut Check, node: Node<'_>) {
     }
 }
 
-/// Reads what every item has: a location, a constraint of XML Schema, and foreign elements.
+/// Reads the parts that every item has: a location, a constraint of XML Schema, and foreign elements.
 pub(crate) fn check_item_content(check: &mut Check, node: Node<'_>) {
     let mut sequence = Sequence::of(check, node);
     let location = sequence.required(check, WSAG, "Location");
@@ -175,7 +175,7 @@ impl CompiledTemplate {
         &self.id
     }
 
-    /// What of the template cannot be evaluated, with paths into the template. Every offer is refused for each.
+    /// The items of the template that cannot be evaluated, with paths into the template. Every offer is refused for each.
     pub fn problems(&self) -> &[Violation] {
         &self.problems
     }
@@ -273,7 +273,7 @@ impl Report<'_> {
         self.found.len() >= VIOLATIONS_MAX
     }
 
-    /// Paths cost a walk each, so none is made for what is left out.
+    /// Paths cost a walk each, so none is made for a violation that is left out.
     fn add(&mut self, node: Node<'_>, kind: ViolationKind, message: String) {
         if !self.is_full() {
             self.add_path(node.path(), kind, message);
@@ -307,7 +307,7 @@ impl Item {
         })
     }
 
-    /// Checks whatever the item selects. An evaluation that takes too long is a violation like another.
+    /// Checks the nodes that the item selects. An evaluation that takes too long is a violation like another.
     fn check(&self, view: &View<'_>, report: &mut Report<'_>) {
         if let Err(message) = self.check_all(view, report) {
             let message = format!("item {:?}: {message}", self.name);

@@ -1,4 +1,4 @@
-//! Negotiation constraints: what the maker of an offer demands of the answer (GFD.193, section 5).
+//! Negotiation constraints: the demands of the maker of an offer on the answer (GFD.193, section 5).
 
 use crate::constraints::steps::View;
 use crate::constraints::{ITEMS_MAX, Item, Report, is_broken, terms_of};
@@ -10,7 +10,7 @@ use crate::violation::{Violation, ViolationKind};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///
-/// They come from a stranger, and so does the answer perhaps: what it may cost to compare them is counted.
+/// They come from a stranger, and so does the answer perhaps: the work of comparing them is counted.
 pub struct CompiledConstraints {
     items: Vec<(Requirement, Option<i64>, Item)>,
     constraints: Vec<(String, Parsed)>,
@@ -76,12 +76,13 @@ impl CompiledConstraints {
         });
     }
 
-    /// What cannot be evaluated, with paths from the constraints on. The offer that carries it is to be refused.
+    /// The constraints that cannot be evaluated, with paths from the constraints on. The offer that carries them is to be
+    /// refused.
     pub fn problems(&self) -> &[Violation] {
         &self.problems
     }
 
-    /// Checks the first offer of a document, in whatever message it stands, against every constraint.
+    /// Checks the first offer of a document, in any message, against every constraint.
     pub fn check(&self, document: &Document<'_>) -> Vec<Outcome> {
         let Some(offer) = rules::offers(document).into_iter().next() else {
             return Vec::new();

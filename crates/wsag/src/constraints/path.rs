@@ -23,7 +23,7 @@ use crate::guard::{is_name_char, is_name_start};
 const STEPS_MAX: usize = 32;
 /// Deepest nesting of parentheses in a predicate.
 const NESTING_MAX: usize = 16;
-/// What a Location may be, for those whose Location is something else.
+/// The form of a Location, for the message to authors of another form.
 const SUBSET: &str = "a Location may only have paths from the root, joined by |, of child, descendant and attribute steps; the last \
                       step may be text(), and predicates may be positions or compare attributes, children and names with strings";
 
@@ -145,7 +145,7 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
-    /// What stands before a test: whether it is one of attributes.
+    /// The axis before a test: whether it is that of attributes.
     fn axis(&mut self) -> Kind {
         if self.take("@") || self.take("attribute::") {
             return Kind::Attribute;
@@ -154,7 +154,7 @@ impl<'t> Parser<'t, '_> {
         Kind::Element
     }
 
-    /// `name()`, if it comes next; else what was taken is to be put back.
+    /// `name()`, if it comes next; else the characters taken are to be put back.
     fn function(&mut self, name: &str) -> bool {
         if self.word() != Some(name) {
             return false;
@@ -205,7 +205,7 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
-    /// What stands in brackets, and the closing one.
+    /// The content of brackets, and the closing one.
     fn predicate(&mut self) -> Result<Predicate, String> {
         self.space();
         let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,4 +1,4 @@
-//! What a Location selects in an offer.
+//! The nodes of an offer that a Location selects.
 //!
 //! The cost is about one walk of the offer for each step, and counted. An offer is evaluated where it stands, inside another message
 //! too.
@@ -22,7 +22,7 @@ pub(super) struct Step {
     pub(super) predicates: Vec<Predicate>,
 }
 
-/// What a step selects.
+/// The nodes that a step selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Element,
@@ -38,7 +38,7 @@ pub(super) struct Test {
 }
 
 pub(super) enum Predicate {
-    /// From one, among those that the step and the predicates before this one have left of one parent.
+    /// From one, among the nodes that the step and the predicates before this one have left of one parent.
     Position(usize),
     Last,
     Holds(Condition),
@@ -64,12 +64,12 @@ pub(super) struct Comparison {
     pub(super) value: String,
 }
 
-/// Most units of work of one check of an offer, of some tens of nanoseconds each: an ordinary offer needs some thousand
-/// for an ordinary template. Constraints may come from a stranger as much as the offer, and one may be made for the
-/// other; what needs more is refused instead of being waited for.
+/// Most units of work of one check of an offer, of some tens of nanoseconds each: an ordinary offer needs some thousand for an
+/// ordinary template. Constraints may come from a stranger as much as the offer, and one may be made for the other; a check that
+/// needs more is refused instead of being waited for.
 const WORK_MAX: usize = 500_000;
 
-/// An offer as constraints see it: the root of a document of its own, whatever it is called and wherever it stands.
+/// An offer as constraints see it: the root of a document of its own, under any name and in any message.
 pub(crate) struct View<'d> {
     offer: Node<'d>,
     /// The offer and all below it that is its own, in document order.
@@ -88,7 +88,7 @@ pub(crate) enum Selected<'d> {
 }
 
 impl<'d> View<'d> {
-    /// The view of an offer. What a negotiation adds to an offer's content is not part of it.
+    /// The view of an offer. The elements that a negotiation adds to an offer's content are not part of it.
     pub(crate) fn new(offer: Node<'d>) -> View<'d> {
         let content = offer.children().filter(|child| child.namespace() == WSAG);
         let all = std::iter::once(offer)
@@ -168,7 +168,7 @@ impl Comparison {
 }
 
 impl Paths {
-    /// What the paths select, each once.
+    /// The nodes that the paths select, each once.
     ///
     /// # Errors
     /// Once it takes too long.
@@ -186,7 +186,7 @@ impl Paths {
 }
 
 impl<'d> Selected<'d> {
-    /// What makes it the same as another.
+    /// The key by which two nodes are the same.
     fn identity(&self) -> (u32, Option<(&'d str, &'d str)>, usize) {
         match self {
             Selected::Element(node) => (node.id(), None, 0),
@@ -343,7 +343,7 @@ impl Predicate {
         matches!(self, Predicate::Position(_) | Predicate::Last)
     }
 
-    /// Whether it holds of a node with its position among so many.
+    /// Whether it holds of a node with its position among all.
     fn holds<'d>(
         &self,
         node: Node<'d>,

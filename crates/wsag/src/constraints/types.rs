@@ -12,7 +12,7 @@ use crate::time::{DateTime, Duration};
 
 /// A simple type.
 pub(crate) enum Type {
-    /// What a value is, is not said: bounds decide by their own form.
+    /// The type of a value is not given: bounds decide by their own form.
     Untyped,
     /// A type of XML Schema itself.
     Builtin(&'static Builtin),
@@ -215,7 +215,7 @@ impl Type {
         }
     }
 
-    /// What a check of this value may cost at most, in units of [`View::charge`], but for patterns, which count for themselves.
+    /// The most that a check of this value may cost, in units of [`View::charge`], without patterns, which count for themselves.
     fn cost(&self, value: &str) -> usize {
         match self {
             Type::Untyped | Type::Builtin(_) => 1 + value.len() / 16,
@@ -230,7 +230,7 @@ impl Type {
         }
     }
 
-    /// Whether a value is of the type: if not, what was expected.
+    /// Whether a value is of the type: if not, the expected form.
     ///
     /// # Errors
     /// Once it takes too long.

@@ -1,4 +1,4 @@
-//! Reading JSDL: what is known is read, what is not honoured is refused with what to do instead.
+//! Reading JSDL: known elements are read; an element that is not honoured is refused, with advice.
 
 use crate::document::Node;
 use crate::job::{
@@ -210,7 +210,7 @@ fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
     uri.and_then(|node| check.simple(node, |text| Ok(text.to_owned())))
 }
 
-/// What JSDL knows and this service does not honour, each with what to do instead.
+/// The elements of JSDL that this service does not honour, each with advice.
 fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
     const UNSUPPORTED: [(&str, &str, &str); 17] = [
         (JSDL, "CandidateHosts", "nodes are chosen by the provider"),

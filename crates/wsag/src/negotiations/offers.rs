@@ -1,5 +1,4 @@
-//! Negotiation offers and counter offers: an offer's content, where it stands in the tree, and what its maker
-//! demands of the answer.
+//! Negotiation offers and counter offers: an offer's content, its place in the tree, and the demands of its maker on the answer.
 
 use crate::agreements::{Context, read_content};
 use crate::constraints;
@@ -19,13 +18,13 @@ pub struct NegotiationOffer {
     pub offer_id: String,
     /// For people.
     pub name: Option<String>,
-    /// Who would agree, from which template.
+    /// The sides of the agreement, and its template.
     pub context: Context,
-    /// What would be agreed.
+    /// The terms of the agreement.
     pub terms: Terms,
-    /// What it answers, who made it, and its state.
+    /// The offer that it answers, its maker, and its state.
     pub offer_context: NegotiationOfferContext,
-    /// What an answer must or should keep to.
+    /// The constraints that an answer must or should keep.
     pub constraints: NegotiationConstraints,
 }
 

@@ -17,7 +17,7 @@ const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];
 /// `wsag-neg:NegotiationContext`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NegotiationContext {
-    /// What is negotiated.
+    /// The subject of the negotiation.
     pub kind: NegotiationKind,
     /// Until when it lasts.
     pub expiration_time: Option<DateTime>,
@@ -50,7 +50,7 @@ pub enum NegotiationKind {
 /// `wsag-neg:InitiateNegotiationInput`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InitiateInput {
-    /// What is to be negotiated.
+    /// The context of the negotiation.
     pub context: NegotiationContext,
     /// The initiator's own endpoint of the negotiation.
     pub initiator: Option<EndpointReference>,
@@ -72,11 +72,11 @@ impl InitiateInput {
 /// `wsag-neg:NegotiationProperties`: a negotiation with its whole tree of offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NegotiationProperties {
-    /// What is negotiated.
+    /// The context of the negotiation.
     pub context: NegotiationContext,
     /// The templates that may be negotiated.
     pub templates: Vec<Template>,
-    /// Every offer and counter offer, oldest first; each names what it answers.
+    /// Every offer and counter offer, oldest first; each names the one that it answers.
     pub offers: Vec<NegotiationOffer>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn read_initiate(check: &mut Check, node: Node<'_>) -> Option<Initiat
     })
 }
 
-/// Reads offers of this name, at least `least` of them, and whatever foreign elements follow.
+/// Reads offers of this name, at least `least` of them, and the foreign elements that follow.
 pub(crate) fn read_offers<'d>(
     check: &mut Check,
     node: Node<'d>,
@@ -268,7 +268,7 @@ pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
     )
 }
 
-/// `bsp:FreshOffers`: what can be had now in place of an offer that cannot be accepted any more, for a fault.
+/// `bsp:FreshOffers`: offers that can be had now in place of an offer that cannot be accepted any more, for a fault.
 pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
     let mut xml = Xml::fragment("bsp:FreshOffers", &PREFIXES);
     for offer in offers {

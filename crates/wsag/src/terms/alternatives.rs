@@ -1,9 +1,8 @@
-//! What a choice between terms leaves to choose from (GFD.192, section 4.2.2): each way in which the compositors of an
-//! offer can hold.
+//! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
 use super::{ServiceDescription, Term, TermTree, Terms};
 
-/// Ways to read an offer at most: more are no choice that anybody means, and the product of many choices is large.
+/// The most ways to read an offer. More are no choice that a requester means, and the product of many choices is large.
 pub const ALTERNATIVES_MAX: usize = 32;
 
 /// One way in which the terms of an offer can hold.
@@ -11,11 +10,11 @@ pub const ALTERNATIVES_MAX: usize = 32;
 pub struct Alternative<'t> {
     /// The terms that hold, in document order.
     pub terms: Vec<&'t Term>,
-    /// What was chosen where there was a choice, in document order.
+    /// The choices that were made, in document order.
     pub choices: Vec<Choice>,
 }
 
-/// What was chosen of a compositor with several members.
+/// The member that was chosen of a compositor with several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Path of the compositor.
@@ -37,7 +36,7 @@ impl Terms {
 }
 
 impl<'t> Alternative<'t> {
-    /// What holds in both ways together.
+    /// The terms of both ways together.
     fn with(&self, other: &Self) -> Self {
         Self {
             terms: [self.terms.as_slice(), &other.terms].concat(),

@@ -10,7 +10,7 @@ use wsag::templates::ADVANCE_RESERVATION;
 
 use super::template;
 
-/// A template with one item, whose constraint nothing meets unless it says so.
+/// A template with one item. Its constraint can be met only where the text says so.
 pub(crate) fn item(location: &str, constraint: &str) -> CompiledTemplate {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let start = ADVANCE_RESERVATION
@@ -36,7 +36,7 @@ pub(crate) fn paths(template: &CompiledTemplate, offer: &str) -> Vec<String> {
     found.into_iter().map(|violation| violation.path).collect()
 }
 
-/// A folder for what a test gives to xmllint; None, with a sentence, where that is not installed.
+/// A folder for files that a test gives to xmllint; None, with a sentence, where that is not installed.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     if Command::new("xmllint").arg("--version").output().is_err() {
         println!("SKIPPED {name}: xmllint is not installed (on Debian and Ubuntu it is in libxml2-utils)");

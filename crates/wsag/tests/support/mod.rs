@@ -1,4 +1,4 @@
-//! What the tests of this crate share: sample messages, a seeded source of chance, and xmllint as a second opinion.
+//! The shared parts of this crate's tests: sample messages, a seeded source of chance, and xmllint as a second opinion.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -99,8 +99,8 @@ impl Chance {
     }
 }
 
-/// What xmllint says of each document: well-formed at all, and valid by our schemas where `schema` is set. None,
-/// with a sentence, where xmllint is not installed.
+/// xmllint's judgement of each document: well-formed at all, and valid by our schemas where `schema` is set. None, with a
+/// sentence, where xmllint is not installed.
 pub(crate) fn xmllint(documents: &[Vec<u8>], schema: bool, name: &str) -> Option<Vec<bool>> {
     if Command::new("xmllint").arg("--version").output().is_err() {
         println!("SKIPPED {name}: xmllint is not installed (on Debian and Ubuntu it is in libxml2-utils)");
@@ -132,7 +132,7 @@ pub(crate) fn xmllint(documents: &[Vec<u8>], schema: bool, name: &str) -> Option
                 .filter_map(|line| line.strip_suffix(" validates"))
                 .collect()
         } else {
-            // That a namespace name is no URI is the business of whoever made it up.
+            // A namespace name that is no URI is its author's business.
             let serious = said
                 .lines()
                 .filter(|line| !line.contains("namespace warning") && !line.contains("not a valid URI"));

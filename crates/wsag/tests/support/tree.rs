@@ -1,4 +1,4 @@
-//! Documents that tests take apart and put together again; what they hold stays as it was written.
+//! Documents that tests take apart and put together again; their content stays as it was written.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -21,7 +21,7 @@ pub(crate) enum Item {
 }
 
 impl Element {
-    /// The root of a document that is well-formed; what is outside it is left out.
+    /// The root of a document that is well-formed; the text outside it is left out.
     pub(crate) fn parse(text: &str) -> Element {
         let mut reader = Reader::from_str(text);
         let mut open: Vec<Element> = Vec::new();
