@@ -79,7 +79,7 @@ impl Goal {
 pub struct Score {
     /// The policy.
     pub policy: Policy,
-    /// By goal and window: units of the currency, node-seconds used in percent of all, requests accepted in percent.
+    /// By goal and window: units of the currency, node-seconds used in percent of all there were, requests accepted in percent.
     values: [Vec<f64>; 3],
 }
 

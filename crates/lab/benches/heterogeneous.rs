@@ -1,10 +1,9 @@
 //! The searches among idle periods of heterogeneous servers beside each other, on the paper's experiment.
 //!
-//! `cargo bench -p lab --bench heterogeneous -- [JOBS [RUNS [LEVEL [GROUP [control]]]]]`: jobs of a run (default
-//! 20,000), runs of different draws (5), level of heterogeneity 0..=4 (4), servers in each of three groups (40), and the looser
-//! deadlines. For loads from 0.3 to 1.1 it prints the share of work lost with half a 95 % interval, the waiting, the entries looked
-//! at, and the time of a decision. `BestFit` is an exact best fit by plain scan: what the choices of a single descent are
-//! measured against.
+//! `cargo bench -p lab --bench heterogeneous -- [JOBS [RUNS [LEVEL [GROUP [control]]]]]`: jobs of a run (default 20,000), runs of
+//! different draws (5), level of heterogeneity 0..=4 (4), servers in each of three groups (40), and the looser deadlines. For
+//! loads from 0.3 to 1.1 it prints the share of work lost with half a 95 % interval, the waiting, the entries looked at, and the
+//! time of a decision. `BestFit` is an exact best fit by plain scan: the standard for the choices of a single descent.
 
 use advisor::statistics::Summary;
 use lab::experiment::servers::protocol::{GROUP, LEVELS, Outcome, Scenario};

@@ -16,13 +16,13 @@ pub struct Figure {
     pub name: String,
     /// Title.
     pub title: String,
-    /// What the x axis shows, with its unit.
+    /// The title of the x axis, with its unit.
     pub x_label: String,
-    /// What the y axis shows, with its unit.
+    /// The title of the y axis, with its unit.
     pub y_label: String,
     /// Bars or lines.
     pub plot: Plot,
-    /// What is compared.
+    /// The compared series.
     pub series: Vec<Series>,
 }
 
@@ -230,7 +230,7 @@ fn extent(values: impl Iterator<Item = f64>, border: f64) -> Range<f64> {
         return 0.0..1.0;
     }
     let border = border * (high - low);
-    // What starts at nothing is drawn from there.
+    // A series that starts at zero is drawn from there.
     let low = if low == 0.0 { low } else { low - border };
     low..high + border
 }

@@ -1,4 +1,4 @@
-//! Maximum flow (Dinic, 1970), for bounds on what any plan could hold.
+//! Maximum flow (Dinic, 1970), for bounds on the work that any plan could hold.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     to: usize,
-    /// What can still flow.
+    /// The flow that is still possible.
     rest: i64,
 }
 
@@ -19,7 +19,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Of so many vertices, without an edge.
+    /// With this many vertices, without an edge.
     pub fn new(vertices: usize) -> Self {
         Self {
             edges: Vec::new(),

@@ -115,7 +115,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Decides about the requests from place `at` of the order on. `accepted` has a plan for those accepted so far, and no plan
-    /// for what is not `refused` uses more than `most`. `None` after too many steps.
+    /// for the requests that are not `refused` uses more than `most`. `None` after too many steps.
     fn branch(&mut self, at: usize, accepted: &Best, refused: &mut [bool], most: Seconds) -> Option<()> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
@@ -145,7 +145,7 @@ impl Search<'_> {
         done
     }
 
-    /// A plan of what is accepted and one more, if there is one.
+    /// A plan of the accepted requests and one more, if there is one.
     #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
     fn with(&mut self, accepted: &Best, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
         // The plan that there is may have room.
@@ -196,7 +196,7 @@ fn arrange(
             None => return Some(None),
         }
     }
-    // Who must start first goes first: of the orders, the one that finds a plan most often.
+    // The request that must start first goes first: of the orders, the one that finds a plan most often.
     flexible.sort_by_key(|at| (latest_start(&requests[*at]), *at));
     if !arrangement.search(&flexible, (Time::MIN, 0), steps)? {
         return Some(None);
@@ -230,14 +230,15 @@ impl Arrangement<'_> {
         }
         let mut fits = Vec::with_capacity(rest.len());
         for at in rest {
-            // What else is placed will not make room for it.
+            // Later placements will not make room for it.
             match first_fit(self.capacity, &self.taken, &self.requests[*at], last.0) {
                 Some(start) => fits.push((*at, start)),
                 None => return Some(false),
             }
         }
         for &(at, start) in &fits {
-            // What starts later than another could have completed leaves a hole for it: moved up, the plan is another one.
+            // A request that starts later than another could have completed leaves a hole for it: moved up, the plan is another
+            // one.
             let leaves_a_hole = fits
                 .iter()
                 .any(|(other, fit)| *other != at && *fit + self.requests[*other].duration <= start);
@@ -263,7 +264,7 @@ fn latest_start(request: &Request) -> Time {
     Time(request.deadline.0 - request.duration)
 }
 
-/// The first start in its window, not before `earliest`, at which a request fits beside what is taken. O(n³) at worst.
+/// The first start in its window, not before `earliest`, at which a request fits beside the taken slots. O(n³) at worst.
 fn first_fit(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -> Option<Time> {
     if request.nodes > capacity {
         return None;
@@ -272,14 +273,14 @@ fn first_fit(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -
     while start <= latest_start(request) {
         match obstacle(capacity - request.nodes, taken, request.slot(start)) {
             None => return Some(start),
-            // Before the first of what is in the way there ends, it stays in the way.
+            // The obstacle stays in the way until the first of its slots ends.
             Some(end) => start = end,
         }
     }
     None
 }
 
-/// If more than `free` nodes are taken somewhere in `interval`: when the first of those that are taken there end.
+/// If more than `free` nodes are taken somewhere in `interval`: when the first of the slots there ends.
 fn obstacle(free: u32, taken: &[Slot], interval: Interval) -> Option<Time> {
     let begins = taken.iter().map(|slot| slot.interval.start);
     std::iter::once(interval.start)

@@ -1,4 +1,4 @@
-//! What an experiment found: numbers beside the paper's, a verdict on each, a table and figures.
+//! The results of an experiment: numbers beside the paper's, a verdict on each, a table and figures.
 //!
 //! Nothing here depends on the clock or the machine, so that the same seed gives the same bytes; times are kept elsewhere.
 
@@ -13,12 +13,12 @@ use advisor::statistics::Summary;
 /// A number is reproduced that differs from the paper's by at most this part of it.
 const NEAR: f64 = 0.25;
 
-/// What came of a claim of a paper.
+/// The verdict on a claim of a paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds here too.
     Reproduced,
-    /// What it says goes up or down does so here too, but by much more or much less.
+    /// Our result has the direction that the paper says, but a much larger or smaller magnitude.
     Direction,
     /// Part of it does.
     Partly,
@@ -35,7 +35,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// From how many of so many parts hold.
+    /// From how many parts of all hold.
     pub fn of(holding: usize, parts: usize) -> Self {
         if holding == parts {
             Self::Reproduced
@@ -87,14 +87,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A claim and what was seen of it.
+/// A claim and our result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
+    /// Its subject.
     pub what: String,
-    /// What the paper says.
+    /// The paper's result.
     pub paper: String,
-    /// What was seen.
+    /// Our result.
     pub seen: String,
     /// The verdict.
     pub verdict: Verdict,
@@ -102,14 +102,14 @@ pub struct Finding {
     pub why: String,
 }
 
-/// What an experiment found.
+/// The results of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Its name, such as `000-fig2`.
     pub name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub title: &'static str,
-    /// How it was done and what its numbers mean.
+    /// Its method and the meaning of its numbers.
     pub about: String,
     /// Claims and verdicts.
     pub findings: Vec<Finding>,

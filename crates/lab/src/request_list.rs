@@ -1,8 +1,8 @@
 //! A user's own requests as comma-separated values: `id,submit,duration,nodes,ready,deadline`, in whole seconds from any
 //! origin, and in a seventh column, if there is one, `revenue`.
 //!
-//! Only what is no request at all is an error. One that no plan can hold (too many nodes, a window too short) is read as
-//! it is, for the scheduler to refuse with its reason.
+//! Only a row that is no request at all is an error. One that no plan can hold (too many nodes, a window too short) is read as it
+//! is, for the scheduler to refuse with its reason.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ const REVENUE: &str = ",revenue";
 /// The most requests of a list: some hundred bytes of memory each.
 pub const REQUESTS_MAX: usize = 1_000_000;
 
-/// The longest duration and the instant farthest from the origin: 1,000 years. What is beyond is a mistake of units, such
-/// as milliseconds; and the node-seconds of any resource stay within 64 bits.
+/// The longest duration and the instant farthest from the origin: 1,000 years. A value beyond is a mistake of units, such as
+/// milliseconds; and the node-seconds of any resource stay within 64 bits.
 pub const SECONDS_MAX: Seconds = 1_000 * 366 * 86_400;
 
 /// A line that is no request.
@@ -28,7 +28,7 @@ pub const SECONDS_MAX: Seconds = 1_000 * 366 * 86_400;
 pub struct LineError {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it, and what was expected.
+    /// The fault, and the expected value.
     pub reason: String,
 }
 
@@ -88,7 +88,7 @@ pub fn is_heading(line: usize, row: &StringRecord) -> bool {
     line == 1 && !row[0].starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Columns in another order would be read as what they are not.
+/// Columns in another order would be taken for each other.
 fn heading(row: &StringRecord) -> Result<(), String> {
     let names = row.iter().collect::<Vec<_>>().join(",");
     let columns = names.strip_suffix(REVENUE).unwrap_or(&names);

@@ -1,5 +1,5 @@
-//! Runs experiments and writes what they found into a folder: a CSV file and figures for each, one page about all, and, in
-//! a file of their own because they are never the same twice, times.
+//! Runs experiments and writes their results into a folder: a CSV file and figures for each, one page about all, and, in a file
+//! of their own because they are never the same twice, times.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
     fs::write(&path, bytes).map_err(|source| WriteError { path, source })
 }
 
-/// What was run, on what, and whom to thank.
+/// The experiments that were run, their data, and the people to thank.
 fn preface(setup: &Setup, filter: Filter) -> String {
     let jobs: usize = setup.windows.iter().map(|window| window.jobs.len()).sum();
     let which = match filter {

@@ -1,4 +1,4 @@
-//! A client of the API that looks at every answer: what is XML must be valid against the project's schemas.
+//! A client of the API that looks at every answer: XML must be valid against the project's schemas.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -133,7 +133,7 @@ impl Client {
 }
 
 impl Answer {
-    /// Asserts that the body is what its type says: XML that the schemas allow, or JSON.
+    /// Asserts that the body is of its type: XML that the schemas allow, or JSON.
     pub(crate) fn assert_valid(&self) {
         match self.content_type() {
             "application/xml" => xml::assert_valid(&self.body),

@@ -1,7 +1,7 @@
-//! What a version leaves behind, as text: the rows of a database and the files of a service.
+//! The data that a version leaves behind, as text: the rows of a database and the files of a service.
 //!
-//! The schema is not in it. It is what the released migrations make, and these never change: the rows of `schema_migrations`
-//! with their checksums are in it, so that a migration that was edited is found.
+//! The schema is not in it. The released migrations make it, and these never change: the rows of `schema_migrations` with their
+//! checksums are in it, so that a migration that was edited is found.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -12,10 +12,10 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
 use super::block_on;
 
-/// What stands for the folder of a service.
+/// The text in place of the folder of a service.
 const FOLDER: &str = "{FOLDER}";
 
-/// Names a folder for what the tests of a run leave behind.
+/// Names a folder for the data that the tests of a run leave behind.
 const KEEP: &str = "BESPEAK_TEST_KEEP";
 
 /// A connection to either engine.
@@ -94,7 +94,7 @@ pub(crate) async fn dump(url: &str) -> sqlx::Result<String> {
         let rows = connection
             .texts(format!("SELECT {row} FROM {table} ORDER BY {order}"))
             .await?;
-        // What a migration has put there goes first.
+        // Rows that a migration has put there go first.
         let _ = writeln!(text, "DELETE FROM {table};");
         if !rows.is_empty() {
             let _ = writeln!(text, "INSERT INTO {table} ({}) VALUES", columns.join(", "));
@@ -104,7 +104,7 @@ pub(crate) async fn dump(url: &str) -> sqlx::Result<String> {
     Ok(text)
 }
 
-/// Makes an empty database what it was at a version: its schema, and the rows of a dump.
+/// Fills an empty database as it was at a version: its schema, and the rows of a dump.
 pub(crate) async fn load(url: &str, version: u32, rows: &str) -> sqlx::Result<()> {
     let mut connection = Connection::open(url).await?;
     let sqlite = matches!(connection, Connection::Sqlite(_));
@@ -138,7 +138,7 @@ pub(crate) async fn tables(url: &str) -> sqlx::Result<Vec<String>> {
     Connection::open(url).await?.tables().await
 }
 
-/// What stands in a column of a table, as text; nothing of what is null. Ids are as they are written.
+/// The values in a column of a table, as text; null is left out. Ids are as they are written.
 pub(crate) async fn column(url: &str, table: &str, name: &str) -> sqlx::Result<Vec<String>> {
     let mut connection = Connection::open(url).await?;
     let value = match connection {
@@ -172,8 +172,8 @@ pub(crate) fn in_repository(path: &Path) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The files of a folder as text: of each its kind, permissions, length in bytes and path, and then what is in it. What is no
-/// text is left out, as are databases, sockets and the key of an operator, which a service makes anew.
+/// The files of a folder as text: of each its kind, permissions, length in bytes and path, and then its content. A file that is
+/// no text is left out, as are databases, sockets and the key of an operator, which a service makes anew.
 pub(crate) fn pack(folder: &Path) -> String {
     let mut text = String::new();
     pack_into(&mut text, folder, folder);
@@ -258,7 +258,7 @@ pub(crate) fn unpack(mut text: &str, folder: &Path) {
     }
 }
 
-/// Keeps what a test leaves in a database, where that is wanted.
+/// Keeps the rows that a test leaves in a database, where that is wanted.
 pub(crate) fn keep_rows(url: &str) {
     let Some(path) = kept("sql") else { return };
     let url = url.to_owned();

@@ -1,4 +1,4 @@
-//! What the tests stand on: a real PostgreSQL, real servers, a client that checks every answer, offers.
+//! The base of the tests: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
 pub(crate) mod client;
 pub(crate) mod fixture;
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs a test's future on a runtime of its own.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
-    // What a planner inside the test calls an error is shown with the test's failure. Another test may have said so before.
+    // Errors that a planner inside the test logs are shown with the test's failure. Another test may have set this up before.
     let _ = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::ERROR)
         .with_test_writer()
@@ -61,7 +61,7 @@ pub(crate) async fn assert_nothing_impossible(planner: &Planner) {
     assert!(text.contains("\nbespeak_planner_impossible_total 0\n"), "{text}");
 }
 
-/// The size of a test: its own for every change, or what a variable of the environment asks for before a release.
+/// The size of a test: its own for every change, or the one that a variable of the environment sets before a release.
 ///
 /// # Panics
 /// Where the variable is set and no number.
@@ -86,7 +86,7 @@ pub(crate) fn poll_until(deadline: Duration, mut done: impl FnMut() -> bool) -> 
     }
 }
 
-/// How a command ended and what it wrote; it is killed when it has not ended by the deadline.
+/// The exit and the output of a command; it is killed when it has not ended by the deadline.
 pub(crate) fn output_of(command: &mut Command, deadline: Duration) -> Output {
     let (mut stdout, mut stderr) = (temporary_file(), temporary_file());
     let mut process = command
@@ -119,10 +119,10 @@ fn written(file: &mut fs::File) -> Vec<u8> {
     bytes
 }
 
-/// What `look` finds before the deadline; asked again and again.
+/// The value that `look` finds before the deadline; asked again and again.
 ///
 /// # Panics
-/// With what it waited for, when that does not come.
+/// With the name of the awaited event, when that does not come.
 pub(crate) async fn eventually<T>(
     what: &str,
     deadline: Duration,

@@ -6,14 +6,14 @@ use super::client::{Answer, Client};
 use super::offers::Offer;
 use super::xml::texts;
 
-/// A negotiation offer, and what it says of itself.
+/// A negotiation offer, and its own context.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
-    /// What is asked for.
+    /// The request.
     pub(crate) offer: Offer,
     /// Its `OfferId`.
     pub(crate) id: String,
-    /// What it answers.
+    /// The offer that it answers.
     pub(crate) to: String,
     /// Advisory, Solicited, Acceptable or Rejected.
     pub(crate) state: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Said {
     pub(crate) demands: String,
     /// Content of a `bsp:Scheduling`.
     pub(crate) wishes: String,
-    /// What stands in its words, and what instead.
+    /// Parts of its text, and their replacements.
     pub(crate) replaced: Vec<(String, String)>,
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use jiff::Timestamp;
 
-/// An offer; what is `None` is left out of the document.
+/// An offer; a field that is `None` is left out of the document.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     /// The name that it goes by in lists.
@@ -62,7 +62,7 @@ impl Offer {
         }
     }
 
-    /// The same on so many nodes.
+    /// The same on `nodes` nodes.
     pub(crate) fn on(self, nodes: u32) -> Self {
         Self { nodes, ..self }
     }

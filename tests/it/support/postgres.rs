@@ -28,8 +28,8 @@ use super::{block_on, poll_until};
 
 /// Starts the server and outlives the test process by just so long as it takes to clear up.
 ///
-/// The first argument is the server's folder, the rest its command. A line on standard input stops the server at once,
-/// if it still runs, and starts it again. An immediate shutdown is right for data that nobody wants any more.
+/// The first argument is the server's folder, the rest its command. A line on standard input stops the server at once, if it
+/// still runs, and starts it again. An immediate shutdown is right for data that is not needed any more.
 const GUARD: &str = r#"
 folder=$1; shift
 "$@" & server=$!
@@ -41,7 +41,7 @@ kill -QUIT $server 2>/dev/null; wait $server
 cd /; rm -rf "$folder"
 "#;
 
-/// How often another free port is tried when somebody took the first one in between.
+/// How often another free port is tried when another program took the first one in between.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// How long a server may take to start.
@@ -56,8 +56,8 @@ pub(crate) struct Database {
 impl Database {
     /// Makes a database with our schema and nothing in it.
     ///
-    /// On a server of our own it is a copy of one that is migrated once in a test run: the copy takes a tenth of the time.
-    /// On somebody else's server it is migrated anew, as the one to copy from would be left behind there.
+    /// On a server of our own it is a copy of one that is migrated once in a test run: the copy takes a tenth of the time. On
+    /// another server it is migrated anew, as the one to copy from would be left behind there.
     ///
     /// # Panics
     /// With one sentence when there is no PostgreSQL.
@@ -85,7 +85,7 @@ impl Database {
         Self::copy_of("template0")
     }
 
-    /// Makes a database as another one is, to which nobody may be connected.
+    /// Makes a database as a copy of another one, which may have no connection.
     fn copy_of(template: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
@@ -107,7 +107,7 @@ impl Database {
             })
         };
         let mut made = make();
-        // Whoever was connected to the template may be gone for the server a moment later than for us.
+        // For the server, a connection to the template may end a moment later than for us.
         poll_until(START_DEADLINE, || {
             let in_use = made.as_ref().err().is_some_and(is_in_use);
             if in_use {
@@ -143,7 +143,7 @@ fn migrate(url: &str) {
     });
 }
 
-/// Whether a database could not be copied because somebody is connected to it.
+/// Whether a database could not be copied because it has a connection.
 fn is_in_use(error: &sqlx::Error) -> bool {
     let code = error
         .as_database_error()
@@ -212,9 +212,9 @@ impl Server {
         panic!("PostgreSQL found no free port in {PORT_ATTEMPTS} attempts.");
     }
 
-    /// Starts a server on a port, or with a socket in its folder only; what it logged when it does not come up.
+    /// Starts a server on a port, or with a socket in its folder only; its log when it does not come up.
     ///
-    /// That it is ready is read from its log, not asked at the port: there somebody else's server might answer.
+    /// That it is ready is read from its log, not asked at the port: another server might answer there.
     #[expect(
         clippy::zombie_processes,
         reason = "the guard outlives this process by design"
@@ -311,13 +311,13 @@ impl Server {
     }
 }
 
-/// What the log says when the server takes connections.
+/// The log line when the server takes connections.
 const READY: &str = "database system is ready to accept connections";
 
-/// What the log says when another program took the port first.
+/// The log line when another program took the port first.
 const PORT_TAKEN: &str = "could not create any TCP/IP sockets";
 
-/// The server's settings. What is on disk need not survive a power cut, only the death of processes.
+/// The server's settings. The data on disk need not survive a power cut, only the death of processes.
 const SETTINGS: [&str; 2] = ["max_connections=300", "fsync=off"];
 
 /// The folder with `initdb` and `postgres`.
@@ -354,7 +354,7 @@ fn programs() -> Option<PathBuf> {
         .find(has_both)
 }
 
-/// A port of the loopback interface that nobody listens on at this moment.
+/// A port of the loopback interface that is free at this moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of the loopback interface");
     listener

@@ -28,7 +28,7 @@ pub(crate) enum Fault {
 #[derive(Debug, Default)]
 struct Plan {
     fault: Option<Fault>,
-    /// So many COMMITs pass first.
+    /// The number of COMMITs that pass first.
     passing: usize,
     has_happened: bool,
 }
@@ -68,7 +68,7 @@ impl Proxy {
             .to_string()
     }
 
-    /// Has a fault happen once, after so many COMMITs that pass.
+    /// Has a fault happen once, after `passing` COMMITs that pass.
     pub(crate) fn plan(&self, fault: Fault, passing: usize) {
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Plan {
             fault: Some(fault),

@@ -36,7 +36,7 @@ pub(crate) struct Server {
     key: String,
     folder: TempDir,
     database_url: Option<String>,
-    /// What a shell does to become the service; none where it is started directly.
+    /// The commands of a shell before it becomes the service; none where it is started directly.
     shell: Option<&'static str>,
 }
 
@@ -61,8 +61,7 @@ impl Server {
         Self::become_by(Some(shell), None, |folder| configure(folder, configuration))
     }
 
-    /// Starts a service in a folder that already has what `prepare` puts there, its configuration too, and waits until it
-    /// is ready.
+    /// Starts a service in a folder that `prepare` has filled already, with its configuration, and waits until it is ready.
     pub(crate) fn prepared(url: Option<&str>, prepare: impl FnOnce(&Path)) -> Self {
         Self::become_by(None, url, prepare)
     }
@@ -127,7 +126,7 @@ impl Server {
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     }
 
-    /// Changes how many files the running service may have open, those that it has stay open; answers what it was.
+    /// Changes how many files the running service may have open, those that it has stay open; answers the number before.
     pub(crate) fn limit_open_files(&self, most: u64) -> u64 {
         let process = Some(Pid::from_child(&self.process));
         let changed = Rlimit {
@@ -160,7 +159,7 @@ impl Server {
         status.unwrap_or_else(|| panic!("the service did not stop within {DEADLINE:?}"))
     }
 
-    /// Starts the service again on what it left behind; how long it took until it was ready.
+    /// Starts the service again on the data that it left behind; how long it took until it was ready.
     pub(crate) fn restart(&mut self) -> Duration {
         let started = Instant::now();
         self.process = launch(self.shell, self.folder.path(), self.database_url.as_deref());
@@ -168,7 +167,7 @@ impl Server {
         started.elapsed()
     }
 
-    /// Starts the service again on what it left behind, and waits until it answers, ready or not.
+    /// Starts the service again on the data that it left behind, and waits until it answers, ready or not.
     pub(crate) fn start_again(&mut self) -> SocketAddr {
         self.process = launch(self.shell, self.folder.path(), self.database_url.as_deref());
         let mut address = None;
@@ -190,7 +189,7 @@ impl Server {
         output_of(&mut command, DEADLINE)
     }
 
-    /// The same with nobody reading the standard output any more.
+    /// The same with a standard output that is not read any more.
     pub(crate) fn run_into_nothing(&self, arguments: &[&str]) -> Output {
         let (reader, writer) = std::io::pipe().expect("a pipe can be made");
         drop(reader);
@@ -228,7 +227,7 @@ impl Server {
         );
     }
 
-    /// Reads where the service listens from what this start has printed, and asks there until it is ready.
+    /// Reads the address of the service from the output of this start, and asks there until it is ready.
     fn wait_until_ready(&mut self) {
         let mut address = None;
         let ready = poll_until(DEADLINE, || {
@@ -295,7 +294,7 @@ fn with_environment(mut command: Command, folder: &Path, database_url: Option<&s
     command
 }
 
-/// Starts `serve` on a port that the system chooses. What it prints is the last start's only; the log is all of them.
+/// Starts `serve` on a port that the system chooses. The output is that of the last start only; the log is that of all starts.
 fn launch(shell: Option<&str>, folder: &Path, database_url: Option<&str>) -> Child {
     let mut program = Command::new(shell.map_or(EXECUTABLE, |_| "/bin/sh"));
     if let Some(shell) = shell {

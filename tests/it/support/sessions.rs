@@ -18,7 +18,7 @@ enum Order {
 }
 
 impl SessionEnder {
-    /// For the sessions of a database whose application's name is like a pattern of SQL.
+    /// For the sessions of a database with an application name that is like a pattern of SQL.
     pub(crate) fn start(url: &str, like: &'static str, seed: u64) -> Self {
         let (orders, received) = mpsc::unbounded_channel();
         let task = tokio::spawn(obey(url.to_owned(), like, seed, received));

@@ -1,8 +1,8 @@
 //! A real Slurm for a test: munged, slurmctld and four slurmd on the loopback interface, as children of the test.
 //!
-//! A shell waits for the end of its standard input, which the test process alone holds open, and then kills everything that
-//! the cluster has started, the jobs too, and removes its folder: whether the test ends, panics or is killed itself.
-//! As root the cluster runs jobs of several users, otherwise of the one who runs the tests only.
+//! A shell waits for the end of its standard input, which the test process alone holds open, and then kills everything that the
+//! cluster has started, the jobs too, and removes its folder: whether the test ends, panics or is killed itself. As root the
+//! cluster runs jobs of several users, otherwise only of the user that runs the tests.
 
 mod accounting;
 
@@ -20,8 +20,8 @@ use super::{output_of, poll_until};
 /// The nodes of a cluster.
 pub(crate) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
-/// Ends a cluster. A slurmstepd writes over its environment, so that it is found by the log that it has open; jobs and
-/// daemons are found by the configuration in their environment. What is killed may have started one more meanwhile.
+/// Ends a cluster. A slurmstepd writes over its environment, so that it is found by the log that it has open; jobs and daemons
+/// are found by the configuration in their environment. A killed process may have started one more meanwhile.
 const GUARD: &str = r#"
 read -r _
 for round in 1 2 3; do
@@ -33,12 +33,12 @@ done
 cd /; rm -rf "$1"
 "#;
 
-/// How often other ports are tried when somebody took one in between.
+/// How often other ports are tried when another program took one in between.
 const PORT_ATTEMPTS: u32 = 5;
 /// How long a cluster may take to start, and a command to answer, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(3);
 
-/// What a cluster is to be like.
+/// The form of a cluster.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     /// How many nodes are configured,
@@ -47,7 +47,7 @@ struct Shape {
     missing: usize,
     /// How long its jobs may last, in minutes or as Slurm writes times.
     longest_job: &'static str,
-    /// What sacctmgr is told before the controller starts, where there is accounting that associations and limits are
+    /// The commands for sacctmgr before the controller starts, where there is accounting that associations and limits are
     /// enforced by: each a command in words.
     accounting: Option<&'static [&'static str]>,
 }
@@ -83,7 +83,7 @@ impl Cluster {
         Self::shaped(Shape::USUAL)
     }
 
-    /// Starts a cluster whose jobs may last so long, in minutes or as Slurm writes times.
+    /// Starts a cluster with a limit for its jobs, in minutes or as Slurm writes times.
     pub(crate) fn with_longest_job(longest_job: &'static str) -> Self {
         Self::shaped(Shape {
             longest_job,
@@ -91,7 +91,7 @@ impl Cluster {
         })
     }
 
-    /// Starts a cluster of so many nodes, of which the last ones are configured and not there. Its jobs last one minute at
+    /// Starts a cluster of `nodes` nodes, of which the last `missing` are configured and not there. Its jobs last one minute at
     /// most, and its controller calls silent nodes down after 300 seconds, as Slurm does by default.
     pub(crate) fn with_missing(nodes: usize, missing: usize) -> Self {
         Self::shaped(Shape {
@@ -102,7 +102,7 @@ impl Cluster {
         })
     }
 
-    /// Starts a cluster whose accounting knows what these commands have told sacctmgr, and enforces associations, limits and
+    /// Starts a cluster with accounting that is set up by these commands for sacctmgr, and enforces associations, limits and
     /// qualities of service. Its nodes have the feature `fast`, and there are eight licences of `solver`.
     pub(crate) fn accounted(commands: &'static [&'static str]) -> Self {
         Self::shaped(Shape {
@@ -137,14 +137,15 @@ impl Cluster {
         panic!("Slurm found no free ports in {PORT_ATTEMPTS} attempts.");
     }
 
-    /// Starts a cluster on a port for its controller, one for each node and one for its accounting; what it logged when it does not come up.
+    /// Starts a cluster on a port for its controller, one for each node and one for its accounting; its log when it does not come
+    /// up.
     fn on_ports(ports: &[u16], shape: Shape) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-slurm-")
             .tempdir()
             .expect("a temporary folder can be made")
             .keep();
-        // munged refuses a socket that not everybody can reach; jobs of other users have their folders in here.
+        // munged refuses a socket that not all users can reach; jobs of other users have their folders in here.
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("one's folder can be opened");
         fs::create_dir(folder.join("state")).expect("a folder can be made");
         fs::write(folder.join("slurm.conf"), configuration(&folder, ports, shape)).expect("a file");
@@ -206,7 +207,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until so many nodes are in that state; false when a daemon ends or it takes too long.
+    /// Waits until this many nodes are in that state; false when a daemon ends or it takes too long.
     fn settled(&mut self, nodes: usize, state: &str) -> bool {
         let settled = poll_until(DEADLINE, || {
             let states = self.try_run("sinfo", &["-h", "-N", "-o", "%T"]);
@@ -219,7 +220,7 @@ impl Cluster {
         settled && !self.has_lost_a_daemon()
     }
 
-    /// Whether its controller or the daemon of a node has ended, as one does whose port another program has taken.
+    /// Whether its controller or the daemon of a node has ended, as one does when another program has taken its port.
     fn has_lost_a_daemon(&mut self) -> bool {
         self.controller.as_mut().is_none_or(ended) || self.nodes.values_mut().any(ended)
     }
@@ -243,10 +244,10 @@ impl Cluster {
         &self.folder
     }
 
-    /// What one of its commands writes.
+    /// The output of one of its commands.
     ///
     /// # Panics
-    /// With what it says, when it fails.
+    /// With its output, when it fails.
     pub(crate) fn run(&self, name: &str, arguments: &[&str]) -> String {
         let output = self.try_run(name, arguments);
         assert!(
@@ -287,7 +288,7 @@ impl Cluster {
         listed.lines().map(fields).collect()
     }
 
-    /// Kills the controller, as a crash does: what it had not written down is forgotten.
+    /// Kills the controller, as a crash does: data that it had not written down are forgotten.
     pub(crate) fn kill_controller(&mut self) {
         if let Some(mut controller) = self.controller.take() {
             controller.kill().expect("a child can be killed");
@@ -295,7 +296,7 @@ impl Cluster {
         }
     }
 
-    /// Starts the controller, on what the last one left behind.
+    /// Starts the controller, on the data that the last one left behind.
     pub(crate) fn start_controller(&mut self) {
         let controller = daemon("slurmctld", &self.folder).arg("-D").spawn();
         self.controller = Some(controller.expect("slurmctld can be run"));
@@ -340,7 +341,7 @@ impl Cluster {
         }
     }
 
-    /// The end of what the daemons have logged.
+    /// The end of the daemons' logs.
     fn log(&self) -> String {
         let mut log = String::new();
         let services = ["munged.log", "mariadb.log", "slurmdbd.log", "slurmctld.log"];
@@ -394,7 +395,7 @@ fn daemon(name: &str, folder: &Path) -> Command {
     command
 }
 
-/// The daemon by which the others know who speaks.
+/// The daemon by which the others authenticate each other.
 fn munged(folder: &Path) -> Child {
     let log = File::create(folder.join("munged.log")).expect("a log can be written");
     let option = |name: &str, file: &str| format!("--{name}={}", folder.join(file).display());
@@ -443,7 +444,7 @@ fn ended(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// So many ports of the loopback interface that nobody listens on at this moment.
+/// This many ports of the loopback interface that are free at this moment.
 fn free_ports(count: usize) -> Vec<u16> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of the loopback interface");
     let listeners: Vec<_> = (0..count).map(|_| bind()).collect();
@@ -572,7 +573,7 @@ fn a_test_cluster_runs_jobs_loses_nodes_and_leaves_nothing_behind() {
     assert_eq!(kept["Nodes"], "n3");
     drop(cluster);
     assert!(!folder.exists());
-    // What is killed has not always ended yet.
+    // A killed process has not always ended yet.
     assert!(poll_until(DEADLINE, || find_processes(&folder) == 0));
 }
 

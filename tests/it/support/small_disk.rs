@@ -23,7 +23,7 @@ pub(crate) struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one of so many MiB. `None` where this process may mount nothing; that is said on the terminal, past the test
+    /// Mounts one of this many MiB. `None` where this process may mount nothing. That is said on the terminal, past the test
     /// runner, since a test that was left out looks like one that has passed.
     pub(crate) fn mount(mebibytes: u32) -> Option<Self> {
         let folder = tempfile::Builder::new()
@@ -55,7 +55,7 @@ impl SmallDisk {
              Run the tests as root.\n",
             why.trim()
         );
-        // Not by the macro: what that prints is shown of failed tests only.
+        // Not by the macro: its output is shown of failed tests only.
         let _ = std::io::stderr().write_all(line.as_bytes());
         None
     }

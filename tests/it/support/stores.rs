@@ -72,7 +72,7 @@ impl TestDatabase {
         self.url.strip_prefix("sqlite:").expect("a SQLite file")
     }
 
-    /// What `--database-url` takes.
+    /// The value for `--database-url`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -96,8 +96,8 @@ where
 /// Makes two tests of each function: it is given the address of a database with our schema and
 /// nothing in it, of SQLite and of Postgres.
 ///
-/// Those behind `in_real_time:` wait for jobs that take as long as they say, and what they show depends little on the engine:
-/// on Postgres a release runs them.
+/// Tests behind `in_real_time:` wait for jobs that take their full time, and their result depends little on the engine: on
+/// Postgres a release runs them.
 macro_rules! on_both_engines {
     ($($fact:ident),+ $(,)? $(; in_real_time: $($slow:ident),+ $(,)?)?) => {
         mod sqlite {

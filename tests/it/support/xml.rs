@@ -39,7 +39,7 @@ pub(crate) fn assert_all_valid<'a>(documents: impl IntoIterator<Item = &'a str>)
     }
 }
 
-/// Runs xmllint; whether all are valid, and what it says.
+/// Runs xmllint; answers whether all are valid, and its messages.
 fn xmllint(folder: &Path, names: &[String]) -> (bool, String) {
     let output = Command::new("xmllint")
         .args(["--noout", "--nonet", "--schema", SCHEMA])

@@ -33,7 +33,7 @@ impl Scale {
     }
 }
 
-/// What is promised.
+/// A promised slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
     /// Percent of the cluster's node time.
@@ -45,8 +45,8 @@ pub struct Demand {
 impl Demand {
     /// Promises that begin in `span`, by their begin. Begins are uniform, which is a Poisson process of a given amount of work;
     /// nodes, and with [`Scale::Jobs`] lengths too, are those of a job of a minute or more on a quarter of the nodes at most,
-    /// drawn from `jobs`. What would have more than half of the nodes promised at one time is drawn anew. Takes time
-    /// proportional to the seconds of the span and of all promises.
+    /// drawn from `jobs`. A promise that would bring more than half of the nodes into promises at one time is drawn anew. Takes
+    /// time proportional to the seconds of the span and of all promises.
     pub fn draw(
         &self,
         seed: u64,

@@ -1,13 +1,13 @@
-//! Promised slots beside a batch queue: what reserving nodes costs the jobs of the queue.
+//! Promised slots beside a batch queue: the cost of reserved nodes for the jobs of the queue.
 //!
 //! A cluster of named nodes runs batch jobs by EASY backfilling (Lifka, 1995; Mu'alem and Feitelson, 2001): first come first
-//! served, and a later job may go first only where, by the limits of all jobs, it does not delay the first of the queue.
-//! Jobs end before their limits as the log says. Beside them, nodes are reserved for promised slots, each so many seconds
-//! before it begins (the lead), as Bespeak has Slurm do. A reserved node takes no batch job whose limit reaches into the slot;
-//! so it may idle before the slot.
+//! served, and a later job may go first only where, by the limits of all jobs, it does not delay the first of the queue. Jobs end
+//! before their limits as the log says. Beside them, nodes are reserved for promised slots, each a number of seconds before it
+//! begins (the lead), as Bespeak has Slurm do. A reserved node takes no batch job whose limit reaches into the slot; so it may
+//! idle before the slot.
 //!
-//! What the model leaves out: Slurm looks at its queue every few seconds and not at once, counts limits in whole minutes, and
-//! sorts jobs by priorities. Jobs have whole nodes here.
+//! The model leaves out three things: Slurm looks at its queue every few seconds and not at once, counts limits in whole minutes,
+//! and sorts jobs by priorities. Jobs have whole nodes here.
 
 mod demand;
 mod queue;
@@ -71,10 +71,10 @@ impl Promise {
 pub enum Choice {
     /// Those of the lowest numbers.
     Lowest,
-    /// Those with the least time between what they are known to do before (a running job up to its limit, or another slot) and the
-    /// slot; where that is equal, those of the lowest numbers.
+    /// Those with the least time between their last known work (a running job up to its limit, or another slot) and the slot;
+    /// where that is equal, those of the lowest numbers.
     BestFit,
-    /// Those of so many nodes of the highest numbers, which batch jobs never use.
+    /// Nodes out of this many of the highest numbers, which batch jobs never use.
     Dedicated(u32),
 }
 
@@ -91,7 +91,7 @@ pub struct Cluster {
     pub measured: (Seconds, Seconds),
 }
 
-/// What became of jobs and promises. Node-seconds are those of the measured time.
+/// The outcomes of jobs and promises. Node-seconds are those of the measured time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Node-seconds in which nodes that batch jobs may use did nothing while a job waited.
@@ -106,7 +106,7 @@ pub struct Outcome {
     pub held: i64,
     /// When each job began, and on which nodes; `None` for one that is larger than the part of the cluster that it may use.
     pub jobs: Vec<Option<Placed>>,
-    /// What became of each promise.
+    /// The outcome of each promise.
     pub promises: Vec<Kept>,
 }
 
@@ -119,7 +119,7 @@ pub struct Placed {
     pub nodes: Vec<u32>,
 }
 
-/// What became of a promise.
+/// The outcome of a promise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     /// Too few nodes could be reserved when the lead began; the others were looked for up to the slot's begin.

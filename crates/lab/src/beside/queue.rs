@@ -7,8 +7,7 @@ use scheduler::Seconds;
 
 use super::{BatchJob, Choice, Cluster, Kept, Outcome, Placed, Promise};
 
-/// What happens, in the order in which it does at one time: what ends makes room for what is reserved, and batch jobs have what is
-/// left.
+/// Events, in their order at one time: an end makes room for a reservation, and batch jobs have the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     JobEnds(usize),
@@ -69,7 +68,7 @@ impl Node {
     }
 }
 
-/// Where the first job of the queue will begin by all limits, and what may not be taken from it.
+/// Where the first job of the queue will begin by all limits, and the nodes that may not be taken from it.
 struct Head {
     /// When it begins at the latest.
     start: Seconds,
@@ -152,7 +151,7 @@ impl State<'_> {
         self.events.push(Reverse((time, event)));
     }
 
-    /// Adds up what the nodes do from now to `time`.
+    /// Adds up the use of the nodes from now to `time`.
     fn count_until(&mut self, time: Seconds) {
         let (from, to) = self.cluster.measured;
         let seconds = time.min(to) - self.now.max(from);
@@ -320,7 +319,7 @@ impl State<'_> {
             .collect()
     }
 
-    /// Where the first job, which cannot begin now, will begin by what is known.
+    /// Where the first job, which cannot begin now, will begin by the known limits.
     fn head(&self, job: usize) -> Head {
         let BatchJob { limit, nodes, .. } = self.jobs[job];
         let shared = &self.nodes[..self.shared];
@@ -332,7 +331,7 @@ impl State<'_> {
         changes.sort_unstable();
         let wanted = i32::try_from(nodes).unwrap_or(i32::MAX);
         let mut free = 0;
-        // All that ends at a time sorts before what begins at it, so the sum is never too high.
+        // Ends at a time sort before begins at it, so the sum is never too high.
         let start = changes.iter().find_map(|(time, change)| {
             free += change;
             (free >= wanted).then_some(*time)

@@ -1,4 +1,4 @@
-//! The queue against plain EASY backfilling that only counts nodes, and against what may never happen.
+//! The queue compared with plain EASY backfilling that only counts nodes, and the states that may never happen.
 
 use std::collections::BTreeSet;
 

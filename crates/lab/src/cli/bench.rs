@@ -1,5 +1,5 @@
-//! `bespeak-lab bench`: measures a part of Bespeak by itself. `planner` replays a sequence of placements on the slot tree and prints
-//! what each phase took, so that other plans can be measured beside it on the same files.
+//! `bespeak-lab bench`: measures a part of Bespeak by itself. `planner` replays a sequence of placements on the slot tree and
+//! prints the time of each phase, so that other plans can be measured beside it on the same files.
 
 use std::path::{Path, PathBuf};
 
@@ -124,7 +124,7 @@ fn write_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), F
     std::fs::write(path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))
 }
 
-/// One JSON object: what was measured, and what each phase took.
+/// One JSON object: the measured plan, and the time of each phase.
 #[expect(clippy::cast_precision_loss, reason = "times are given to the microsecond")]
 fn summary(options: &PlannerOptions, requests: usize, outcome: &Replay) -> serde_json::Value {
     let seconds = |nanoseconds: u64| (nanoseconds / 1_000) as f64 / 1e6;

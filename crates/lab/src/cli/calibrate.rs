@@ -1,4 +1,4 @@
-//! `bespeak-lab calibrate`: whether what would be stated of run times is true of a trace.
+//! `bespeak-lab calibrate`: whether predictions of run times would be true on a trace.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let path = &options.trace;
     let trace = Trace::open(path).map_err(|error| Failure(error.to_string()))?;
     let workload = Workload::from_trace(&path.display().to_string(), &trace);
-    // The terms of a log ask that its notice is shown with what comes out of it.
+    // The terms of a log ask that its notice is shown with results made from it.
     for line in &workload.notice {
         eprintln!("{line}");
     }

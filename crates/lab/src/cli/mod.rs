@@ -1,6 +1,6 @@
 //! The command line of the laboratory: one file a verb.
 
-/// Writes a line to standard output, and ends the command when nobody reads it any more.
+/// Writes a line to standard output, and ends the command when its reader is gone.
 macro_rules! say {
     ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
 }

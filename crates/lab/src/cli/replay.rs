@@ -1,5 +1,5 @@
-//! `bespeak-lab replay`: a list of requests decided one after the other on the scheduler core, so that an operator can see what
-//! an order, a fixing of windows or alternatives would have done with requests of his own.
+//! `bespeak-lab replay`: a list of requests decided one after the other on the scheduler core. An operator can try an order, a
+//! fixing of windows or alternatives on recorded requests.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -229,7 +229,7 @@ impl Sink {
     }
 }
 
-/// What became of each request, in order of submission, as CSV.
+/// The outcome of each request, in order of submission, as CSV.
 fn decisions(ids: &[u64], outcome: &Outcome) -> String {
     let rows = (0..).zip(ids).map(|(number, id)| {
         let taken = outcome.taken.get(&number);

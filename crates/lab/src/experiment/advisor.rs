@@ -74,7 +74,7 @@ fn advise(setup: &Setup) -> Report {
     }
 }
 
-/// What each policy that fixes nothing earns over first come, first served, without alternatives.
+/// The earnings of each policy that fixes nothing over those of first come, first served, without alternatives.
 fn figure(scores: &[Score]) -> Figure {
     let find = |order: Order, threshold: Option<Fraction>| {
         scores.iter().find(|score| {

@@ -1,4 +1,4 @@
-//! Beyond the papers: what promised slots cost beside a batch queue, by how early nodes are reserved and how much is promised.
+//! Beyond the papers: the cost of promised slots beside a batch queue, by how early nodes are reserved and how much is promised.
 
 use scheduler::Seconds;
 
@@ -28,7 +28,7 @@ const SEEDS: u64 = 5;
 pub const SHARES: [u32; 4] = [5, 10, 20, 30];
 /// Leads: a quarter of an hour, one and four, and 18 hours with the two minutes that Bespeak adds to the longest limit.
 pub const LEADS: [Seconds; 4] = [900, 3_600, 14_400, 18 * 3_600 + 120];
-/// How many nodes are dedicated, in percent of those that are promised in the mean.
+/// How many nodes are dedicated, in percent of the mean number of promised nodes.
 const DEDICATED: [u32; 2] = [100, 200];
 const SECONDS_PER_HOUR: f64 = 3_600.0;
 /// The least length that a job is taken to have where its slowdown is counted, in seconds (Feitelson et al., 1997).
@@ -115,10 +115,10 @@ impl Month {
     }
 }
 
-/// What a month's promises cost. Hours are node-hours of the month, but for the mean wait.
+/// The cost of a month's promises. Hours are node-hours of the month, but for the mean wait.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
-    /// In which nodes idled while a job waited, and those that were dedicated in any case.
+    /// Hours in which nodes idled while a job waited, and in which nodes were dedicated in any case.
     pub idle_hours: f64,
     /// Those of them in which the node was reserved for a later slot, or dedicated.
     pub reserved_idle_hours: f64,
@@ -236,7 +236,7 @@ impl Way {
     }
 }
 
-/// What is compared: a month, lengths of slots, a share and a way.
+/// The parts of a comparison: a month, lengths of slots, a share and a way.
 struct Cell {
     month: usize,
     demand: Demand,

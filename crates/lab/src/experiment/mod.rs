@@ -16,7 +16,7 @@ use crate::report::Report;
 use ::advisor::parallel::Workers;
 use ::advisor::workload::{Window, Workload};
 
-/// What the experiments are run on.
+/// The data and sizes of the experiments.
 pub struct Setup<'a> {
     /// The workload.
     pub workload: &'a Workload,
@@ -72,7 +72,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The times noted since the last call: what of, and nanoseconds.
+    /// The times noted since the last call: the name of the step, and nanoseconds.
     pub fn take_times(&self) -> Vec<(String, f64)> {
         self.times
             .lock()
@@ -85,7 +85,7 @@ impl<'a> Setup<'a> {
 pub struct Experiment {
     /// Its name: the paper's number and the figure's.
     pub name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub title: &'static str,
     /// Other names: figures of another version of the paper that show the same.
     pub aliases: &'static [&'static str],

@@ -1,10 +1,10 @@
 //! Beyond the papers: how far the policies are from the best possible, for sure, where requests are few.
 //!
-//! Two dozen jobs of a window, drawn at random, ask a machine of sixteen nodes for what the jobs of paper 000 ask for. The best
-//! plan of one who knows them all in advance is found exactly. Between it and the orders lies a planner that knows no more
-//! than they do but finds every plan that there is: it accepts a request if any arrangement of what waits has room for it.
-//! So what an order leaves splits into what finding more plans brings and the rest: which requests to refuse, and which plan to
-//! choose, for the sake of what is still to come.
+//! Two dozen jobs of a window, drawn at random, make the requests of paper 000 to a machine of sixteen nodes. The best plan with
+//! full knowledge of all jobs in advance is found exactly. Between it and the orders lies a planner that knows no more than they
+//! do but finds every plan that there is: it accepts a request if any arrangement of the waiting ones has room for it. So the
+//! loss of an order splits into two parts: the gain from finding more plans, and the rest, which comes from the choice of
+//! requests to refuse and of plans for the sake of later requests.
 
 use scheduler::{Interval, Order, Request, Seconds, Time};
 
@@ -31,7 +31,7 @@ const NODES: u32 = 16;
 const REQUESTS: u64 = 24;
 /// Instances drawn from each window, at each load.
 const INSTANCES: u64 = 4;
-/// Offered node-seconds in percent of those that there are while requests come.
+/// Offered node-seconds in percent of the machine's while requests come.
 const OFFERED: [u32; 3] = [100, 150, 200];
 /// The index of φ 100 %.
 const PHI: usize = 2;
@@ -63,7 +63,7 @@ const BOUND: usize = 10;
 /// Utilisation in percent by run, [`NAMES`], of one instance; `None` where the solver gave up.
 type Solved = Option<[f64; NAMES.len()]>;
 
-/// A few jobs of a window on a small machine, submitted so often that they offer so much work.
+/// A few jobs of a window on a small machine, submitted so often that they offer `offered` percent of its work.
 fn instance(seed: u64, window: &Window, capacity: u32, number: u64, offered: u32) -> Window {
     let mut random = Random::new(seed, &[STREAM, window.index as u64, number]);
     let mut jobs: Vec<Job> = (0..REQUESTS)
@@ -125,7 +125,7 @@ fn solve(seed: u64, window: &Window) -> Solved {
 }
 
 /// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
-/// what was accepted before; `None` where that could not be found out.
+/// the requests accepted before; `None` where that could not be found out.
 fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
     let mut accepted: Vec<(Request, Time)> = Vec::new();
     for request in requests {
@@ -166,13 +166,13 @@ fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
     )
 }
 
-/// What was seen at one load: a summary of each run over the windows, each window being the mean of its instances.
+/// The results at one load: a summary of each run over the windows, each window being the mean of its instances.
 struct Cell {
     runs: Vec<Summary>,
 }
 
 impl Cell {
-    /// In percent: how much of what `from` leaves to the optimum `to` has.
+    /// In percent: the part of the gap from `from` to the optimum that `to` closes.
     fn closed(&self, from: usize, to: usize) -> f64 {
         let mean = |run: usize| self.runs[run].mean;
         100.0 * (mean(to) - mean(from)) / (mean(OPTIMUM) - mean(from)).max(f64::MIN_POSITIVE)

@@ -1,4 +1,5 @@
-//! Beyond the papers: which order accepts most, and how much more is accepted where what one order refuses is tried in others.
+//! Beyond the papers: which order accepts most, and how much more is accepted where requests that one order refuses are tried in
+//! others.
 
 use scheduler::Order;
 
@@ -33,9 +34,9 @@ const EDF: usize = 0;
 const MDF: usize = 1;
 /// The index of φ 100 %.
 const PHI: usize = 2;
-/// A portfolio accepts no less than the best order less so many points,
+/// A portfolio accepts no less than the best order less this many points,
 const BELOW_BEST: f64 = 0.2;
-/// and so many more than EDF in the mean.
+/// and this many more than EDF in the mean.
 const ABOVE_EDF: f64 = 0.5;
 
 /// Each order, first alone and then with the portfolio.
@@ -49,7 +50,7 @@ fn policies() -> Vec<Policy> {
     [of(false), of(true)].concat()
 }
 
-/// Accepted node-seconds in percent of those that were asked for.
+/// Accepted node-seconds in percent of the requested ones.
 fn accepted_percent(asks: &[Ask], outcome: &Outcome) -> f64 {
     let area = |asks: &mut dyn Iterator<Item = &Ask>| asks.map(|ask| ask.request.area()).sum::<u128>() as f64;
     let accepted = area(

@@ -1,4 +1,4 @@
-//! What promised slots cost beside the batch queue of a log: with `BESPEAK_REFERENCE_DATA` that of the log SDSC-SP2, and always
+//! The cost of promised slots beside the batch queue of a log: with `BESPEAK_REFERENCE_DATA` that of the log SDSC-SP2, and always
 //! that of generated jobs.
 
 use std::path::PathBuf;

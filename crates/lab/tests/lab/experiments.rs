@@ -1,4 +1,4 @@
-//! The experiments find on all forty-eight windows what they are expected to find, and find it again byte for byte.
+//! The experiments have the expected results on all forty-eight windows, and again byte for byte.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ fn servers() -> ServerRuns {
     }
 }
 
-/// Whether to check also what takes minutes.
+/// Whether to check also the parts that take minutes.
 fn thorough(what: &str) -> bool {
     let thorough = std::env::var_os("BESPEAK_TEST_EVALUATION").is_some();
     if !thorough {

@@ -1,4 +1,4 @@
-//! Paper 004's experiments find what they are expected to find, on the trace and on a generated workload.
+//! Paper 004's experiments have the expected results, on the trace and on a generated workload.
 
 use std::path::PathBuf;
 

@@ -34,7 +34,7 @@ fn decisions(list: &str, arguments: &str) -> Vec<String> {
     decisions_of(list, 4, arguments)
 }
 
-/// The rows of the decisions on so many nodes, without their heading.
+/// The rows of the decisions on a number of nodes, without their heading.
 pub(crate) fn decisions_of(list: &str, capacity: usize, arguments: &str) -> Vec<String> {
     let (folder, output) = replay(
         &format!("{HEADING}{list}"),
@@ -258,7 +258,7 @@ fn the_decisions_are_those_of_the_reference_schedules() {
     }
 }
 
-/// The commands of a page's sessions, a line each, and what they print.
+/// The commands of a page's sessions, a line each, and their output.
 fn steps(page: &str) -> Vec<(String, String)> {
     let blocks = page.split("```console\n").skip(1);
     let sessions = blocks.filter_map(|block| block.split("```").next()?.strip_prefix("$ "));

@@ -19,7 +19,7 @@ pub(crate) fn lab(folder: &Path, arguments: &str) -> Output {
         .expect("the executable can be run")
 }
 
-/// The same; what it prints, since it succeeds.
+/// The same; its output, since it succeeds.
 pub(crate) fn succeed(folder: &Path, arguments: &str) -> String {
     let output = lab(folder, arguments);
     assert!(output.status.success(), "{arguments}: {}", text(&output.stderr));

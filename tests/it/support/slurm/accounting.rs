@@ -10,7 +10,7 @@ use super::{DEADLINE, daemon, ended, output_of, poll_until};
 /// The database of slurmdbd.
 const DATABASE: &str = "slurm_acct_db";
 
-/// What accounting consists of: the database's server, and slurmdbd.
+/// The parts of accounting: the database's server, and slurmdbd.
 #[derive(Debug)]
 pub(super) struct Accounting {
     daemons: Vec<Child>,

@@ -1,4 +1,4 @@
-//! Paper 002: requests whose size and pieces the provider may choose, and what he earns with them.
+//! Paper 002: requests with a size and pieces that the provider may choose, and the provider's earnings from them.
 
 mod protocol;
 

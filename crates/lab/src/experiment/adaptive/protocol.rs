@@ -1,4 +1,4 @@
-//! The protocol of paper 002, section 4.1: who asks for what, and what a provider earns with it.
+//! The protocol of paper 002, section 4.1: the requests of the users, and the provider's earnings.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use advisor::random::Random;
 use advisor::workload::Window;
 
-/// Requests of up to so many nodes are rigid in size.
+/// Requests of up to this many nodes are rigid in size.
 const RIGID_UP_TO: u32 = 10;
 /// R^min in percent of R^max.
 const LEAST_PERCENT: u32 = 80;
@@ -22,7 +22,7 @@ const THREEFOLD: f64 = 0.2;
 const PREEMPTIVE: f64 = 0.6;
 /// Run times from submission to deadline.
 const DEADLINE_FACTOR: Seconds = 5;
-/// What the deadline of a request of the plain profile has on top: three days.
+/// The extra time of the deadline of a request of the plain profile: three days.
 const PLAIN_EXTRA: Seconds = 3 * 86_400;
 /// Shorter requests are not cut.
 const CUT_FROM: Seconds = 3_600;
@@ -33,7 +33,7 @@ const PIECE_PPM: u32 = 100_000;
 /// The stream of draws of these experiments.
 const STREAM: u64 = 0x0ADA;
 
-/// What the user of a job asks for.
+/// The request of the user of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ask {
     /// Number of the submission.
@@ -63,7 +63,7 @@ pub(crate) struct Mode {
     pub(crate) preemptive: bool,
 }
 
-/// What came of a window in a mode.
+/// The result of a window in a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Outcome {
     /// Paid by requests that were not allowed to be cut.
@@ -89,7 +89,7 @@ impl Outcome {
     }
 }
 
-/// What the users of a window ask for.
+/// The requests of the users of a window.
 pub(crate) fn asks(seed: u64, window: &Window) -> Vec<Ask> {
     (0..)
         .zip(&window.jobs)

@@ -1,4 +1,4 @@
-//! The share of a system's nodes that was free, hour by hour, and what smoothing foresaw of it.
+//! The free share of a system's nodes, hour by hour, and its forecast by smoothing.
 
 use scheduler::prediction::smoothing::{Parameters, STEPS_MAX};
 use scheduler::prediction::{Series, Smoothing};
@@ -91,7 +91,7 @@ impl FreeShare {
         Series::of(samples, HOUR)
     }
 
-    /// Holds a forecast against what came, beside the last value and the mean.
+    /// Compares a forecast with the later value, beside the last value and the mean.
     fn judge(&mut self, hour: usize, smoothing: &Smoothing) {
         if hour < HOURS_MIN || hour + HOURS_OF_DAY > self.hourly.len() {
             return;
@@ -109,7 +109,7 @@ impl FreeShare {
         self.judged += 1;
     }
 
-    /// Mean absolute errors so many hours ahead: of smoothing, of the last value, of the mean. Empty if none was judged.
+    /// Mean absolute errors by hours ahead: of smoothing, of the last value, of the mean. Empty if none was judged.
     pub(super) fn errors(&self) -> Vec<(usize, [f64; 3])> {
         let mean = |sums: &[f64; 3]| sums.map(|sum| sum / self.judged as f64);
         let judged = AHEAD.into_iter().zip(self.errors.iter().map(mean));

@@ -36,7 +36,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-/// What a stated 90 % interval may cover.
+/// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
 
 /// Parts in which the coverage is looked at by itself.
@@ -49,8 +49,8 @@ fn results<'a>(setup: &'a Setup) -> &'a Results {
     })
 }
 
-/// What a workload's runs say about the learned distributions: the rows of a reliability table, without and with the users'
-/// estimates where it has them.
+/// The learned distributions judged on a workload's runs: the rows of a reliability table, without and with the users' estimates
+/// where it has them.
 pub fn reliability(workload: &Workload) -> Table {
     let passes = Task::ALL.into_iter().map(|task| task.run(workload)).collect();
     table(&replay::results(workload, passes))
@@ -150,7 +150,7 @@ fn error(setup: &Setup) -> Report {
     report(results, error_findings(results), table, vec![figure])
 }
 
-/// What smoothing and trust do to the error, and how it compares.
+/// The effect of smoothing and trust on the error, and how it compares.
 fn error_findings(results: &Results) -> Vec<Finding> {
     let absolute = |source| {
         let forecasts = results.of(source).unwrap_or_default();
@@ -317,7 +317,7 @@ fn deadlines(setup: &Setup) -> Report {
     report(results, findings, table, vec![figure])
 }
 
-/// The reliability table: quantiles and intervals with what they held, and the pinball loss of every source.
+/// The reliability table: quantiles and intervals with the shares that they held, and the pinball loss of every source.
 fn table(results: &Results) -> Table {
     let all = 0..results.jobs.len();
     let learned = [Source::Learned, Source::LearnedWithEstimate];

@@ -17,7 +17,7 @@ pub(super) const WARM_UP: usize = 500;
 /// The interval over which the free share is foreseen: a reservation made a day ahead.
 const DAY: Seconds = 86_400;
 
-/// What was said about a run before it was known.
+/// The predictions for a run before it was known.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Forecast {
     /// A number of seconds.
@@ -39,7 +39,7 @@ impl Forecast {
     }
 }
 
-/// Whose forecasts are compared.
+/// The sources of the forecasts that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// Paper 004: the mean of past executions.
@@ -88,7 +88,7 @@ pub(crate) struct Results {
     pub(super) jobs: Vec<Job>,
     /// For each source that has any: its forecasts of those jobs.
     pub(super) forecasts: Vec<(Source, Vec<Forecast>)>,
-    /// Mean absolute errors of the free share so many hours ahead: smoothing, the last value, the mean.
+    /// Mean absolute errors of the free share by hours ahead: smoothing, the last value, the mean.
     pub(super) ahead: Vec<(usize, [f64; 3])>,
 }
 
@@ -109,7 +109,7 @@ impl Results {
     }
 }
 
-/// What one pass over the workload said.
+/// The results of one pass over the workload.
 pub(super) struct Pass {
     forecasts: Vec<(Source, Vec<Option<Forecast>>)>,
     ahead: Vec<(usize, [f64; 3])>,
@@ -192,10 +192,10 @@ fn order(workload: &Workload) -> Vec<Event> {
     )
 }
 
-/// A level of likeness: its kind, and what is alike.
+/// A level of likeness: its kind, and the properties that are alike.
 type Key = (u8, [u64; 3]);
 
-/// What a job is like, from any job to one of the same executable.
+/// The likenesses of a job, from any job to one of the same executable.
 fn subject(job: &Job, source: Source) -> Subject<Key> {
     let anybody = (0, [0; 3]);
     let mut levels = vec![anybody];

@@ -18,7 +18,7 @@ pub(super) struct Gains {
     pub(super) relative: Vec<f64>,
 }
 
-/// The gain of `run` over the rigid requests of the same load; `like` sets what both have in common.
+/// The gain of `run` over the rigid requests of the same load; `like` sets the options that both have in common.
 pub(super) fn gains(
     setup: &Setup,
     name: &str,

@@ -1,4 +1,4 @@
-//! Papers 000 and 001: what flexible intervals and alternatives do for utilisation.
+//! Papers 000 and 001: the effect of flexible intervals and alternatives on utilisation.
 
 mod alternatives;
 mod gains;
@@ -119,7 +119,7 @@ fn columns(setup: &Setup, runs: &[Run]) -> Vec<Column> {
         .collect()
 }
 
-/// Of each load: the submissions come so many times as fast.
+/// Of each load: submissions come faster by this factor.
 fn load_name(load: u32) -> String {
     format!("×{}", f64::from(load) / 100.0)
 }

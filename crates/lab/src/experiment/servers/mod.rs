@@ -449,7 +449,7 @@ fn periods(setup: &Setup) -> Report {
             group,
             load: 90,
             control: false,
-            // As many days whatever the number of servers.
+            // As many days for any number of servers.
             jobs: setup.servers.jobs * group as usize / GROUP as usize,
         };
         Algorithm::ALL.map(|algorithm| Run { algorithm, scenario })

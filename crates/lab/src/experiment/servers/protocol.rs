@@ -25,7 +25,7 @@ pub const GROUP: u32 = 40;
 
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 24.0 * HOUR;
-/// Jobs are small in so many of all cases, and then up to four hours; the others up to thirty-six.
+/// Jobs are small in this part of all cases, and then up to four hours; the others up to thirty-six.
 const SMALL: f64 = 0.8;
 const SMALL_MAX: f64 = 4.0 * HOUR;
 const SIZE_MAX: f64 = 36.0 * HOUR;
@@ -80,14 +80,14 @@ impl Algorithm {
     }
 }
 
-/// What is offered to which servers, but for the random draws.
+/// The offered load and its servers, but for the random draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scenario {
     /// Index into [`LEVELS`].
     pub level: usize,
     /// Servers in each of the three groups.
     pub group: u32,
-    /// Offered work in percent of what the servers can do (ρ).
+    /// Offered work in percent of the servers' capacity (ρ).
     pub load: u32,
     /// Whether deadlines leave time for a server of rate 0.6.
     pub control: bool,
@@ -95,7 +95,7 @@ pub struct Scenario {
     pub jobs: usize,
 }
 
-/// What came of a run, after the plan has filled up.
+/// The result of a run, after the plan has filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Outcome {
     /// Work refused, in percent.
